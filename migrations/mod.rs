@@ -1,0 +1,19 @@
+//! The migration ladder: ordered steps from one store format to the next. See README.md here.
+
+mod v0001_baseline;
+
+use super::StoreError;
+use rocksdb::{DB, WriteBatch};
+
+/// One step of the ladder.
+pub struct Step {
+    /// The format version the store has after the step.
+    pub to: u32,
+    /// What it changes, for the user who watches it run.
+    pub description: &'static str,
+    /// Adds the step's writes to the batch that also raises the version. Must be idempotent.
+    pub apply: fn(&DB, &mut WriteBatch) -> Result<(), StoreError>,
+}
+
+/// All steps, in order; the last one's `to` is the format this release writes.
+pub const STEPS: &[Step] = &[v0001_baseline::STEP];

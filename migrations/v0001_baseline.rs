@@ -1,0 +1,33 @@
+//! Format 1: the first released layout. Its record types are frozen here, apart from the current ones.
+
+use super::Step;
+use super::super::StoreError;
+use bincode::Encode;
+use rocksdb::{DB, WriteBatch};
+
+/// From an empty database to format 1.
+pub const STEP: Step = Step { to: 1, description: "create the state record", apply };
+
+#[derive(Encode, Default)]
+struct State {
+    commit: u64,
+    documents: u64,
+    kept: u64,
+    generation: u32,
+    next_term: u32,
+    next_source: u32,
+    next_tokenizer: u16,
+    next_dictionary: u16,
+    next_epoch: u32,
+    rejects: u64,
+}
+
+fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
+    let missing = StoreError::Missing { what: "column family", family: "meta", key: String::new() };
+    let meta = db.cf_handle("meta").ok_or(missing)?;
+    if db.get_pinned_cf(&meta, "state")?.is_none() {
+        let first = State { next_dictionary: 1, next_epoch: 1, ..State::default() };
+        rows.put_cf(&meta, "state", super::super::codec::encode("state", &first)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Everything dedup needs to know of one text, with buffers that serve one text after another.
+
+use super::normalise::{Scratch, tokens};
+use super::shingle::{shingle, sorted_distinct};
+use super::sketch::Sketch;
+use crate::model::{Normaliser, Policy};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What dedup knows of one text: a function of the text and the policy alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Tokens after normalisation; `u32::MAX` if there are more.
+    pub tokens: u32,
+    /// The first 16 bytes of BLAKE3 over the token hashes (little-endian, in order): equal for equal
+    /// normalised texts and, but for a collision of hashes, for no others.
+    pub normalised: [u8; 16],
+    /// Sorted distinct shingle hashes: one for a text of fewer tokens than a shingle, none for a text
+    /// without tokens.
+    pub shingles: Vec<u64>,
+    /// None for a text of fewer tokens than a shingle, which matches only exactly.
+    pub sketch: Option<Sketch>,
+}
+
+/// Makes fingerprints. Holds scratch memory; have one per thread.
+#[derive(Clone, Debug)]
+pub struct Fingerprinter {
+    normaliser: Normaliser,
+    shingle: usize,
+    scratch: Scratch,
+    tokens: Vec<u64>,
+    hashes: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Fingerprinter {
+    /// For texts under `policy`, of which it uses the normaliser and the shingle length.
+    #[must_use]
+    pub fn new(policy: &Policy) -> Self {
+        Self {
+            normaliser: policy.normaliser,
+            shingle: usize::try_from(policy.shingle).unwrap_or(usize::MAX).max(1),
+            scratch: Scratch::default(),
+            tokens: Vec::new(),
+            hashes: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Everything dedup needs to know of one text.
+    pub fn fingerprint(&mut self, text: &str) -> Fingerprint {
+        let shingles = self.shingles(text);
+        let normalised = self.digest();
+        let sketched = self.tokens.len() >= self.shingle;
+        Fingerprint {
+            tokens: u32::try_from(self.tokens.len()).unwrap_or(u32::MAX),
+            normalised,
+            sketch: sketched.then(|| Sketch::of(&shingles)),
+            shingles,
+        }
+    }
+
+    /// Sorted distinct shingle hashes of the text, as in its [`Fingerprint`].
+    pub fn shingles(&mut self, text: &str) -> Vec<u64> {
+        self.tokens(text);
+        shingle(&self.tokens, self.shingle, &mut self.hashes);
+        sorted_distinct(&self.hashes)
+    }
+
+    /// Hash (xxh3-64 of the UTF-8 bytes) of every token of the text, in order.
+    pub fn tokens(&mut self, text: &str) -> &[u64] {
+        self.release();
+        let Self { normaliser, scratch, tokens: hashes, .. } = self;
+        tokens(text, *normaliser, scratch, &mut |token| hashes.push(xxh3_64(token)));
+        &self.tokens
+    }
+
+    fn digest(&mut self) -> [u8; 16] {
+        /// Token hashes given to BLAKE3 at a time: enough for its widest vectors.
+        const PART: usize = 4096;
+        let mut hasher = blake3::Hasher::new();
+        for part in self.tokens.chunks(PART) {
+            self.bytes.clear();
+            self.bytes.extend(part.iter().flat_map(|token| token.to_le_bytes()));
+            hasher.update(&self.bytes);
+        }
+        let mut digest = [0; 16];
+        hasher.finalize_xof().fill(&mut digest);
+        digest
+    }
+
+    /// Empties the buffers, and gives the memory of an unusually long text back.
+    fn release(&mut self) {
+        /// A megabyte of text has some 200,000 tokens.
+        const MOST_TOKENS: usize = 1 << 18;
+        self.tokens.clear();
+        if self.tokens.capacity() > MOST_TOKENS {
+            self.tokens.shrink_to(MOST_TOKENS);
+            self.hashes.clear();
+            self.hashes.shrink_to(MOST_TOKENS);
+            self.scratch.shrink(MOST_TOKENS);
+        }
+    }
+}

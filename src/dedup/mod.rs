@@ -1,0 +1,32 @@
+//! What makes two texts duplicates: the pure craft of fingerprints. Knows no store and does no I/O.
+//!
+//! A text goes through these stages, each a file of its own:
+//!
+//! 1. [`normalise`](words): text to tokens, in a form that case, spacing and punctuation do not change;
+//! 2. `shingle`: tokens to the sorted set of hashes of every run of [`Policy::shingle`] tokens;
+//! 3. `sketch`: the set to 256 bytes that estimate Jaccard similarity ([`Sketch`]);
+//! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
+//! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]).
+//!
+//! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
+//! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
+//! raise [`SIGNATURE_VERSION`](crate::model::SIGNATURE_VERSION). That includes the Unicode version of
+//! the segmentation, normalisation and case tables, which the known answers in the tests watch.
+//!
+//! [`Policy::shingle`]: crate::model::Policy::shingle
+
+mod bands;
+mod fingerprint;
+mod mix;
+mod normalise;
+mod shingle;
+mod similarity;
+mod sketch;
+#[cfg(test)]
+mod tests;
+
+pub use bands::{BandHash, bands, bands_into};
+pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use normalise::words;
+pub use similarity::{estimate_floor, reaches, shared, shared_at_least};
+pub use sketch::Sketch;

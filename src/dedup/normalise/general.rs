@@ -1,0 +1,138 @@
+//! Tokens of a stretch with characters beyond ASCII, by the Unicode tables.
+
+use super::scripts::{is_format, is_pictograph, is_uncased, is_unspaced};
+use crate::model::Normaliser;
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The stretch in lower case, and that in NFC.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buffers {
+    lower: String,
+    composed: String,
+}
+
+impl Buffers {
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        for buffer in [&mut self.lower, &mut self.composed] {
+            buffer.clear();
+            buffer.shrink_to(bytes);
+        }
+    }
+}
+
+/// Calls `sink` with every token of `text`.
+pub(super) fn tokens(
+    text: &str,
+    normaliser: Normaliser,
+    buffers: &mut Buffers,
+    sink: &mut impl FnMut(&[u8]),
+) {
+    let text = fold(text, buffers);
+    match normaliser {
+        Normaliser::Web => web(text, sink),
+        Normaliser::Code => code(text, sink),
+    }
+}
+
+/// Lower case, then NFC.
+fn fold<'b>(text: &str, buffers: &'b mut Buffers) -> &'b str {
+    let Buffers { lower, composed } = buffers;
+    lower.clear();
+    for character in text.chars() {
+        if character.is_ascii() {
+            lower.push(character.to_ascii_lowercase());
+        } else if is_uncased(character) {
+            lower.push(character);
+        } else {
+            lower.extend(lower_case(character));
+        }
+    }
+    if is_nfc_quick(lower.chars()) == IsNormalized::Yes {
+        return lower;
+    }
+    composed.clear();
+    composed.extend(lower.nfc());
+    composed
+}
+
+/// The lower case of a character wherever it stands: a final sigma is a sigma.
+pub(super) fn lower_case(character: char) -> impl Iterator<Item = char> {
+    character.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
+}
+
+fn web(text: &str, sink: &mut impl FnMut(&[u8])) {
+    for segment in text.split_word_bounds() {
+        let segment = segment.trim();
+        if segment.contains(char::is_alphanumeric) {
+            web_segment(segment, sink);
+        } else if segment.contains(is_pictograph) {
+            sink(segment.as_bytes());
+        }
+    }
+}
+
+/// A segment is one token, except that every letter of an unspaced script begins another, and so
+/// does what follows such letters in a script with spaces.
+fn web_segment(segment: &str, sink: &mut impl FnMut(&[u8])) {
+    let mut rest = segment;
+    let mut unspaced = false;
+    let mut emit = |token: &str| {
+        if token.contains(char::is_alphanumeric) {
+            sink(token.as_bytes());
+        }
+    };
+    for (at, character) in segment.char_indices() {
+        let letter = is_unspaced(character);
+        if !(letter || (unspaced && character.is_alphanumeric())) || is_combining_mark(character) {
+            continue;
+        }
+        unspaced = letter;
+        let done = segment.len() - rest.len();
+        if let Some((token, tail)) = rest.split_at_checked(at - done) {
+            emit(token);
+            rest = tail;
+        }
+    }
+    emit(rest);
+}
+
+/// What a character does to the token before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// Nothing open: white space and controls.
+    Gap,
+    /// Continues a run of letters, digits and underscores.
+    Word,
+    /// Is a token with the marks upon it: punctuation, symbols, letters of unspaced scripts.
+    Alone,
+}
+
+fn code(text: &str, sink: &mut impl FnMut(&[u8])) {
+    let mut open = Code::Gap;
+    let mut start = 0;
+    let mut emit = |open: Code, token: Option<&str>| {
+        if let (Code::Word | Code::Alone, Some(token)) = (open, token) {
+            sink(token.as_bytes());
+        }
+    };
+    for (at, character) in text.char_indices() {
+        if is_format(character) || (is_combining_mark(character) && open != Code::Gap) {
+            continue;
+        }
+        let now = if character.is_whitespace() || character.is_control() {
+            Code::Gap
+        } else if is_unspaced(character) || !(character.is_alphanumeric() || character == '_') {
+            Code::Alone
+        } else {
+            Code::Word
+        };
+        if !(now == Code::Word && open == Code::Word) {
+            emit(open, text.get(start..at));
+            start = at;
+            open = now;
+        }
+    }
+    emit(open, text.get(start..));
+}

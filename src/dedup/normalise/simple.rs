@@ -1,0 +1,205 @@
+//! Tokens of a stretch of characters that the byte scanner can class: letters and digits that stand for
+//! themselves, ideographs and kana, punctuation and spaces. Marks, joiners and whatever NFC might
+//! change are not among them; a stretch with one of those takes the general path.
+//!
+//! The classes are asked of the general path's own tables, by what becomes of a character between
+//! others, once per block of 256 characters that a text makes use of.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "pages and entries are indexed by the two parts of a code point checked against PAGES"
+)]
+
+use super::ascii;
+use super::general::lower_case;
+use super::scan::{
+    CONTINUED, DIGIT, JOINS_DIGITS, JOINS_LETTERS, LETTER, MARK, SINGLE, WORD, code, web,
+};
+use super::scripts::{is_format, is_pictograph, is_unspaced};
+use crate::model::Normaliser;
+use std::sync::OnceLock;
+use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
+use unicode_normalization::{IsNormalized, is_nfc_quick};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The lower-case text, and the class of each of its bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buffers {
+    lower: String,
+    classes: Vec<u8>,
+}
+
+impl Buffers {
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        self.lower.clear();
+        self.lower.shrink_to(bytes);
+        self.classes.clear();
+        self.classes.shrink_to(bytes);
+    }
+}
+
+/// Calls `sink` with every token of `text` and returns true; or returns false, having done nothing, if
+/// the text is not simple.
+pub(super) fn tokens(
+    text: &str,
+    normaliser: Normaliser,
+    buffers: &mut Buffers,
+    sink: &mut impl FnMut(&[u8]),
+) -> bool {
+    let Buffers { lower, classes } = buffers;
+    lower.clear();
+    classes.clear();
+    let mut before = Kind::Class(0);
+    for character in text.chars() {
+        if character.is_ascii() {
+            let byte = character.to_ascii_lowercase();
+            if byte == '_' && before == Kind::Katakana {
+                return false;
+            }
+            lower.push(byte);
+            classes.push(u8::try_from(byte).map_or(0, ascii::class));
+            before = Kind::Class(0);
+            continue;
+        }
+        let entry = entry(character);
+        let class = match entry.kind {
+            Kind::Class(class) => class,
+            Kind::Katakana => SINGLE,
+            Kind::Complex => return false,
+        };
+        lower.push(entry.lower);
+        classes.push(class);
+        classes.resize(lower.len(), if class & WORD != 0 { class } else { CONTINUED });
+        before = entry.kind;
+    }
+    let class = |at: usize| classes.get(at).copied().unwrap_or(0);
+    match normaliser {
+        Normaliser::Web => web(lower.as_bytes(), class, sink),
+        Normaliser::Code => code(lower.as_bytes(), class, sink),
+    }
+    true
+}
+
+/// What a character is to the scanner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Class(u8),
+    /// A token by itself, unless an underscore follows.
+    Katakana,
+    /// Needs the general path.
+    Complex,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    lower: char,
+    kind: Kind,
+}
+
+const COMPLEX: Entry = Entry { lower: '\0', kind: Kind::Complex };
+
+fn entry(character: char) -> Entry {
+    /// Pages of 256 characters: the first two planes.
+    const PAGES: usize = 512;
+    static TABLE: [OnceLock<Box<[Entry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
+    let code = u32::from(character);
+    let page = (code >> 8) as usize;
+    if page >= PAGES {
+        return COMPLEX;
+    }
+    let entries = TABLE[page].get_or_init(|| {
+        let base = code & !0xff;
+        let mut entries = Box::new([COMPLEX; 256]);
+        for (code, entry) in (base..).zip(entries.iter_mut()) {
+            *entry = char::from_u32(code).map_or(COMPLEX, classify);
+        }
+        entries
+    });
+    entries[(code & 0xff) as usize]
+}
+
+fn classify(character: char) -> Entry {
+    let mut letters = lower_case(character);
+    let (Some(lower), None) = (letters.next(), letters.next()) else {
+        return COMPLEX;
+    };
+    let composes = is_nfc_quick(std::iter::once(lower)) != IsNormalized::Yes
+        || canonical_combining_class(lower) != 0;
+    if composes || is_combining_mark(lower) || is_format(lower) {
+        return COMPLEX;
+    }
+    Entry { lower, kind: kind(lower) }
+}
+
+/// The class of a character without marks and joiners, from the segments of texts it stands in.
+fn kind(character: char) -> Kind {
+    let segments = |before: &str, after: &str| {
+        let text: String = before.chars().chain([character]).chain(after.chars()).collect();
+        text.split_word_bounds().count()
+    };
+    let alphanumeric = character.is_alphanumeric();
+    let unspaced = is_unspaced(character);
+    let hebrew = || segments("א\"", "") == 1;
+    if alphanumeric && !unspaced && segments("a:", ":a") == 1 && !hebrew() {
+        return Kind::Class(LETTER);
+    }
+    if alphanumeric && !unspaced && segments("1,", ",1") == 1 {
+        return Kind::Class(DIGIT);
+    }
+    // Joins nothing on either side.
+    let loose = ["a", "1", "_", "א", "ア", " "].into_iter().all(|other| {
+        character.is_whitespace() || (segments(other, "") == 2 && segments("", other) == 2)
+    });
+    if unspaced && segments("ア", "ア") == 1 && segments("a", "a") == 3 {
+        return Kind::Katakana;
+    }
+    let spread = segments("a", "a") == 3 && segments("1", "1") == 3 && segments("_", "_") == 3;
+    let alone = character.is_whitespace() || segments(&character.to_string(), "") == 2;
+    match (loose, spread) {
+        (true, true) if alone && (unspaced || (!alphanumeric && is_pictograph(character))) => {
+            Kind::Class(SINGLE)
+        }
+        (true, true) if alone && !alphanumeric => {
+            let shown = !(character.is_whitespace() || character.is_control());
+            Kind::Class(if shown { MARK } else { 0 })
+        }
+        (true, false)
+            if !alphanumeric && !is_pictograph(character) && !character.is_whitespace() =>
+        {
+            let letters = if segments("a", "a") == 1 { JOINS_LETTERS } else { 0 };
+            let digits = if segments("1", "1") == 1 { JOINS_DIGITS } else { 0 };
+            if letters | digits == 0 || segments("_", "_") != 3 {
+                return Kind::Complex;
+            }
+            Kind::Class(letters | digits | MARK)
+        }
+        _ => Kind::Complex,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_characters_are_simple() {
+        let joins = JOINS_LETTERS | JOINS_DIGITS | MARK;
+        for (characters, kind) in [
+            ("éßяЯωΣعम한", Kind::Class(LETTER)),
+            ("٣५", Kind::Class(DIGIT)),
+            ("漢字ひก★😀⠃", Kind::Class(SINGLE)),
+            ("カー", Kind::Katakana),
+            ("“”«»—…。、·€", Kind::Class(MARK)),
+            ("’․", Kind::Class(joins)),
+            ("\u{a0}\u{3000}\u{2003}\u{85}\u{2028}", Kind::Class(0)),
+            ("\u{301}\u{200d}\u{93e}א²İ\u{ad}\u{202f}🇩🏽\u{1161}བ", Kind::Complex),
+        ] {
+            for character in characters.chars() {
+                let expected = match character {
+                    '·' => Kind::Class(JOINS_LETTERS | MARK),
+                    _ => kind,
+                };
+                assert_eq!(entry(character).kind, expected, "{character:?}");
+            }
+        }
+    }
+}

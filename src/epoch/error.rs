@@ -1,0 +1,188 @@
+//! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
+
+use crate::query::QueryError;
+use crate::store::StoreError;
+use std::path::{Path, PathBuf};
+
+/// An error of planning, building or verifying an epoch.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EpochError {
+    /// The recipe does not parse, or contradicts itself.
+    #[error("recipe: {0}")]
+    Recipe(String),
+    /// The recipe asks for something this release does not have.
+    #[error("recipe: {what} is not built yet; {instead}")]
+    NotBuilt {
+        /// What was asked, as the recipe spells it.
+        what: String,
+        /// What works.
+        instead: String,
+    },
+    /// A source, tokenizer or special token that does not exist.
+    #[error("unknown {what} `{name}`; there is {known}")]
+    Unknown {
+        /// `source`, `tokenizer` or `special token`.
+        what: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What exists, listed.
+        known: String,
+    },
+    /// Two sources of the recipe select the same document.
+    #[error(
+        "sources `{first}` and `{second}` of the recipe overlap in {documents} documents (document {example} is one); make their `where` exclude each other"
+    )]
+    Overlap {
+        /// A source of the recipe.
+        first: String,
+        /// The other one.
+        second: String,
+        /// Documents in both.
+        documents: u64,
+        /// One of them.
+        example: u64,
+    },
+    /// Nothing is left to pack.
+    #[error("{what} has no documents to pack: {why}")]
+    Empty {
+        /// A source of the recipe, or the whole selection.
+        what: String,
+        /// What removed them all.
+        why: String,
+    },
+    /// A selected document has no token ids.
+    #[error(
+        "document {document} has no tokens of tokenizer `{tokenizer}`: encode the corpus (run `corpusdb tokenizer add` again), then plan a new snapshot"
+    )]
+    NotEncoded {
+        /// The tokenizer.
+        tokenizer: String,
+        /// The first such document.
+        document: u64,
+    },
+    /// The budget asks a source for more than its passes hold.
+    #[error(
+        "epoch {epoch} with a budget of {budget} tokens asks {asked} tokens of source `{name}` by its end, but {passes} of {tokens} tokens hold {available}; \
+         lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}, or lower its weight"
+    )]
+    Infeasible {
+        /// The epoch asked for.
+        epoch: u64,
+        /// Tokens of one epoch.
+        budget: u64,
+        /// Tokens asked of the source by the end of that epoch.
+        asked: u64,
+        /// The source.
+        name: String,
+        /// Its passes, in words.
+        passes: String,
+        /// Tokens of one pass.
+        tokens: u64,
+        /// Tokens of all passes.
+        available: u64,
+        /// The largest budget of an epoch that would do.
+        feasible: u64,
+        /// The `max_repeats` that would do.
+        needed: u64,
+    },
+    /// A fixed-width format needs a pad token.
+    #[error(
+        "format {format} writes rows of equal length and source `{name}` has {rows} rows that are not full: declare tokenizer.specials.pad, or use output.format = \"parquet\""
+    )]
+    PadNeeded {
+        /// The output format.
+        format: &'static str,
+        /// The source.
+        name: String,
+        /// Its rows that are not full.
+        rows: u64,
+    },
+    /// The store no longer holds what the plan was computed from.
+    #[error("the plan does not fit this corpus: {0}; plan again")]
+    Stale(String),
+    /// A stored plan cannot be read.
+    #[error("epoch plan: {0}")]
+    Plan(String),
+    /// The folder to write to is taken.
+    #[error("{} exists and is not an empty directory; give another --out, or remove it first", path.display())]
+    OutputExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A token id does not fit the format.
+    #[error("token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}")]
+    IdTooLarge {
+        /// The id.
+        id: u32,
+        /// The document.
+        document: u64,
+        /// The type ids are written as.
+        width: &'static str,
+        /// The output format.
+        format: &'static str,
+        /// Vocabulary size of the tokenizer.
+        vocab: u32,
+    },
+    /// The file system.
+    #[error("{action} {}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The Parquet library.
+    #[error("{action} {}", path.display())]
+    Parquet {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: parquet::errors::ParquetError,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted; nothing was left behind")]
+    Interrupted,
+    /// Worker threads could not be had.
+    #[error("starting {threads} worker threads: {why}")]
+    Threads {
+        /// Threads asked for.
+        threads: usize,
+        /// Why not.
+        why: String,
+    },
+    /// A broken invariant of this code.
+    #[error("bug in epoch building: {0}; please report it")]
+    Bug(String),
+    /// A `where` of the recipe.
+    #[error(transparent)]
+    Select(#[from] QueryError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl EpochError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    pub(super) fn parquet(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Parquet { action, path, source }
+    }
+
+    pub(super) fn bug(what: impl Into<String>) -> Self {
+        Self::Bug(what.into())
+    }
+}

@@ -1,0 +1,168 @@
+//! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
+
+use super::{Policy, Segment};
+use crate::epoch::recipe::PackKind;
+use crate::model::DocId;
+
+/// A document to be packed, by its effective length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Which.
+    pub id: DocId,
+    /// Effective length.
+    pub length: u32,
+}
+
+/// Cuts the rows of one pass. Rows keep the order of the documents.
+#[derive(Clone, Debug)]
+pub struct Cutter {
+    policy: Policy,
+    /// The document under way, with the tokens of it that are packed and those placed already.
+    current: Option<(Document, u32, u32)>,
+    row: Vec<Segment>,
+    used: u32,
+}
+
+impl Cutter {
+    /// Starts a pass.
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        Self { policy, current: None, row: Vec::new(), used: 0 }
+    }
+
+    /// The next row, taking documents from `documents` as needed; none when the pass is over.
+    ///
+    /// # Errors
+    /// What `documents` returns.
+    pub fn next_row<E>(
+        &mut self,
+        mut documents: impl FnMut() -> Result<Option<Document>, E>,
+    ) -> Result<Option<Vec<Segment>>, E> {
+        let capacity = self.policy.capacity;
+        loop {
+            let (document, packed, placed) = match self.current.take() {
+                Some(current) => current,
+                None => match documents()? {
+                    Some(document) => (document, self.policy.packed(document.length), 0),
+                    None => return Ok(self.close()),
+                },
+            };
+            let rest = packed - placed;
+            if rest == 0 {
+                continue;
+            }
+            let free = capacity - self.used;
+            let piece = match self.policy.kind {
+                PackKind::Concat => rest.min(free),
+                PackKind::Greedy | PackKind::None | PackKind::BestFit => rest.min(capacity),
+            };
+            if piece > free {
+                self.current = Some((document, packed, placed));
+                return Ok(self.close());
+            }
+            self.row.push(Segment {
+                document: document.id,
+                offset: placed,
+                length: piece,
+                document_length: document.length,
+            });
+            self.used += piece;
+            self.current = Some((document, packed, placed + piece));
+            if self.used == capacity || self.policy.kind == PackKind::None {
+                return Ok(self.close());
+            }
+        }
+    }
+
+    fn close(&mut self) -> Option<Vec<Segment>> {
+        self.used = 0;
+        let row = std::mem::take(&mut self.row);
+        (!row.is_empty()).then_some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoch::recipe::Long;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn cut(kind: PackKind, capacity: u32, long: Long, lengths: &[u32]) -> Vec<Vec<Segment>> {
+        let policy = Policy { kind, capacity, long, bos: false, eos: true };
+        let mut documents =
+            lengths.iter().zip(0..).map(|(length, id)| Document { id: DocId(id), length: *length });
+        let mut cutter = Cutter::new(policy);
+        let mut rows = Vec::new();
+        while let Ok(Some(row)) = cutter.next_row(|| Ok::<_, Infallible>(documents.next())) {
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn shapes(rows: &[Vec<Segment>]) -> Vec<Vec<(u64, u32, u32)>> {
+        rows.iter().map(|row| row.iter().map(|s| (s.document.0, s.offset, s.length)).collect()).collect()
+    }
+
+    #[test]
+    fn greedy_opens_a_row_when_the_next_document_does_not_fit() {
+        let rows = cut(PackKind::Greedy, 10, Long::Split, &[4, 5, 3, 23, 2]);
+        assert_eq!(
+            shapes(&rows),
+            [vec![(0, 0, 4), (1, 0, 5)], vec![(2, 0, 3)], vec![(3, 0, 10)], vec![(3, 10, 10)], vec![(3, 20, 3), (4, 0, 2)]]
+        );
+    }
+
+    #[test]
+    fn concat_fills_every_row_but_the_last() {
+        let rows = cut(PackKind::Concat, 10, Long::Split, &[4, 5, 3, 11]);
+        assert_eq!(
+            shapes(&rows),
+            [vec![(0, 0, 4), (1, 0, 5), (2, 0, 1)], vec![(2, 1, 2), (3, 0, 8)], vec![(3, 8, 3)]]
+        );
+    }
+
+    #[test]
+    fn none_gives_each_document_its_row() {
+        let rows = cut(PackKind::None, 10, Long::Split, &[4, 21, 3]);
+        // 21 = two full rows and a lone EOS, which is left out.
+        assert_eq!(shapes(&rows), [vec![(0, 0, 4)], vec![(1, 0, 10)], vec![(1, 10, 10)], vec![(2, 0, 3)]]);
+        assert_eq!(shapes(&cut(PackKind::None, 10, Long::Drop, &[4, 21, 3])), [vec![(0, 0, 4)], vec![(2, 0, 3)]]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_packed_token_is_lost_or_moved(
+            lengths in proptest::collection::vec(1_u32..50, 0..40),
+            capacity in 2_u32..20,
+            kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
+            long in prop_oneof![Just(Long::Split), Just(Long::Truncate), Just(Long::Drop)],
+        ) {
+            let policy = Policy { kind, capacity, long, bos: false, eos: true };
+            let rows = cut(kind, capacity, long, &lengths);
+            let mut placed = vec![0; lengths.len()];
+            let mut last = 0;
+            for row in &rows {
+                let tokens: u32 = row.iter().map(|s| s.length).sum();
+                prop_assert!(tokens > 0 && tokens <= capacity);
+                for segment in row {
+                    let document = segment.document.0 as usize;
+                    prop_assert!(document >= last, "rows keep the order");
+                    last = document;
+                    prop_assert_eq!(segment.offset, placed[document], "fragments are contiguous");
+                    placed[document] += segment.length;
+                    if kind != PackKind::Concat {
+                        prop_assert_eq!(segment.offset % capacity, 0);
+                    }
+                }
+            }
+            for (length, placed) in lengths.iter().zip(placed) {
+                prop_assert_eq!(policy.packed(*length), placed);
+            }
+            if kind == PackKind::Concat {
+                let short = rows.iter().rev().skip(1).find(|row| row.iter().map(|s| s.length).sum::<u32>() < capacity);
+                prop_assert!(short.is_none());
+            }
+        }
+    }
+}

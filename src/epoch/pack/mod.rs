@@ -1,0 +1,31 @@
+//! Packing: how documents become rows. Works on lengths only; knows no store and no token ids.
+//!
+//! `policy` says how many tokens of a document are packed and how it is cut; `items` turns a
+//! histogram of lengths into items by size; `best_fit` packs items by the bulk; `cut` walks documents
+//! in order and cuts rows (greedy, concat, none).
+
+mod best_fit;
+mod cut;
+mod items;
+mod policy;
+
+pub use best_fit::{Pattern, PatternItem, Patterns};
+pub use cut::{Cutter, Document};
+pub use items::{Item, Items};
+pub use policy::{Losses, Policy};
+
+/// Documents by effective length (tokens with BOS and EOS).
+pub type Histogram = std::collections::BTreeMap<u32, u64>;
+
+/// A document or a fragment of one inside a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The document.
+    pub document: crate::model::DocId,
+    /// First token of the segment within the document's effective sequence.
+    pub offset: u32,
+    /// Tokens of the segment, at least 1.
+    pub length: u32,
+    /// Length of the document's effective sequence, whether packed whole or not.
+    pub document_length: u32,
+}

@@ -1,0 +1,118 @@
+//! How many tokens of a document are packed, and where it is cut.
+
+use super::Histogram;
+use crate::epoch::recipe::{Long, PackKind};
+use serde::{Deserialize, Serialize};
+
+/// The packing rules of one source. Lengths are effective: BOS + stored tokens + EOS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The way of packing.
+    pub kind: PackKind,
+    /// Tokens a row holds.
+    pub capacity: u32,
+    /// What happens to documents longer than a row.
+    pub long: Long,
+    /// Whether documents begin with BOS.
+    pub bos: bool,
+    /// Whether documents end with EOS.
+    pub eos: bool,
+}
+
+/// What the rules leave out of one pass over a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Losses {
+    /// Documents left out because they are longer than a row.
+    pub dropped_documents: u64,
+    /// Their effective tokens.
+    pub dropped_tokens: u64,
+    /// Documents cut to the head that fits a row.
+    pub truncated_documents: u64,
+    /// Effective tokens cut off, the EOS among them.
+    pub truncated_tokens: u64,
+    /// Tails that held nothing but an EOS, left out.
+    pub lone_eos: u64,
+}
+
+impl Policy {
+    /// Tokens added to every document.
+    #[must_use]
+    pub const fn overhead(&self) -> u32 {
+        self.bos as u32 + self.eos as u32
+    }
+
+    /// Tokens packed of a document of effective `length`: a prefix of its sequence, maybe all or none.
+    #[must_use]
+    pub fn packed(&self, length: u32) -> u32 {
+        if length <= self.capacity {
+            return length;
+        }
+        match self.long {
+            Long::Drop => 0,
+            Long::Truncate => self.capacity,
+            // `concat` cuts anywhere and the EOS is what separates documents there: it stays.
+            Long::Split | Long::Paragraph => {
+                let lone_eos = self.eos && self.kind != PackKind::Concat && length % self.capacity == 1;
+                length - u32::from(lone_eos)
+            }
+        }
+    }
+
+    /// Tokens packed in one pass.
+    #[must_use]
+    pub fn packed_tokens(&self, histogram: &Histogram) -> u64 {
+        histogram.iter().map(|(length, documents)| u64::from(self.packed(*length)) * documents).sum()
+    }
+
+    /// What one pass leaves out.
+    #[must_use]
+    pub fn losses(&self, histogram: &Histogram) -> Losses {
+        let mut losses = Losses::default();
+        for (length, documents) in histogram.range(self.capacity.saturating_add(1)..) {
+            let lost = u64::from(*length - self.packed(*length)) * documents;
+            match self.long {
+                Long::Drop => {
+                    losses.dropped_documents += documents;
+                    losses.dropped_tokens += lost;
+                }
+                Long::Truncate => {
+                    losses.truncated_documents += documents;
+                    losses.truncated_tokens += lost;
+                }
+                Long::Split | Long::Paragraph => losses.lone_eos += lost,
+            }
+        }
+        losses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(long: Long, kind: PackKind) -> Policy {
+        Policy { kind, capacity: 8, long, bos: true, eos: true }
+    }
+
+    #[test]
+    fn long_documents_follow_the_policy() {
+        let split = policy(Long::Split, PackKind::BestFit);
+        assert_eq!([7, 8, 9, 10, 16, 17, 18].map(|n| split.packed(n)), [7, 8, 8, 10, 16, 16, 18]);
+        assert_eq!(policy(Long::Split, PackKind::Concat).packed(17), 17);
+        assert_eq!(policy(Long::Truncate, PackKind::Greedy).packed(17), 8);
+        assert_eq!(policy(Long::Drop, PackKind::None).packed(17), 0);
+    }
+
+    #[test]
+    fn losses_add_up() {
+        let histogram = Histogram::from([(8, 5), (9, 3), (20, 2)]);
+        let total: u64 = histogram.iter().map(|(length, n)| u64::from(*length) * n).sum();
+        for long in [Long::Split, Long::Truncate, Long::Drop] {
+            let policy = policy(long, PackKind::BestFit);
+            let lost = policy.losses(&histogram);
+            assert_eq!(policy.packed_tokens(&histogram) + lost.dropped_tokens + lost.truncated_tokens + lost.lone_eos, total);
+        }
+        assert_eq!(policy(Long::Split, PackKind::BestFit).losses(&histogram).lone_eos, 3);
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong on the way in. Whatever was committed before stays.
+
+use super::read::ReadError;
+use super::report::IngestReport;
+use crate::decide::DecideError;
+use crate::store::StoreError;
+use crate::tokenizer::TokenizerError;
+use std::path::PathBuf;
+
+/// An error of ingest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IngestError {
+    /// An input that cannot be read, or not to its end.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A decision that could not be taken.
+    #[error(transparent)]
+    Decide(#[from] DecideError),
+    /// A tokenizer that refused a text.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// A bad record, with `--on-error fail`.
+    #[error("{}: record {number} at byte {offset}: {reason}; mend it, or ingest with --on-error reject to set it aside", path.display())]
+    Rejected {
+        /// The file.
+        path: PathBuf,
+        /// Records before it.
+        number: u64,
+        /// Its first byte in the decompressed stream.
+        offset: u64,
+        /// Why, in words.
+        reason: String,
+    },
+    /// A stop was asked for; all that the report counts is committed.
+    #[error("interrupted; {} documents were added, run the same command again to go on", report.added)]
+    Interrupted {
+        /// What was done until then.
+        report: Box<IngestReport>,
+    },
+    /// A tokenizer asked for that the corpus does not have.
+    #[error("tokenizer `{name}` is not registered ({known}); add it with `corpusdb tokenizer add`")]
+    UnknownTokenizer {
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A file beside the corpus.
+    #[error("writing {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Threads could not be had.
+    #[error("cannot start {threads} threads: {why}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// Why.
+        why: String,
+    },
+}

@@ -1,0 +1,56 @@
+//! What a caller says about an ingest.
+
+use super::read::ReadOptions;
+use crate::model::TokenizerId;
+use crate::tokenizer::Tokenizer;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What happens with a record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// It is set aside with reason, position and raw bytes, and reading goes on.
+    Reject,
+    /// Reading stops there; what came before is committed.
+    Fail,
+}
+
+/// How to ingest.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// Name of the source the documents belong to.
+    pub source: String,
+    /// How files are read.
+    pub read: ReadOptions,
+    /// What happens with a record that cannot be read.
+    pub on_error: OnError,
+    /// Threads for fingerprints and encoding.
+    pub threads: usize,
+    /// Bytes of text and fields after which a batch is committed.
+    pub batch_bytes: u64,
+    /// Read files also when size and time say that they have not changed.
+    pub reread: bool,
+    /// Where to write one JSON line a record, saying what was decided.
+    pub decisions: Option<PathBuf>,
+}
+
+impl IngestOptions {
+    /// The options that decide what the records of a file are: if they change, a file is read anew.
+    pub(super) fn reading(&self) -> String {
+        let field = |field: &Option<String>| field.clone().unwrap_or_default();
+        format!("{:?} {:?} {:?}", self.read.format, field(&self.read.text_field), field(&self.read.id_field))
+    }
+}
+
+/// A registered tokenizer, ready to encode.
+#[derive(Clone)]
+pub struct LoadedTokenizer {
+    /// Its id in the store.
+    pub id: TokenizerId,
+    /// Its name.
+    pub name: String,
+    /// One more than its largest id, as registered.
+    pub vocab_size: u32,
+    /// The encoder.
+    pub tokenizer: Arc<Tokenizer>,
+}

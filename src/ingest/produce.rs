@@ -1,0 +1,271 @@
+//! Reads inputs in order and cuts their records into chunks; skips what is known to be unchanged.
+
+use super::error::IngestError;
+use super::options::{IngestOptions, OnError};
+use super::read::{Input, Item, Reader, ResumePoint};
+use crate::model::{Interrupt, SourceId};
+use crate::store::{FileRecord, View};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
+
+/// Records per chunk, for sources of very short documents.
+const CHUNK_RECORDS: usize = 1 << 16;
+
+/// Part of one input, in order.
+pub(super) struct Piece {
+    pub(super) input: Input,
+    pub(super) items: Vec<Item>,
+    /// The input up to the end of the piece.
+    pub(super) end: ResumePoint,
+    /// The input is one document.
+    pub(super) single: bool,
+    /// The piece reaches the end of the input.
+    pub(super) whole: bool,
+    /// The records of the piece follow ones that the store has already, of this input.
+    pub(super) continues: bool,
+    /// An earlier ingest consumed these records: they are looked up, not decided.
+    pub(super) known: bool,
+}
+
+/// What is committed at once.
+#[derive(Default)]
+pub(super) struct Chunk {
+    pub(super) pieces: Vec<Piece>,
+    /// Records passed over because their file has not changed.
+    pub(super) unchanged: u64,
+    /// Compressed bytes of input consumed so far, those of skipped files included.
+    pub(super) input_bytes: u64,
+    /// Why reading stopped behind this chunk.
+    pub(super) error: Option<IngestError>,
+    pub(super) seconds: f64,
+}
+
+/// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
+pub(super) fn produce(
+    inputs: Vec<Input>,
+    view: &View,
+    options: &IngestOptions,
+    interrupt: &Interrupt,
+    send: &mut dyn FnMut(Chunk) -> bool,
+) {
+    let source = view.source_named(&options.source).map(|(id, _)| id);
+    let mut producer = Producer {
+        view,
+        options,
+        interrupt,
+        send,
+        source,
+        chunk: Chunk::default(),
+        bytes: 0,
+        records: 0,
+        started: Instant::now(),
+        finished_bytes: 0,
+        stopped: false,
+    };
+    for input in inputs {
+        if producer.stopped || interrupt.is_raised() {
+            break;
+        }
+        let size = input.size;
+        if let Err(error) = producer.input(input) {
+            producer.chunk.error = Some(error);
+            producer.stopped = true;
+        }
+        producer.finished_bytes += size;
+    }
+    producer.chunk.input_bytes = producer.finished_bytes;
+    producer.flush();
+}
+
+struct Producer<'a> {
+    view: &'a View,
+    options: &'a IngestOptions,
+    interrupt: &'a Interrupt,
+    send: &'a mut dyn FnMut(Chunk) -> bool,
+    source: Option<SourceId>,
+    chunk: Chunk,
+    bytes: u64,
+    records: usize,
+    started: Instant,
+    finished_bytes: u64,
+    stopped: bool,
+}
+
+/// How much of an input the store has already.
+enum Known {
+    /// Nothing, or what it has is of another file.
+    Nothing,
+    /// The reader stands behind what is known.
+    Resumed(u64),
+    /// The first so many records are known; they come again because the caller wants them.
+    Again(u64),
+}
+
+impl Producer<'_> {
+    fn input(&mut self, input: Input) -> Result<(), IngestError> {
+        let record = self.record(&input)?;
+        let same_file = record.as_ref().is_some_and(|record| {
+            record.size == input.size && record.modified == input.modified_ns
+        });
+        let wants_all = self.options.decisions.is_some();
+        if let Some(record) = &record
+            && record.whole
+            && same_file
+            && !self.options.reread
+            && !wants_all
+        {
+            self.chunk.unchanged += record.records - record.rejected.min(record.records);
+            return Ok(());
+        }
+        let mut reader = Reader::open(&input, &self.options.read)?;
+        let known = match &record {
+            None => Known::Nothing,
+            Some(record) => self.known(&mut reader, record, same_file)?,
+        };
+        if let (Known::Again(_), Some(_)) = (&known, &record) {
+            reader = Reader::open(&input, &self.options.read)?;
+        }
+        let again = match known {
+            Known::Nothing => 0,
+            Known::Resumed(unchanged) => {
+                self.chunk.unchanged += unchanged;
+                0
+            }
+            Known::Again(records) => records,
+        };
+        let continues = matches!(known, Known::Resumed(_) | Known::Again(_));
+        self.records(&input, &mut reader, again, continues)
+    }
+
+    fn record(&self, input: &Input) -> Result<Option<FileRecord>, IngestError> {
+        let Some(source) = self.source.filter(|_| !input.is_stdin) else {
+            return Ok(None);
+        };
+        let record = self.view.file(source, input.path.as_os_str().as_bytes())?;
+        Ok(record.filter(|record| record.reading == self.options.reading()))
+    }
+
+    /// Finds out how much of the input the store has. A line file proves it by the hash of its
+    /// prefix; another by size and time.
+    fn known(&self, reader: &mut Reader, record: &FileRecord, same_file: bool) -> Result<Known, IngestError> {
+        let wants_all = self.options.decisions.is_some();
+        let point = ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
+        let good = record.records - record.rejected.min(record.records);
+        if reader.resume(&point)? {
+            return Ok(if wants_all { Known::Again(record.records) } else { Known::Resumed(good) });
+        }
+        if !same_file {
+            return Ok(Known::Nothing);
+        }
+        if wants_all {
+            return Ok(Known::Again(record.records));
+        }
+        for _ in 0..record.records {
+            if reader.next()?.is_none() {
+                break;
+            }
+        }
+        Ok(Known::Resumed(good))
+    }
+
+    fn records(&mut self, input: &Input, reader: &mut Reader, again: u64, continues: bool) -> Result<(), IngestError> {
+        let mut items = Vec::new();
+        let mut known_left = again;
+        let mut continues = continues && again == 0;
+        loop {
+            // A known stretch and what follows are pieces of their own.
+            if again > 0 && known_left == 0 && !items.is_empty() && !continues {
+                self.piece(input, reader, &mut items, PieceKind { single: false, whole: false, continues: false, known: true });
+                continues = true;
+            }
+            if again > 0 && known_left == 0 {
+                continues = true;
+            }
+            let kind = PieceKind { single: false, whole: false, continues, known: known_left > 0 };
+            let item = match reader.next() {
+                Ok(Some(item)) => item,
+                Ok(None) => {
+                    self.piece(input, reader, &mut items, PieceKind { whole: true, ..kind });
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.piece(input, reader, &mut items, kind);
+                    return Err(error.into());
+                }
+            };
+            known_left = known_left.saturating_sub(1);
+            match &item {
+                Item::Record(record) => self.bytes += (record.text.len() + record.metadata.len()) as u64,
+                Item::Reject(reject) if self.options.on_error == OnError::Fail && !kind.known => {
+                    let error = IngestError::Rejected {
+                        path: reject.origin.path.as_ref().clone(),
+                        number: reject.origin.number,
+                        offset: reject.origin.offset,
+                        reason: reject.reason.to_string(),
+                    };
+                    // The point behind the bad record must not become the resume point.
+                    self.unfinished(input, &mut items, kind);
+                    return Err(error);
+                }
+                Item::Reject(reject) => self.bytes += reject.raw.len() as u64,
+            }
+            items.push(item);
+            self.records += 1;
+            if self.bytes >= self.options.batch_bytes || self.records >= CHUNK_RECORDS {
+                self.piece(input, reader, &mut items, kind);
+                continues |= known_left == 0;
+                self.chunk.input_bytes = self.finished_bytes + reader.input_bytes();
+                if !self.flush() || self.interrupt.is_raised() {
+                    self.stopped = true;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn piece(&mut self, input: &Input, reader: &Reader, items: &mut Vec<Item>, kind: PieceKind) {
+        if items.is_empty() && !kind.whole {
+            return;
+        }
+        self.push(input, reader.point(), items, PieceKind { single: reader.is_single(), ..kind });
+    }
+
+    /// A piece that ends before a bad record: the resume point is that of its last good state.
+    fn unfinished(&mut self, input: &Input, items: &mut Vec<Item>, kind: PieceKind) {
+        if !items.is_empty() {
+            // No hash can match an impossible length, so the file is read from its start next time.
+            let nowhere = ResumePoint { offset: u64::MAX, records: 0, prefix: [0; 32] };
+            self.push(input, nowhere, items, kind);
+        }
+    }
+
+    fn push(&mut self, input: &Input, end: ResumePoint, items: &mut Vec<Item>, kind: PieceKind) {
+        self.chunk.pieces.push(Piece {
+            input: input.clone(),
+            items: std::mem::take(items),
+            end,
+            single: kind.single,
+            whole: kind.whole,
+            continues: kind.continues,
+            known: kind.known,
+        });
+    }
+
+    fn flush(&mut self) -> bool {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        chunk.seconds = self.started.elapsed().as_secs_f64();
+        self.bytes = 0;
+        self.records = 0;
+        let go_on = (self.send)(chunk);
+        self.started = Instant::now();
+        go_on
+    }
+}
+
+#[derive(Clone, Copy)]
+struct PieceKind {
+    single: bool,
+    whole: bool,
+    continues: bool,
+    known: bool,
+}

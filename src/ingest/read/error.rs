@@ -1,0 +1,114 @@
+//! What stops the reading of an input, as opposed to a record that is rejected.
+
+use std::path::PathBuf;
+
+/// An input that cannot be found, opened or read on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Nothing has that path.
+    #[error("{}: no such file or directory", path.display())]
+    NotFound {
+        /// As given.
+        path: PathBuf,
+    },
+    /// A pattern that matches no file.
+    #[error("{pattern}: no file matches the pattern")]
+    NoMatch {
+        /// As given.
+        pattern: String,
+    },
+    /// A pattern that is none.
+    #[error("{pattern}: not a file pattern: {why}")]
+    Pattern {
+        /// As given.
+        pattern: String,
+        /// The parser's words.
+        why: String,
+    },
+    /// A directory without files; hidden ones are not looked at.
+    #[error("{}: no files in this directory (hidden ones are skipped)", path.display())]
+    EmptyDirectory {
+        /// As given.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("{}: cannot {doing}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Its words.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A compressed stream or a Parquet file that is cut off or damaged. What was read before it
+    /// is good.
+    #[error("{}: {what} at byte {offset} of the file; it is cut off or damaged, what came before was read", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Position in the file as stored, where the reading stood.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// No field is named and none has a usual name.
+    #[error("{}: no text field among {found}; name one with --text-field", path.display())]
+    NoTextField {
+        /// The file.
+        path: PathBuf,
+        /// The fields of its first record, with commas.
+        found: String,
+    },
+    /// A Parquet file without a column that was asked for.
+    #[error("{}: no column `{column}`; it has {found}", path.display())]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name asked for.
+        column: String,
+        /// The columns it has, with commas.
+        found: String,
+    },
+    /// A Parquet column of a type that cannot be used.
+    #[error("{}: column `{column}` is of type {kind}, {needed}", path.display())]
+    ColumnType {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its Arrow type.
+        kind: String,
+        /// What would be usable.
+        needed: &'static str,
+    },
+    /// Parquet rows whose fields have no form in JSON.
+    #[error("{}: rows from {row} on cannot be kept as JSON: {what}", path.display())]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// The first of them.
+        row: u64,
+        /// The converter's words.
+        what: String,
+    },
+    /// Parquet through a pipe.
+    #[error("{}: a Parquet file is read from its end, so it cannot come through a pipe; give its path", path.display())]
+    ParquetPipe {
+        /// `-`, or the pipe.
+        path: PathBuf,
+    },
+}
+
+impl ReadError {
+    /// For `map_err` on operations on `path`.
+    pub(super) fn io(
+        path: &std::path::Path,
+        doing: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, doing, source }
+    }
+}

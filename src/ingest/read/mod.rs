@@ -1,0 +1,29 @@
+//! Bytes to records: finds the inputs, decompresses, recognises the format, parses. Streaming, in bounded memory.
+//!
+//! [`expand`] turns path arguments into [`Input`]s; a [`Reader`] gives one input's records and
+//! rejects in order, and the [`ResumePoint`] after each.
+//! * `paths` files, directories, patterns, standard input
+//! * `decompress` gzip and Zstandard by content, counting the bytes of the file
+//! * `stream` lines of the decompressed bytes, their position and their hash
+//! * `item` what a reader is asked, and what it gives
+//! * `reader` recognises the format and hands on to `jsonl`, `text` or `parquet`
+//! * `guess` the text field when none is named
+
+mod decompress;
+mod error;
+mod guess;
+mod item;
+mod jsonl;
+mod parquet;
+mod paths;
+mod reader;
+mod stream;
+mod text;
+
+pub use error::ReadError;
+pub use item::{Format, Item, ReadOptions, ResumePoint};
+pub use paths::{Input, expand};
+pub use reader::Reader;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Path arguments to inputs: files, directories, patterns, standard input.
+
+use super::error::ReadError;
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use walkdir::WalkDir;
+
+/// One input after expansion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Absolute path with the directory's links resolved and the file's own name kept; `-` for
+    /// standard input.
+    pub path: Arc<PathBuf>,
+    /// Bytes of the file; 0 when not known (pipes).
+    pub size: u64,
+    /// When the file was modified, in nanoseconds since 1970; 0 for pipes.
+    pub modified_ns: i128,
+    /// Whether it is standard input.
+    pub is_stdin: bool,
+}
+
+/// Expands path arguments in the order given: a file is itself; a directory all files below it in
+/// byte order of their paths, hidden ones left out; a pattern (`*`, `?`, `[..]`, `**`) its matches
+/// in byte order; `-` standard input. A file reached twice is read once.
+///
+/// # Errors
+/// [`ReadError::NotFound`], [`ReadError::NoMatch`], [`ReadError::Pattern`],
+/// [`ReadError::EmptyDirectory`], or [`ReadError::Io`] on what cannot be looked at.
+pub fn expand(paths: &[String]) -> Result<Vec<Input>, ReadError> {
+    let mut found = Found::default();
+    for argument in paths {
+        let path = Path::new(argument);
+        if argument == "-" {
+            found.add_stdin();
+        } else if path.exists() {
+            found.add(path)?;
+        } else if argument.contains(['*', '?', '[']) {
+            for path in matches(argument)? {
+                found.add(&path)?;
+            }
+        } else {
+            return Err(ReadError::NotFound { path: path.to_path_buf() });
+        }
+    }
+    Ok(found.inputs)
+}
+
+#[derive(Default)]
+struct Found {
+    inputs: Vec<Input>,
+    seen: HashSet<PathBuf>,
+}
+
+impl Found {
+    fn add_stdin(&mut self) {
+        let path = PathBuf::from("-");
+        if self.seen.insert(path.clone()) {
+            self.inputs.push(Input {
+                path: Arc::new(path),
+                size: 0,
+                modified_ns: 0,
+                is_stdin: true,
+            });
+        }
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), ReadError> {
+        let absolute = absolute(path)?;
+        let metadata = std::fs::metadata(&absolute).map_err(ReadError::io(path, "look at it"))?;
+        if !metadata.is_dir() {
+            self.add_file(absolute, &metadata);
+            return Ok(());
+        }
+        let files = walk(&absolute)?;
+        if files.is_empty() {
+            return Err(ReadError::EmptyDirectory { path: path.to_path_buf() });
+        }
+        for (file, metadata) in files {
+            self.add_file(file, &metadata);
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: PathBuf, metadata: &Metadata) {
+        // A pipe under /dev/fd has a name but no place it resolves to.
+        let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if self.seen.insert(identity) {
+            let is_file = metadata.is_file();
+            self.inputs.push(Input {
+                size: if is_file { metadata.len() } else { 0 },
+                modified_ns: if is_file { modified_ns(metadata) } else { 0 },
+                path: Arc::new(path),
+                is_stdin: false,
+            });
+        }
+    }
+}
+
+/// Resolves the directory only: caches keep files under meaningless names and link to them under
+/// their real ones, and the real name is what a user knows.
+fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
+    let resolved = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            parent.canonicalize().map(|parent| parent.join(name))
+        }
+        _ => path.canonicalize(),
+    };
+    resolved.map_err(ReadError::io(path, "resolve it"))
+}
+
+fn walk(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, ReadError> {
+    let is_hidden = |entry: &walkdir::DirEntry| {
+        entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.')
+    };
+    let mut files = Vec::new();
+    for entry in
+        WalkDir::new(directory).follow_links(true).into_iter().filter_entry(|e| !is_hidden(e))
+    {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() => {
+                let metadata = entry.metadata().map_err(|error| walk_error(directory, error))?;
+                files.push((entry.into_path(), metadata));
+            }
+            Ok(_) => {}
+            // A link to a directory above it: its files are met without it.
+            Err(error) if error.loop_ancestor().is_some() => {}
+            // A link to nothing holds no data.
+            Err(error) if is_dangling_link(&error) => {}
+            Err(error) => return Err(walk_error(directory, error)),
+        }
+    }
+    files.sort_by(|(a, _), (b, _)| path_bytes(a).cmp(path_bytes(b)));
+    Ok(files)
+}
+
+fn is_dangling_link(error: &walkdir::Error) -> bool {
+    error.path().is_some_and(|path| path.is_symlink() && !path.exists())
+}
+
+fn walk_error(directory: &Path, error: walkdir::Error) -> ReadError {
+    let path = error.path().unwrap_or(directory).to_path_buf();
+    ReadError::Io { path, doing: "look through it", source: error.into() }
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>, ReadError> {
+    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
+    let walk = glob::glob_with(pattern, options).map_err(|error| ReadError::Pattern {
+        pattern: pattern.to_owned(),
+        why: error.to_string(),
+    })?;
+    let mut paths = Vec::new();
+    for path in walk {
+        let path = path.map_err(|error| {
+            let path = error.path().to_path_buf();
+            ReadError::Io { path, doing: "look through it", source: error.into() }
+        })?;
+        paths.push(path);
+    }
+    if paths.is_empty() {
+        return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+    }
+    paths.sort_by(|a, b| path_bytes(a).cmp(path_bytes(b)));
+    Ok(paths)
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+fn modified_ns(metadata: &Metadata) -> i128 {
+    let nanoseconds =
+        |duration: std::time::Duration| i128::try_from(duration.as_nanos()).unwrap_or(0);
+    match metadata.modified() {
+        Ok(time) => match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => nanoseconds(after),
+            Err(before) => -nanoseconds(before.duration()),
+        },
+        Err(_) => 0,
+    }
+}

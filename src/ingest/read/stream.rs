@@ -1,0 +1,243 @@
+//! Lines of a decompressed input, with the position and the hash of all that was consumed.
+
+use super::decompress::Decompressed;
+use super::error::ReadError;
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes asked of the decompressor at a time: also the pieces the hash is fed, which wants them
+/// long.
+const CHUNK: usize = 256 << 10;
+/// A buffer that one long line made larger than this is given back.
+const LARGE: usize = 64 * CHUNK;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A stretch of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// The whole of it, without the line end.
+    Whole(&'a [u8]),
+    /// Longer than the limit: its first bytes, and its length.
+    TooLong { head: &'a [u8], bytes: u64 },
+}
+
+/// Decompressed bytes of an input, buffered.
+///
+/// `buffer[..start]` is consumed, `buffer[start..]` is read ahead; `buffer[0]` stands at `base` in
+/// the decompressed stream, and all before it is in the hash.
+pub(super) struct Stream {
+    path: Arc<PathBuf>,
+    source: Decompressed,
+    buffer: Vec<u8>,
+    start: usize,
+    base: u64,
+    hasher: blake3::Hasher,
+    ended: bool,
+    fault: Option<std::io::Error>,
+    head: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn new(path: Arc<PathBuf>, raw: Box<dyn Read + Send>) -> Result<Self, ReadError> {
+        let source = Decompressed::new(raw).map_err(ReadError::io(&path, "read it"))?;
+        let mut stream = Self {
+            path,
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            base: 0,
+            hasher: blake3::Hasher::new(),
+            ended: false,
+            fault: None,
+            head: Vec::new(),
+        };
+        while stream.ahead().len() < BYTE_ORDER_MARK.len() && !stream.ended {
+            stream.fill()?;
+        }
+        if stream.ahead().starts_with(BYTE_ORDER_MARK) {
+            stream.start = BYTE_ORDER_MARK.len();
+        }
+        Ok(stream)
+    }
+
+    /// Position of the next unread byte in the decompressed stream.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + length(self.start)
+    }
+
+    /// Hash of all bytes before [`Stream::offset`].
+    pub(super) fn prefix(&self) -> [u8; 32] {
+        let mut hasher = self.hasher.clone();
+        hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+        *hasher.finalize().as_bytes()
+    }
+
+    /// Bytes of the file as stored that were consumed.
+    pub(super) fn input_bytes(&self) -> u64 {
+        self.source.consumed()
+    }
+
+    /// The first line that is not blank, unless it is longer than `limit`; nothing is consumed.
+    pub(super) fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+        loop {
+            let blank = self.ahead().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let rest = self.ahead().get(blank..).unwrap_or_default();
+            if let Some(end) =
+                line_end(rest).or((self.ended && !rest.is_empty()).then_some(rest.len()))
+            {
+                return Ok(self.ahead().get(blank..blank + end));
+            }
+            if self.ended || self.ahead().len() > limit {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// The next line that is not blank and the position of its first byte; `None` at the end. Of a
+    /// line longer than `limit` only `keep` bytes are held.
+    pub(super) fn next_line(
+        &mut self,
+        limit: usize,
+        keep: usize,
+    ) -> Result<Option<(u64, Piece<'_>)>, ReadError> {
+        loop {
+            let mut scanned = 0;
+            let end = loop {
+                let ahead = self.ahead();
+                if let Some(at) = line_end(ahead.get(scanned..).unwrap_or_default()) {
+                    break scanned + at;
+                }
+                scanned = ahead.len();
+                if self.ended {
+                    break scanned;
+                }
+                if scanned > limit {
+                    let at = self.offset();
+                    let bytes = self.skip_line(keep)?;
+                    return Ok(Some((at, Piece::TooLong { head: &self.head, bytes })));
+                }
+                self.fill()?;
+            };
+            if end == 0 {
+                return Ok(None);
+            }
+            let at = self.offset();
+            let from = self.start;
+            self.start += end;
+            let line = self.buffer.get(from..self.start).unwrap_or_default();
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let line = from..from + line.len();
+            let too_long = line.len() > limit;
+            let line = self.buffer.get(line).unwrap_or_default();
+            let piece = if too_long {
+                Piece::TooLong { head: line.get(..keep).unwrap_or(line), bytes: length(line.len()) }
+            } else {
+                Piece::Whole(line)
+            };
+            return Ok(Some((at, piece)));
+        }
+    }
+
+    /// All that is left. When it is longer than `limit` only `keep` bytes are held.
+    pub(super) fn rest(&mut self, limit: usize, keep: usize) -> Result<Piece<'_>, ReadError> {
+        while !self.ended && self.ahead().len() <= limit {
+            self.fill()?;
+        }
+        if self.ahead().len() > limit {
+            let bytes = self.skip(keep, |_| None)?;
+            return Ok(Piece::TooLong { head: &self.head, bytes });
+        }
+        let from = self.start;
+        self.start = self.buffer.len();
+        Ok(Piece::Whole(self.buffer.get(from..).unwrap_or_default()))
+    }
+
+    fn skip_line(&mut self, keep: usize) -> Result<u64, ReadError> {
+        self.skip(keep, line_end)
+    }
+
+    /// Consumes up to and with the end that `find` sees, or all; keeps the first `keep` bytes in
+    /// `head` and gives the length without the line end.
+    fn skip(
+        &mut self,
+        keep: usize,
+        find: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<u64, ReadError> {
+        self.head.clear();
+        let mut bytes = 0;
+        loop {
+            let ahead = self.buffer.get(self.start..).unwrap_or_default();
+            let end = find(ahead);
+            let taken = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
+            let room = keep.saturating_sub(self.head.len()).min(taken.len());
+            self.head.extend_from_slice(taken.get(..room).unwrap_or_default());
+            bytes += length(taken.len());
+            self.start += taken.len();
+            if end.is_some() {
+                let line_end = [taken.ends_with(b"\n"), taken.ends_with(b"\r\n")];
+                return Ok(bytes - line_end.into_iter().map(u64::from).sum::<u64>());
+            }
+            if self.ended {
+                return Ok(bytes);
+            }
+            self.fill()?;
+        }
+    }
+
+    fn ahead(&self) -> &[u8] {
+        self.buffer.get(self.start..).unwrap_or_default()
+    }
+
+    /// Reads one more chunk behind what is ahead, after dropping what is consumed.
+    fn fill(&mut self) -> Result<(), ReadError> {
+        if let Some(error) = self.fault.take() {
+            return Err(self.fail(error));
+        }
+        if self.start > 0 {
+            self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+            self.base += length(self.start);
+            self.buffer.drain(..self.start);
+            self.start = 0;
+            if self.buffer.capacity() > LARGE {
+                self.buffer.shrink_to(CHUNK);
+            }
+        }
+        match self.source.by_ref().take(length(CHUNK)).read_to_end(&mut self.buffer) {
+            Ok(read) => self.ended = read == 0,
+            // What came before the fault is given first, and decoders do not repeat themselves.
+            Err(error) => self.fault = Some(error),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: std::io::Error) -> ReadError {
+        self.fault = Some(std::io::Error::new(error.kind(), error.to_string()));
+        if self.source.blames_data(&error) {
+            ReadError::Corrupt {
+                path: self.path.to_path_buf(),
+                offset: self.source.consumed(),
+                what: format!("{} data: {error}", self.source.name()),
+            }
+        } else {
+            ReadError::io(&self.path, "read it")(error)
+        }
+    }
+}
+
+/// Length of the line at the start of `bytes`, its line feed counted.
+fn line_end(mut bytes: &[u8]) -> Option<usize> {
+    // Reading from a slice cannot fail; this is the standard library's fast search for a byte.
+    let whole = bytes;
+    let end = bytes.skip_until(b'\n').ok()?;
+    (whole.get(..end)?.last() == Some(&b'\n')).then_some(end)
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,98 @@
+//! The pipeline: reading, fingerprinting and writing, each on a thread of its own.
+
+use super::decisions::Decisions;
+use super::error::IngestError;
+use super::options::{IngestOptions, LoadedTokenizer};
+use super::prepare::{PreparedChunk, prepare};
+use super::produce::{Chunk, produce};
+use super::read::Input;
+use super::report::IngestReport;
+use super::write::write;
+use crate::model::{Interrupt, Progress};
+use crate::store::Writer;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Instant;
+
+/// Ingests `inputs` in order. Every committed batch stays, whatever happens after it.
+///
+/// # Errors
+/// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
+pub fn ingest(
+    writer: &mut Writer,
+    inputs: Vec<Input>,
+    options: &IngestOptions,
+    tokenizers: &[LoadedTokenizer],
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<IngestReport, IngestError> {
+    let started = Instant::now();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|error| IngestError::Threads { threads: options.threads, why: error.to_string() })?;
+    let view = writer.view().clone();
+    let mut report = IngestReport {
+        r#type: "ingest",
+        source: options.source.clone(),
+        policy: view.policy().to_string(),
+        tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
+        ..IngestReport::default()
+    };
+    progress.begin("ingesting", Some(inputs.iter().map(|input| input.size).sum()));
+    let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
+    let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
+    let result = std::thread::scope(|scope| {
+        let (pool, view) = (&pool, &view);
+        scope.spawn(move || {
+            produce(inputs, view, options, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
+        });
+        let fingerprinting = scope.spawn(move || {
+            let mut seconds = 0.0;
+            for chunk in receive_raw {
+                let started = Instant::now();
+                let ready = pool.install(|| prepare(chunk, &options.source, view.policy(), view.fields()));
+                seconds += started.elapsed().as_secs_f64();
+                if send_ready.send(ready).is_err() {
+                    break;
+                }
+            }
+            seconds
+        });
+        let written = drain(writer, receive_ready, options, tokenizers, pool, progress, &mut report);
+        report.stages.fingerprint = fingerprinting.join().unwrap_or_default();
+        written
+    });
+    writer.flush()?;
+    report.seconds = started.elapsed().as_secs_f64();
+    result?;
+    if interrupt.is_raised() {
+        return Err(IngestError::Interrupted { report: Box::new(report) });
+    }
+    Ok(report)
+}
+
+fn drain(
+    writer: &mut Writer,
+    chunks: Receiver<PreparedChunk>,
+    options: &IngestOptions,
+    tokenizers: &[LoadedTokenizer],
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+    report: &mut IngestReport,
+) -> Result<(), IngestError> {
+    let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
+    for mut chunk in chunks {
+        report.stages.read += chunk.chunk.seconds;
+        // Only the work goes to the pool: a thread of it that waited here would be one too few.
+        let fates = pool.install(|| write(writer, &chunk, options, tokenizers, report))?;
+        if let Some(decisions) = &mut decisions {
+            decisions.write(writer.view(), &fates)?;
+        }
+        progress.advance(chunk.chunk.input_bytes);
+        progress.tally(&report.tally(chunk.chunk.input_bytes));
+        if let Some(error) = chunk.chunk.error.take() {
+            return Err(error);
+        }
+    }
+    decisions.map_or(Ok(()), Decisions::finish)
+}

@@ -1,0 +1,338 @@
+//! One prepared chunk into one commit: identity, decision, token ids, rows.
+
+use super::error::IngestError;
+use super::options::{IngestOptions, LoadedTokenizer};
+use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::produce::Piece;
+use super::report::IngestReport;
+use crate::decide::{Arrival, Session};
+use crate::model::{DocId, Reject, SourceId, Standing};
+use crate::store::{
+    Batch, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError, TextEncoder, View, Writer,
+};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
+
+/// What became of one record.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// It is this document, new or known before.
+    Document(DocId),
+    /// It could not be read.
+    Rejected(Reject),
+}
+
+/// A document to be stored.
+struct New<'a> {
+    id: DocId,
+    prepared: &'a Prepared,
+    piece: usize,
+    supersedes: Option<DocId>,
+    text: Option<Vec<u8>>,
+}
+
+/// Commits a chunk; the fate of every record is returned in order when it is asked for.
+pub(super) fn write(
+    writer: &mut Writer,
+    chunk: &PreparedChunk,
+    options: &IngestOptions,
+    tokenizers: &[LoadedTokenizer],
+    report: &mut IngestReport,
+) -> Result<Vec<Fate>, IngestError> {
+    let mut batch = writer.begin()?;
+    let source = batch.source(&options.source)?;
+    let first = batch.next_document();
+    let started = Instant::now();
+    let mut counts = ChunkCounts::default();
+    let (mut new, fates) = identify(&batch, chunk, report, &mut counts)?;
+
+    let mut session = Session::new(&batch);
+    let arrivals: Vec<_> = new.iter().map(|new| (new.id, &new.prepared.fingerprint)).collect();
+    session.prefetch(&arrivals)?;
+    report.stages.decide += started.elapsed().as_secs_f64();
+
+    let started = Instant::now();
+    let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
+    compress(batch.view(), &encoder, &mut new)?;
+    report.stages.encode += started.elapsed().as_secs_f64();
+
+    let started = Instant::now();
+    let files = chunk.chunk.pieces.iter().map(|piece| batch.file(source, path(piece)));
+    let files: Vec<_> = files.collect::<Result<_, _>>()?;
+    for document in &mut new {
+        let prepared = document.prepared;
+        let owner = owner(&session, document)?;
+        if owner.is_none() && document.text.is_none() {
+            document.text = Some(encoder.encode(&prepared.record.text)?);
+        }
+        let header = header(prepared, source, files.get(document.piece).copied().unwrap_or_default(), owner);
+        let id = batch.add(NewDocument {
+            header: header.clone(),
+            identity: prepared.identity,
+            text: document.text.take().filter(|_| owner.is_none()),
+            sketch: prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none()).map(|s| s.as_bytes().to_vec()),
+            metadata: prepared.record.metadata.clone(),
+            indexed: prepared.indexed.clone(),
+        })?;
+        debug_assert_eq!(id, document.id);
+        let arrival = Arrival { id, header, fingerprint: prepared.fingerprint.clone(), supersedes: document.supersedes };
+        session.arrive(arrival)?;
+    }
+    let mut kept = Vec::new();
+    for document in &new {
+        let standing = session.outcome(document.id)?.standing;
+        counts.standing(standing);
+        if standing == Standing::Kept {
+            kept.push((document.id, document.prepared.record.text.as_str()));
+        }
+    }
+    let kept_again = session.kept_again();
+    report.dedup += session.apply(&mut batch)?;
+    report.stages.decide += started.elapsed().as_secs_f64();
+
+    let started = Instant::now();
+    for tokenizer in tokenizers {
+        let added = encode(&mut batch, tokenizer, source, &kept)? + encode_again(&mut batch, tokenizer, &kept_again)?;
+        *report.tokens.entry(tokenizer.name.clone()).or_default() += added;
+    }
+    report.stages.encode += started.elapsed().as_secs_f64();
+
+    let started = Instant::now();
+    for (piece, items) in chunk.chunk.pieces.iter().zip(&chunk.items) {
+        rejects(&mut batch, piece, items, options, source, &mut counts)?;
+    }
+    let record = CommitRecord {
+        kind: "ingest".to_owned(),
+        subject: options.source.clone(),
+        first: first.0,
+        added: new.len() as u64,
+        kept: counts.kept,
+        changed: kept_again.len() as u64 + counts.updated,
+        rejected: counts.rejected,
+    };
+    let is_needed = !new.is_empty() || counts.rejected > 0 || chunk.chunk.pieces.iter().any(|piece| !piece.known);
+    if is_needed {
+        batch.commit(&record)?;
+        report.commits += 1;
+    }
+    report.stages.commit += started.elapsed().as_secs_f64();
+    counts.add_to(report, new.len() as u64, chunk.chunk.unchanged);
+    Ok(fates)
+}
+
+fn path(piece: &Piece) -> &[u8] {
+    piece.input.path.as_os_str().as_bytes()
+}
+
+/// Tells new records from known ones, in order; what is new gets the next ids.
+fn identify<'a>(
+    batch: &Batch<'_>,
+    chunk: &'a PreparedChunk,
+    report: &mut IngestReport,
+    counts: &mut ChunkCounts,
+) -> Result<(Vec<New<'a>>, Vec<Fate>), IngestError> {
+    let documents = || chunk.items.iter().flatten().filter_map(|item| match item {
+        Ready::Document(prepared) => Some(prepared.as_ref()),
+        Ready::Reject(..) => None,
+    });
+    let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
+    let mut stored = batch.view().identities(&hashes)?.into_iter();
+    let mut local: HashMap<[u8; 16], (DocId, [u8; 16])> = HashMap::new();
+    let mut next = batch.next_document();
+    let (mut new, mut fates) = (Vec::new(), Vec::new());
+    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
+        for item in items {
+            report.read += 1;
+            let prepared = match item {
+                Ready::Document(prepared) => prepared.as_ref(),
+                Ready::Reject(reject, _) => {
+                    fates.push(Fate::Rejected(reject.clone()));
+                    continue;
+                }
+            };
+            report.bytes += prepared.record.text.len() as u64;
+            let before = match (local.get(&prepared.identity), stored.next().flatten()) {
+                (Some(known), _) => Some(*known),
+                (None, Some(id)) => Some((id, batch.view().expect_header(id)?.content)),
+                (None, None) => None,
+            };
+            let supersedes = match before {
+                Some((id, content)) if content == prepared.content || piece.known => {
+                    counts.unchanged += 1;
+                    fates.push(Fate::Document(id));
+                    continue;
+                }
+                Some((id, _)) => Some(id),
+                None => None,
+            };
+            local.insert(prepared.identity, (next, prepared.content));
+            counts.updated += u64::from(supersedes.is_some());
+            fates.push(Fate::Document(next));
+            new.push(New { id: next, prepared, piece: at, supersedes, text: None });
+            next = DocId(next.0 + 1);
+        }
+    }
+    Ok((new, fates))
+}
+
+/// Compresses, in parallel, the texts that no stored document has.
+fn compress(view: &View, encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(), StoreError> {
+    let raw: Vec<_> = new.iter().map(|new| new.prepared.raw).collect();
+    let twins = view.exacts(0, &raw)?;
+    new.par_iter_mut().zip(twins).with_min_len(8).try_for_each(|(new, twin)| {
+        if twin.is_none() {
+            new.text = Some(encoder.encode(&new.prepared.record.text)?);
+        }
+        Ok(())
+    })
+}
+
+/// The document whose stored text is this one's.
+fn owner(session: &Session, new: &New<'_>) -> Result<Option<DocId>, IngestError> {
+    if let Some(old) = new.supersedes {
+        let header = session.header(old)?;
+        if header.raw == new.prepared.raw {
+            return Ok(Some(header.text_owner(old)));
+        }
+    }
+    Ok(session.text_owner(new.prepared.raw)?)
+}
+
+fn header(prepared: &Prepared, source: SourceId, file: crate::model::FileId, text_of: Option<DocId>) -> Header {
+    let key = match &prepared.record.key {
+        crate::model::RecordKey::Given(key) => Some(key.clone()),
+        crate::model::RecordKey::Position => None,
+    };
+    Header {
+        source,
+        file,
+        number: prepared.record.origin.number,
+        commit: crate::model::CommitSeq(0),
+        key,
+        raw: prepared.raw,
+        normalised: prepared.fingerprint.normalised,
+        content: prepared.content,
+        bytes: prepared.record.text.len() as u64,
+        chars: prepared.chars,
+        words: prepared.fingerprint.tokens,
+        shingles: u32::try_from(prepared.fingerprint.shingles.len()).unwrap_or(u32::MAX),
+        text_of,
+    }
+}
+
+/// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens.
+fn encode(batch: &mut Batch<'_>, tokenizer: &LoadedTokenizer, source: SourceId, kept: &[(DocId, &str)]) -> Result<u64, IngestError> {
+    let encoded: Vec<(DocId, Vec<u32>)> = kept
+        .par_iter()
+        .with_min_len(8)
+        .map_init(|| tokenizer.tokenizer.encoder(), |encoder, (id, text)| {
+            let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+            encoder.encode(text, &mut ids)?;
+            Ok((*id, ids))
+        })
+        .collect::<Result<_, crate::tokenizer::TokenizerError>>()?;
+    let mut total = 0;
+    for (id, ids) in encoded {
+        batch.tokens(tokenizer.id, id, source, &ids, tokenizer.vocab_size)?;
+        total += ids.len() as u64;
+    }
+    Ok(total)
+}
+
+/// Documents that came back are counted again, and encoded if they never were.
+fn encode_again(batch: &mut Batch<'_>, tokenizer: &LoadedTokenizer, kept_again: &[DocId]) -> Result<u64, IngestError> {
+    let mut encoder = tokenizer.tokenizer.encoder();
+    let mut total = 0;
+    for id in kept_again {
+        let source = batch.view().expect_header(*id)?.source;
+        if let Some(count) = batch.token_count(tokenizer.id, *id)? {
+            batch.count_tokens(tokenizer.id, source, count)?;
+            continue;
+        }
+        let mut ids = Vec::new();
+        encoder.encode(&batch.view().text(*id)?, &mut ids)?;
+        batch.tokens(tokenizer.id, *id, source, &ids, tokenizer.vocab_size)?;
+        total += ids.len() as u64;
+    }
+    Ok(total)
+}
+
+/// Stores a piece's rejects and how far its file was read.
+fn rejects(
+    batch: &mut Batch<'_>,
+    piece: &Piece,
+    items: &[Ready],
+    options: &IngestOptions,
+    source: SourceId,
+    counts: &mut ChunkCounts,
+) -> Result<(), IngestError> {
+    let mut bad = 0;
+    for item in items {
+        let Ready::Reject(reject, identity) = item else { continue };
+        bad += 1;
+        let record = RejectRecord {
+            source: options.source.clone(),
+            path: piece.input.path.to_string_lossy().into_owned(),
+            number: reject.origin.number,
+            offset: reject.origin.offset,
+            reason: reject.reason.to_string(),
+            bytes: reject.raw_bytes,
+            raw: reject.raw.clone(),
+        };
+        counts.rejected += u64::from(batch.reject(*identity, &record)?);
+    }
+    if piece.known {
+        return Ok(());
+    }
+    let path = path(piece);
+    let before = if piece.continues { batch.view().file(source, path)?.map_or(0, |record| record.rejected) } else { 0 };
+    let record = FileRecord {
+        file: batch.file(source, path)?.0,
+        size: piece.input.size,
+        modified: piece.input.modified_ns,
+        single: piece.single,
+        whole: piece.whole,
+        offset: piece.end.offset,
+        records: piece.end.records,
+        rejected: before + bad,
+        prefix: piece.end.prefix,
+        reading: options.reading(),
+    };
+    Ok(batch.put_file(source, path, &record)?)
+}
+
+#[derive(Default)]
+struct ChunkCounts {
+    kept: u64,
+    exact: u64,
+    near: u64,
+    empty: u64,
+    unchanged: u64,
+    updated: u64,
+    rejected: u64,
+}
+
+impl ChunkCounts {
+    fn standing(&mut self, standing: Standing) {
+        match standing {
+            Standing::Kept => self.kept += 1,
+            Standing::Exact => self.exact += 1,
+            Standing::Near => self.near += 1,
+            Standing::Empty => self.empty += 1,
+            Standing::Superseded | Standing::Blocked | Standing::Removed => {}
+        }
+    }
+
+    fn add_to(&self, report: &mut IngestReport, added: u64, skipped: u64) {
+        report.added += added;
+        report.kept += self.kept;
+        report.exact_duplicates += self.exact;
+        report.near_duplicates += self.near;
+        report.empty += self.empty;
+        report.unchanged += self.unchanged + skipped;
+        report.updated += self.updated;
+        report.rejected += self.rejected;
+    }
+}

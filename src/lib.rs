@@ -1,0 +1,7 @@
+//! corpusdb.
+pub mod decide;
+pub mod dedup;
+pub mod ingest;
+pub mod model;
+pub mod store;
+pub mod tokenizer;

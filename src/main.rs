@@ -1,0 +1,2 @@
+//! corpusdb.
+fn main() {}

@@ -1,0 +1,76 @@
+//! Declared fields: their kinds, and how their numbers are stored so that order is kept.
+
+use super::FieldId;
+use serde::{Deserialize, Serialize};
+
+/// What a declared field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldKind {
+    /// Text, indexed by exact value.
+    Keyword,
+    /// 64-bit signed integers.
+    Int,
+    /// 64-bit floats.
+    Float,
+}
+
+impl FieldKind {
+    /// The word used on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Int => "int",
+            Self::Float => "float",
+        }
+    }
+
+    /// The kind of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Keyword, Self::Int, Self::Float].into_iter().find(|k| k.name() == name)
+    }
+}
+
+/// A field the user declared: its values are indexed or kept in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDeclaration {
+    /// Its number in the store.
+    pub id: FieldId,
+    /// Its name in the user's records and in queries.
+    pub name: String,
+    /// What it holds.
+    pub kind: FieldKind,
+}
+
+/// Maps a float to an integer of the same order, so that float columns share the integer code.
+/// Not-a-number has no place in an order: callers store it as null.
+#[must_use]
+pub fn sortable_float(value: f64) -> i64 {
+    let bits = value.to_bits().cast_signed();
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The inverse of [`sortable_float`].
+#[must_use]
+pub fn unsortable_float(value: i64) -> f64 {
+    f64::from_bits((value ^ (((value >> 63) as u64) >> 1) as i64).cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_order_survives_the_integer_form() {
+        let values = [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 0.0, 1e-300, 0.25, 7.0, f64::INFINITY];
+        for pair in values.windows(2) {
+            let (a, b) = (sortable_float(pair[0]), sortable_float(pair[1]));
+            assert!(a < b, "{} {}", pair[0], pair[1]);
+        }
+        for value in values {
+            assert_eq!(unsortable_float(sortable_float(value)).to_bits(), value.to_bits());
+        }
+    }
+}

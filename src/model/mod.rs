@@ -1,0 +1,18 @@
+//! The words every layer shares: ids, records, standings, policy, fields, progress. No I/O.
+
+mod field;
+mod id;
+mod policy;
+mod progress;
+mod record;
+mod standing;
+
+pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
+pub use id::{
+    BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,
+    TokenizerId,
+};
+pub use policy::{DedupMode, KeepOrder, Normaliser, Policy, PolicyError, SIGNATURE_VERSION};
+pub use progress::{Interrupt, Progress, Silent, Tally};
+pub use record::{Origin, Record, RecordKey, Reject, RejectReason};
+pub use standing::{Match, MatchKind, Standing};

@@ -1,0 +1,57 @@
+//! How the library tells a caller what it is doing, and how a caller asks it to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What an ingest has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Bytes of input consumed, as stored in the files (compressed).
+    pub input_bytes: u64,
+    /// Records read.
+    pub records: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// Documents removed as duplicates.
+    pub duplicates: u64,
+}
+
+/// Receives progress; the library draws nothing itself.
+pub trait Progress: Send + Sync {
+    /// A stage begins; `total` is in the unit that [`Progress::advance`] counts, when known.
+    fn begin(&self, stage: &str, total: Option<u64>);
+    /// `done` of the stage's total are done.
+    fn advance(&self, done: u64);
+    /// What the ingest has done so far.
+    fn tally(&self, tally: &Tally);
+    /// Something a user should read, such as a fall-back that was taken.
+    fn note(&self, message: &str);
+}
+
+/// A [`Progress`] that says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _stage: &str, _total: Option<u64>) {}
+    fn advance(&self, _done: u64) {}
+    fn tally(&self, _tally: &Tally) {}
+    fn note(&self, _message: &str) {}
+}
+
+/// A flag that asks a long operation to stop at its next safe point.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Asks for the stop. Safe to call from a signal handler's thread.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a stop was asked for.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,155 @@
+//! What a document's place in the corpus is, and the match that explains a removal.
+
+use super::DocId;
+use std::fmt;
+
+/// A document's standing under the current policy. Exactly one holds for every stored document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Standing {
+    /// In the corpus.
+    Kept = 0,
+    /// Removed: its raw bytes equal those of a kept document.
+    Exact = 1,
+    /// Removed: its exact Jaccard similarity to a kept document reaches the threshold.
+    Near = 2,
+    /// Its key was given again with other content.
+    Superseded = 3,
+    /// It has no tokens under the policy's normaliser.
+    Empty = 4,
+    /// It equals a document the user removed.
+    Blocked = 5,
+    /// The user removed it.
+    Removed = 6,
+}
+
+impl Standing {
+    /// All standings, in the order of their stored codes.
+    pub const ALL: [Self; 7] = [
+        Self::Kept,
+        Self::Exact,
+        Self::Near,
+        Self::Superseded,
+        Self::Empty,
+        Self::Blocked,
+        Self::Removed,
+    ];
+
+    /// The word used in queries, reports and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Exact => "exact",
+            Self::Near => "near",
+            Self::Superseded => "superseded",
+            Self::Empty => "empty",
+            Self::Blocked => "blocked",
+            Self::Removed => "removed",
+        }
+    }
+
+    /// The standing stored as `code`, if there is one.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// The standing of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+
+    /// Whether deduplication decides about the document: neither superseded, nor removed by the
+    /// user, nor blocked, nor empty.
+    #[must_use]
+    pub const fn is_eligible(self) -> bool {
+        matches!(self, Self::Kept | Self::Exact | Self::Near)
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a removed document relates to the document named by its match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum MatchKind {
+    /// Equal raw bytes.
+    Exact = 1,
+    /// Exact Jaccard similarity of at least the threshold.
+    Near = 2,
+    /// The other document is its successor under the same key.
+    Superseded = 3,
+}
+
+impl MatchKind {
+    /// The word used in queries, reports and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Near => "near",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    /// The kind stored as `code`, if there is one.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Exact),
+            2 => Some(Self::Near),
+            3 => Some(Self::Superseded),
+            _ => None,
+        }
+    }
+}
+
+/// Why a document is not kept: the other document and the exact overlap of their shingle sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// How the two relate.
+    pub kind: MatchKind,
+    /// The witness, or the successor of a superseded document.
+    pub witness: DocId,
+    /// Distinct shingles the two share; 0 when superseded.
+    pub shared: u32,
+    /// Distinct shingles of the removed document.
+    pub removed_shingles: u32,
+    /// Distinct shingles of the witness.
+    pub witness_shingles: u32,
+}
+
+impl Match {
+    /// Exact Jaccard similarity of the two shingle sets, in 0..=1.
+    #[must_use]
+    pub fn jaccard(&self) -> f64 {
+        if self.kind == MatchKind::Exact {
+            return 1.0;
+        }
+        let shared = f64::from(self.shared);
+        let union = f64::from(self.removed_shingles) + f64::from(self.witness_shingles) - shared;
+        if union > 0.0 { shared / union } else { 0.0 }
+    }
+
+    /// Share of the removed document's shingles that the witness has.
+    #[must_use]
+    pub fn containment_removed(&self) -> f64 {
+        if self.kind == MatchKind::Exact { 1.0 } else { share(self.shared, self.removed_shingles) }
+    }
+
+    /// Share of the witness's shingles that the removed document has.
+    #[must_use]
+    pub fn containment_witness(&self) -> f64 {
+        if self.kind == MatchKind::Exact { 1.0 } else { share(self.shared, self.witness_shingles) }
+    }
+}
+
+fn share(part: u32, whole: u32) -> f64 {
+    if whole == 0 { 0.0 } else { f64::from(part) / f64::from(whole) }
+}

@@ -1,0 +1,135 @@
+//! What can go wrong in a query: the user's words, the store, the engine.
+
+use crate::model::DocId;
+use crate::store::StoreError;
+use arrow::error::ArrowError;
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+
+/// An error of the query layer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A `--where` expression that is not a boolean expression over `documents`.
+    #[error("cannot use the expression `{expression}`: {why}; it takes a SQL boolean expression over the columns {columns}")]
+    Where {
+        /// The user's expression.
+        expression: String,
+        /// Why.
+        why: String,
+        /// The columns of `documents`, comma-separated.
+        columns: String,
+    },
+    /// A statement that cannot be parsed or planned.
+    #[error("cannot run `{statement}`: {why}")]
+    Statement {
+        /// The user's statement.
+        statement: String,
+        /// Why.
+        why: String,
+    },
+    /// Something other than one SELECT.
+    #[error("refused `{statement}`: only one SELECT, WITH or EXPLAIN is run, nothing that writes or reads files")]
+    NotAQuery {
+        /// The user's statement.
+        statement: String,
+    },
+    /// The engine failed while it ran.
+    #[error("the query failed: {why}")]
+    Run {
+        /// Why.
+        why: String,
+    },
+    /// No document has that id.
+    #[error("no document {document}: the corpus holds ids 0 to below {documents}")]
+    NoDocument {
+        /// The id asked for.
+        document: DocId,
+        /// Documents stored.
+        documents: u64,
+    },
+    /// Stored metadata is not JSON.
+    #[error("the metadata of document {document} is not JSON: {why}; run `corpusdb check --deep`")]
+    Metadata {
+        /// The document.
+        document: DocId,
+        /// Why.
+        why: String,
+    },
+    /// The output could not be written.
+    #[error("cannot write the result")]
+    Write(#[source] std::io::Error),
+    /// The machine gave no thread or no runtime.
+    #[error("cannot start a query thread")]
+    Thread(#[source] std::io::Error),
+    /// A query thread ended early: a fault of the engine or of ours.
+    #[error("a query thread panicked; please report the query")]
+    Panicked,
+}
+
+impl QueryError {
+    /// What failed while a plan ran; errors of ours that went through the engine come back as they were.
+    pub(super) fn run(error: DataFusionError) -> Self {
+        match error {
+            DataFusionError::Context(_, inner) => Self::run(*inner),
+            DataFusionError::External(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Run { why: other.to_string() },
+            },
+            DataFusionError::ArrowError(inner, _) => Self::arrow(*inner),
+            other => Self::Run { why: words(&other) },
+        }
+    }
+
+    /// As [`QueryError::run`] for errors of the array library.
+    pub(super) fn arrow(error: ArrowError) -> Self {
+        match error {
+            ArrowError::ExternalError(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Run { why: other.to_string() },
+            },
+            ArrowError::IoError(_, source) => Self::Write(source),
+            other => Self::Run { why: other.to_string() },
+        }
+    }
+
+    pub(super) fn statement(statement: &str, error: &DataFusionError) -> Self {
+        Self::Statement { statement: statement.trim().to_owned(), why: words(error) }
+    }
+}
+
+impl From<QueryError> for DataFusionError {
+    fn from(error: QueryError) -> Self {
+        Self::External(Box::new(error))
+    }
+}
+
+/// The engine's message without its class, or the missing column and those there are.
+pub(super) fn words(error: &DataFusionError) -> String {
+    if let Some(name) = unknown_column(error) {
+        let DataFusionError::SchemaError(schema, _) = error.find_root() else {
+            return format!("no column `{name}`");
+        };
+        let SchemaError::FieldNotFound { valid_fields, .. } = schema.as_ref() else {
+            return format!("no column `{name}`");
+        };
+        let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+        return format!("no column `{name}`; there are {} (a name with capitals needs double quotes)", known.join(", "));
+    }
+    let text = match error.find_root() {
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
+        DataFusionError::SQL(inner, _) => inner.to_string().trim_start_matches("sql parser error: ").to_owned(),
+        other => other.strip_backtrace(),
+    };
+    text.trim_end_matches('.').to_owned()
+}
+
+/// The name of the column an error complains of.
+pub(super) fn unknown_column(error: &DataFusionError) -> Option<&str> {
+    let DataFusionError::SchemaError(schema, _) = error.find_root() else { return None };
+    let SchemaError::FieldNotFound { field, .. } = schema.as_ref() else { return None };
+    Some(&field.name)
+}

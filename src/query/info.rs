@@ -1,0 +1,245 @@
+//! The summary of a corpus, as `corpusdb info` prints it.
+
+use super::error::QueryError;
+use super::small_tables::hexadecimal;
+use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing};
+use crate::store::{CommitRecord, SourceRecord, TokenizerRecord, View};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Commits listed, newest last.
+const LISTED: usize = 10;
+
+/// What a corpus holds.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Info {
+    /// The dedup policy, in words.
+    pub policy: String,
+    /// The dedup policy.
+    pub policy_settings: Policy,
+    /// The last commit.
+    pub commit: u64,
+    /// The policy generation.
+    pub generation: u32,
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// Documents of each standing that has any.
+    pub standings: Vec<StandingCount>,
+    /// UTF-8 bytes of the texts of all stored documents.
+    pub bytes: u64,
+    /// UTF-8 bytes of the texts of kept documents.
+    pub kept_bytes: u64,
+    /// Rejected records.
+    pub rejects: u64,
+    /// Sources with their counters.
+    pub sources: Vec<SourceInfo>,
+    /// Tokenizers.
+    pub tokenizers: Vec<TokenizerInfo>,
+    /// Declared fields.
+    pub fields: Vec<FieldInfo>,
+    /// The ten newest commits, newest last.
+    pub commits: Vec<CommitInfo>,
+    /// Snapshots.
+    pub snapshots: Vec<SnapshotInfo>,
+    /// Epoch plans.
+    pub epochs: Vec<EpochInfo>,
+}
+
+/// Documents of one standing.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct StandingCount {
+    /// The standing.
+    pub standing: &'static str,
+    /// Documents.
+    pub documents: u64,
+}
+
+/// A source and its counters.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SourceInfo {
+    /// Its name.
+    pub name: String,
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// UTF-8 bytes of the texts of all stored documents.
+    pub bytes: u64,
+    /// UTF-8 bytes of the texts of kept documents.
+    pub kept_bytes: u64,
+    /// Tokens of kept documents, by tokenizer.
+    pub tokens: Map<String, Value>,
+}
+
+/// A tokenizer.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TokenizerInfo {
+    /// Its name.
+    pub name: String,
+    /// One more than its largest id.
+    pub vocab_size: u32,
+    /// blake3 of its file, in hexadecimal.
+    pub hash: String,
+    /// The encoder that passed the self-test.
+    pub backend: String,
+    /// Where it came from.
+    pub lineage: String,
+    /// Tokens of kept documents.
+    pub tokens: u64,
+}
+
+/// A declared field.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct FieldInfo {
+    /// Its name.
+    pub name: String,
+    /// `keyword`, `int` or `float`.
+    pub kind: &'static str,
+}
+
+/// A commit.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct CommitInfo {
+    /// Its number.
+    pub commit: u64,
+    /// What made it.
+    pub kind: String,
+    /// The source, tokenizer, snapshot or epoch concerned.
+    pub subject: String,
+    /// Documents added.
+    pub added: u64,
+    /// Documents added that were kept.
+    pub kept: u64,
+    /// Stored documents whose standing changed.
+    pub changed: u64,
+    /// Records rejected.
+    pub rejected: u64,
+}
+
+/// A snapshot.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotInfo {
+    /// Its name.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+    /// Documents stored then.
+    pub documents: u64,
+    /// Documents kept then.
+    pub kept: u64,
+}
+
+/// An epoch plan.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct EpochInfo {
+    /// Its number.
+    pub number: u32,
+    /// blake3 of the plan, in hexadecimal.
+    pub hash: String,
+    /// The snapshot it pins.
+    pub snapshot: String,
+}
+
+/// What a corpus holds: policy, counts, sources, tokenizers, fields, commits, snapshots, epochs.
+///
+/// # Errors
+/// [`QueryError::Store`] when a row cannot be read.
+pub fn info(view: &View) -> Result<Info, QueryError> {
+    let mut standings = Vec::new();
+    for standing in Standing::ALL {
+        let documents = view.documents_standing(standing)?.len();
+        if documents > 0 {
+            standings.push(StandingCount { standing: standing.name(), documents });
+        }
+    }
+    let commits = view.commits()?;
+    let skipped = commits.len().saturating_sub(LISTED);
+    let sum = |of: fn(&SourceRecord) -> u64| view.sources().map(|(_, record)| of(record)).sum();
+    let tokens = |record: &SourceRecord, id: u16| {
+        record.tokens.iter().find(|(tokenizer, _)| *tokenizer == id).map_or(0, |(_, count)| *count)
+    };
+    let source = |record: &SourceRecord| SourceInfo {
+        name: record.name.clone(),
+        documents: record.documents,
+        kept: record.kept,
+        bytes: record.bytes,
+        kept_bytes: record.kept_bytes,
+        tokens: view
+            .tokenizers()
+            .map(|(id, tokenizer)| (tokenizer.name.clone(), Value::from(tokens(record, id.0))))
+            .collect(),
+    };
+    let tokenizer = |id: u16, record: &TokenizerRecord| TokenizerInfo {
+        name: record.name.clone(),
+        vocab_size: record.vocab_size,
+        hash: hexadecimal(&record.hash),
+        backend: record.backend.clone(),
+        lineage: record.lineage.clone(),
+        tokens: view.sources().map(|(_, source)| tokens(source, id)).sum(),
+    };
+    Ok(Info {
+        policy: view.policy().to_string(),
+        policy_settings: view.policy().clone(),
+        commit: view.commit().0,
+        generation: view.generation().0,
+        documents: view.documents(),
+        kept: view.state().kept,
+        standings,
+        bytes: sum(|record| record.bytes),
+        kept_bytes: sum(|record| record.kept_bytes),
+        rejects: view.state().rejects,
+        sources: view.sources().map(|(_, record)| source(record)).collect(),
+        tokenizers: view.tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
+        fields: view.fields().iter().map(FieldInfo::from).collect(),
+        commits: commits.into_iter().skip(skipped).map(CommitInfo::from).collect(),
+        snapshots: view
+            .snapshots()?
+            .into_iter()
+            .map(|record| SnapshotInfo {
+                name: record.name,
+                commit: record.commit,
+                documents: record.documents,
+                kept: record.kept,
+            })
+            .collect(),
+        epochs: view
+            .epochs()?
+            .into_iter()
+            .map(|record| EpochInfo {
+                number: record.number,
+                hash: hexadecimal(&record.hash),
+                snapshot: record.snapshot,
+            })
+            .collect(),
+    })
+}
+
+impl From<&FieldDeclaration> for FieldInfo {
+    fn from(field: &FieldDeclaration) -> Self {
+        Self { name: field.name.clone(), kind: field.kind.name() }
+    }
+}
+
+impl From<(CommitSeq, CommitRecord)> for CommitInfo {
+    fn from((commit, record): (CommitSeq, CommitRecord)) -> Self {
+        Self {
+            commit: commit.0,
+            kind: record.kind,
+            subject: record.subject,
+            added: record.added,
+            kept: record.kept,
+            changed: record.changed,
+            rejected: record.rejected,
+        }
+    }
+}

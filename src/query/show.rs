@@ -1,0 +1,172 @@
+//! Everything known of one document, as `corpusdb show` prints it.
+
+use super::error::QueryError;
+use super::keys::display_key;
+use crate::model::{ColumnId, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float};
+use crate::store::View;
+use crate::store::fields;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Members of a cluster that are listed.
+const MEMBERS: usize = 20;
+
+/// One document with all that is known of it.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Shown {
+    /// Its number.
+    pub id: u64,
+    /// The key shown for it.
+    pub key: String,
+    /// Its source.
+    pub source: String,
+    /// The file it was read from.
+    pub path: Option<String>,
+    /// Records before it in that file.
+    pub number: u64,
+    /// The commit that added it.
+    pub commit: u64,
+    /// UTF-8 bytes of its text.
+    pub bytes: u64,
+    /// Unicode scalar values of its text.
+    pub chars: u64,
+    /// Tokens after normalisation; 0 in modes that do not normalise.
+    pub words: u32,
+    /// Its standing.
+    pub standing: &'static str,
+    /// The document that explains why it is not kept.
+    #[serde(rename = "match")]
+    pub found: Option<ShownMatch>,
+    /// Its cluster; none for a document that is neither kept nor a duplicate.
+    pub cluster: Option<Cluster>,
+    /// Tokens of each tokenizer; null where it was never encoded.
+    pub tokens: Map<String, Value>,
+    /// Its language, when known.
+    pub language: Option<String>,
+    /// Values of declared fields; null where it has none.
+    pub fields: Map<String, Value>,
+    /// The user's other fields, as they were read.
+    pub metadata: Box<RawValue>,
+    /// Its text.
+    pub text: String,
+}
+
+/// The document that explains a removal.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ShownMatch {
+    /// How the two relate: `exact`, `near` or `superseded`.
+    pub kind: &'static str,
+    /// The witness, or the successor.
+    pub witness: u64,
+    /// Its key.
+    pub witness_key: String,
+    /// Its source.
+    pub witness_source: String,
+    /// Exact Jaccard similarity; none for a successor.
+    pub jaccard: Option<f64>,
+    /// Share of this document's shingles that the witness has; none for a successor.
+    pub containment_removed: Option<f64>,
+    /// Share of the witness's shingles that this document has; none for a successor.
+    pub containment_witness: Option<f64>,
+}
+
+/// A witness and the documents it removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Cluster {
+    /// The witness, which names the cluster.
+    pub id: u64,
+    /// Documents, the witness included.
+    pub size: u64,
+    /// The first 20 removed ones.
+    pub members: Vec<u64>,
+}
+
+/// Everything known of one document.
+///
+/// # Errors
+/// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
+/// cannot be read.
+pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
+    let Some(header) = view.header(document)? else {
+        return Err(QueryError::NoDocument { document, documents: view.documents() });
+    };
+    let standing = view.standing(document)?;
+    let metadata = RawValue::from_string(view.metadata(document)?)
+        .map_err(|error| QueryError::Metadata { document, why: error.to_string() })?;
+    let mut tokens = Map::new();
+    for (tokenizer, record) in view.tokenizers() {
+        let count = number(view, fields::tokens_of(tokenizer), document)?;
+        tokens.insert(record.name.clone(), count.map_or(Value::Null, Value::from));
+    }
+    let mut declared = Map::new();
+    for field in view.fields() {
+        let value = match field.kind {
+            FieldKind::Keyword => keyword(view, field.id, document)?.map(Value::from),
+            FieldKind::Int => number(view, fields::column_of(field.id), document)?.map(Value::from),
+            FieldKind::Float => {
+                number(view, fields::column_of(field.id), document)?.map(|value| Value::from(unsortable_float(value)))
+            }
+        };
+        declared.insert(field.name.clone(), value.unwrap_or(Value::Null));
+    }
+    let language = match view.fields().iter().find(|field| field.name == "language") {
+        Some(field) if field.kind == FieldKind::Keyword => keyword(view, field.id, document)?,
+        Some(_) => None,
+        None => keyword(view, fields::LANGUAGE, document)?,
+    };
+    Ok(Shown {
+        id: document.0,
+        key: display_key(view, &header)?,
+        source: view.source_name(header.source).to_owned(),
+        path: view.file_path(header.source, header.file)?,
+        number: header.number,
+        commit: header.commit.0,
+        bytes: header.bytes,
+        chars: header.chars,
+        words: header.words,
+        standing: standing.name(),
+        found: found(view, document)?,
+        cluster: cluster(view, document, standing)?,
+        tokens,
+        language,
+        fields: declared,
+        metadata,
+        text: view.text_of_owner(header.text_owner(document))?,
+    })
+}
+
+fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError> {
+    let Some(found) = view.match_of(document)? else { return Ok(None) };
+    let witness = view.expect_header(found.witness)?;
+    let similar = found.kind != MatchKind::Superseded;
+    Ok(Some(ShownMatch {
+        kind: found.kind.name(),
+        witness: found.witness.0,
+        witness_key: display_key(view, &witness)?,
+        witness_source: view.source_name(witness.source).to_owned(),
+        jaccard: similar.then(|| found.jaccard()),
+        containment_removed: similar.then(|| found.containment_removed()),
+        containment_witness: similar.then(|| found.containment_witness()),
+    }))
+}
+
+fn cluster(view: &View, document: DocId, standing: Standing) -> Result<Option<Cluster>, QueryError> {
+    let Some(id) = super::relations::Relation::of(view, document, standing)?.cluster else { return Ok(None) };
+    let members = view.members(id)?;
+    let size = u64::try_from(members.len()).unwrap_or(u64::MAX).saturating_add(1);
+    Ok(Some(Cluster { id: id.0, size, members: members.iter().take(MEMBERS).map(|member| member.0).collect() }))
+}
+
+fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>, QueryError> {
+    Ok(view.column_block(column, document.block())?.get(document.slot()))
+}
+
+fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, QueryError> {
+    let term = number(view, fields::column_of(field), document)?.and_then(|term| u32::try_from(term).ok());
+    let Some(term) = term else { return Ok(None) };
+    Ok(view.term_value(TermId(term))?.map(|(_, value)| String::from_utf8_lossy(&value).into_owned()))
+}

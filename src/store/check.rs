@@ -1,0 +1,362 @@
+//! `check` over what the store derives itself: journal, checksums, bitmaps, columns, counters, rows
+//! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s.
+
+use super::columns::{self, Column};
+use super::db::corrupt;
+use super::error::StoreError;
+use super::fields;
+use super::header::Header;
+use super::indexed::indexed;
+use super::journal;
+use super::keys::{DocumentKey, Key};
+use super::place::Place;
+use super::view::View;
+use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId};
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How much `check` looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Journal, versions, cardinalities of bitmaps against counters.
+    Quick,
+    /// Also every block of every file: checksums, and that every row decodes.
+    Full,
+    /// Also every derived thing, recomputed from the base rows.
+    Deep,
+}
+
+/// Something that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Fault {
+    /// Where: a family, or `journal`.
+    pub place: String,
+    /// What is wrong, with the document or row concerned.
+    pub what: String,
+}
+
+/// Faults reported of one kind of thing before the rest is only counted.
+const MOST: usize = 100;
+
+/// Collects faults, bounded.
+#[derive(Default)]
+struct Faults {
+    found: Vec<Fault>,
+    unlisted: u64,
+}
+
+impl Faults {
+    fn push(&mut self, place: &str, what: String) {
+        if self.found.len() < MOST {
+            self.found.push(Fault { place: place.to_owned(), what });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    fn unequal<T: PartialEq + std::fmt::Display>(&mut self, place: &str, of: &str, stored: T, computed: T) {
+        if stored != computed {
+            self.push(place, format!("{of}: stored {stored}, computed {computed}"));
+        }
+    }
+}
+
+/// Checks the store of `view`, which was opened at `path`. Damage is in the answer; an error is
+/// only what keeps the check itself from running.
+///
+/// # Errors
+/// [`StoreError`] when the journal cannot be read.
+pub fn check(view: &View, path: &Path, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, StoreError> {
+    let mut faults = Faults::default();
+    check_journal(view, path, &mut faults)?;
+    note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
+    if depth >= Depth::Full {
+        progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
+        every_row(view, progress, &mut faults);
+    }
+    if depth >= Depth::Deep {
+        progress.begin("recomputing from base rows", Some(view.documents()));
+        note(documents(view, progress, &mut faults), "documents", &mut faults);
+        note(matches(view, &mut faults), "matches", &mut faults);
+    }
+    if faults.unlisted > 0 {
+        let what = format!("{} further faults are not listed", faults.unlisted);
+        faults.found.push(Fault { place: "check".to_owned(), what });
+    }
+    Ok(faults.found)
+}
+
+fn note(result: Result<(), StoreError>, place: &str, faults: &mut Faults) {
+    if let Err(error) = result {
+        faults.push(place, error.to_string());
+    }
+}
+
+fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), StoreError> {
+    let entries = journal::read(&Place::new(path).journal())?;
+    let known: Vec<_> = entries.iter().filter(|entry| entry.commit <= view.commit().0).collect();
+    for pair in known.windows(2) {
+        if let [before, after] = pair
+            && (after.commit <= before.commit || after.documents < before.documents)
+        {
+            faults.push("journal", format!("commit {} follows commit {}", after.commit, before.commit));
+        }
+    }
+    if let Some(entry) = known.iter().rev().find(|entry| entry.commit == view.commit().0) {
+        faults.unequal("journal", "documents of the last commit", entry.documents, view.documents());
+    }
+    Ok(())
+}
+
+fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+    let mut seen = RoaringTreemap::new();
+    let mut total = 0;
+    for standing in Standing::ALL {
+        let documents = view.documents_standing(standing)?;
+        total += documents.len();
+        seen |= documents;
+    }
+    faults.unequal("postings", "documents with a standing", seen.len(), view.documents());
+    faults.unequal("postings", "standings of all documents", total, view.documents());
+    if seen.max().is_some_and(|max| max >= view.documents()) {
+        faults.push("postings", "a standing of a document that does not exist".to_owned());
+    }
+    let kept = view.kept()?;
+    faults.unequal("meta", "kept documents", view.state().kept, kept.len());
+    for (source, record) in view.sources() {
+        let documents = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        let of = |what: &str| format!("{what} of source {}", record.name);
+        faults.unequal("sources", &of("documents"), record.documents, documents.len());
+        faults.unequal("sources", &of("kept documents"), record.kept, documents.intersection_len(&kept));
+    }
+    Ok(())
+}
+
+/// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
+fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
+    macro_rules! families {
+        ($($name:ident),*) => {{
+            let mut done = 0;
+            $(
+                note(rows_decode::<columns::$name>(view), columns::$name::NAME, faults);
+                done += 1;
+                progress.advance(done);
+            )*
+        }};
+    }
+    families!(
+        Meta, Commits, Sources, Files, Tokenizers, Snapshots, Epochs, Rejects, Dictionaries, Documents,
+        Metadata, Texts, Tokens, Columns, Terms, Postings, Exact, Sketches, Bands, BandsMore, Matches,
+        Members, Keys
+    );
+}
+
+fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
+    let mut rows = view.pinned().scan::<C>(&[], None)?;
+    while let Some((key, value)) = rows.advance()? {
+        C::Key::decode(key).map_err(|why| corrupt::<C>("key", key, why))?;
+        let decoded = match C::NAME {
+            "postings" => super::bitmap::decode(value).map(drop),
+            "columns" => super::numbers::ColumnBlock::decode(value).map(drop),
+            "documents" => Header::decode(value).map(drop),
+            "bands" => super::bands::decode_first(value).map(drop),
+            "matches" => super::matching::decode_match(value).map(drop),
+            "members" => super::matching::decode_member(value).map(drop),
+            "exact" | "keys" => super::ids::decode_document(value).map(drop),
+            "files" => super::codec::decode::<super::FileRecord>(value).map(drop),
+            "commits" => super::codec::decode::<super::CommitRecord>(value).map(drop),
+            "rejects" => super::codec::decode::<super::RejectRecord>(value).map(drop),
+            _ => Ok(()),
+        };
+        decoded.map_err(|why| corrupt::<C>("value", key, why))?;
+    }
+    Ok(())
+}
+
+/// Sums over one source, to compare with its counters.
+#[derive(Default)]
+struct Sums {
+    bytes: u64,
+    kept_bytes: u64,
+    tokens: BTreeMap<TokenizerId, u64>,
+}
+
+fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Result<(), StoreError> {
+    let mut sums: BTreeMap<crate::model::SourceId, Sums> = BTreeMap::new();
+    for block in view.blocks() {
+        let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
+        let mut check = BlockCheck::new(view, block)?;
+        view.for_each_header(range.clone(), |document, header| {
+            let sums = sums.entry(header.source).or_default();
+            note(check.document(view, document, &header, sums, faults), "documents", faults);
+            Ok::<(), StoreError>(())
+        })?;
+        check.finish(view, faults)?;
+        progress.advance(range.end);
+    }
+    for (source, record) in view.sources() {
+        let sums = sums.remove(&source).unwrap_or_default();
+        let of = |what: &str| format!("{what} of source {}", record.name);
+        faults.unequal("sources", &of("bytes"), record.bytes, sums.bytes);
+        faults.unequal("sources", &of("kept bytes"), record.kept_bytes, sums.kept_bytes);
+        for (tokenizer, _) in view.tokenizers() {
+            let stored = record.tokens.iter().find(|(id, _)| *id == tokenizer.0).map_or(0, |(_, n)| *n);
+            let computed = sums.tokens.get(&tokenizer).copied().unwrap_or(0);
+            faults.unequal("sources", &of(&format!("tokens (tokenizer {tokenizer})")), stored, computed);
+        }
+    }
+    Ok(())
+}
+
+/// What one block's bitmaps and columns say, to compare with its base rows.
+struct BlockCheck {
+    block: u64,
+    kept: roaring::RoaringBitmap,
+    fixed: Vec<(&'static str, ColumnId, super::ColumnBlock)>,
+    tokens: Vec<(TokenizerId, super::ColumnBlock)>,
+    keywords: BTreeMap<(crate::model::FieldId, Vec<u8>), roaring::RoaringBitmap>,
+    numbers: Vec<(crate::model::FieldDeclaration, super::ColumnBlock)>,
+}
+
+impl BlockCheck {
+    fn new(view: &View, block: u64) -> Result<Self, StoreError> {
+        let column = |column| view.column_block(column, block);
+        let kept = fields::standing_value(view.generation(), Standing::Kept);
+        let kept = match view.term(fields::STANDING, &kept)? {
+            Some(term) => view.posting_block(term, block)?,
+            None => roaring::RoaringBitmap::new(),
+        };
+        let mut fixed = Vec::new();
+        for (name, id) in [("bytes", fields::BYTES), ("chars", fields::CHARS), ("source", fields::SOURCE_OF), ("commit", fields::COMMIT_OF)] {
+            fixed.push((name, id, column(id)?));
+        }
+        let mut tokens = Vec::new();
+        for (tokenizer, _) in view.tokenizers() {
+            tokens.push((tokenizer, column(fields::tokens_of(tokenizer))?));
+        }
+        let mut numbers = Vec::new();
+        for field in view.fields().iter().filter(|field| field.kind != FieldKind::Keyword) {
+            numbers.push((field.clone(), column(fields::column_of(field.id))?));
+        }
+        Ok(Self { block, kept, fixed, tokens, keywords: BTreeMap::new(), numbers })
+    }
+
+    fn document(&mut self, view: &View, document: DocId, header: &Header, sums: &mut Sums, faults: &mut Faults) -> Result<(), StoreError> {
+        let slot = document.slot();
+        let text = view.text_of_owner(header.text_owner(document))?;
+        if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
+            faults.push("texts", format!("document {document}: text is not the one that was stored"));
+        }
+        if header.text_of.is_some() == view.pinned().get::<columns::Texts>(&DocumentKey { document })?.is_some() {
+            faults.push("texts", format!("document {document}: must either store its text or name its owner"));
+        }
+        let chars = text.chars().count() as u64;
+        for (name, _, column) in &self.fixed {
+            let computed = match *name {
+                "bytes" => text.len() as u64,
+                "chars" => chars,
+                "source" => header.source.0.into(),
+                _ => header.commit.0,
+            };
+            let stored = column.get(slot).unwrap_or(-1);
+            faults.unequal("columns", &format!("{name} of document {document}"), stored, computed.cast_signed());
+        }
+        let kept = self.kept.contains(slot.into());
+        sums.bytes += header.bytes;
+        sums.kept_bytes += if kept { header.bytes } else { 0 };
+        for (tokenizer, column) in &self.tokens {
+            let mut ids = Vec::new();
+            let stored = view.tokens(*tokenizer, document, &mut ids)?;
+            let count = stored.then_some(ids.len() as i64);
+            if count != column.get(slot) {
+                faults.push("columns", format!("tokens of document {document}: column {:?}, row {count:?}", column.get(slot)));
+            }
+            if kept {
+                if !stored && view.tokenizers().any(|(id, record)| id == *tokenizer && document.0 < record.encoded_to) {
+                    faults.push("tokens", format!("document {document} is kept but not encoded by tokenizer {tokenizer}"));
+                }
+                *sums.tokens.entry(*tokenizer).or_default() += ids.len() as u64;
+            }
+        }
+        let values = indexed(&view.metadata(document)?, view.fields());
+        for (field, keyword) in values.keywords {
+            self.keywords.entry((field, fields::keyword_value(&keyword))).or_default().insert(slot.into());
+        }
+        for (field, column) in &self.numbers {
+            let computed = values.numbers.iter().find(|(id, _)| *id == field.id).map(|(_, number)| *number);
+            if column.get(slot) != computed {
+                faults.push("columns", format!("{} of document {document}: stored {:?}, computed {computed:?}", field.name, column.get(slot)));
+            }
+        }
+        if let Some(best) = view.exact(0, header.raw)?
+            && view.expect_header(best)?.raw != header.raw
+        {
+            faults.push("exact", format!("the text of document {document} leads to document {best}, which has another"));
+        }
+        Ok(())
+    }
+
+    /// The bitmaps of the block's keywords against those computed from metadata.
+    fn finish(mut self, view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+        let keyword_fields = view.fields().iter().filter(|field| field.kind == FieldKind::Keyword).map(|field| field.id);
+        for field in keyword_fields.chain([fields::LANGUAGE]) {
+            for (value, term) in view.terms(field)? {
+                let stored = view.posting_block(term, self.block)?;
+                let computed = self.keywords.remove(&(field, value.clone())).unwrap_or_default();
+                if stored != computed {
+                    let value = String::from_utf8_lossy(&value).into_owned();
+                    faults.push("postings", format!("field {field} = {value}, block {}: {} stored, {} computed", self.block, stored.len(), computed.len()));
+                }
+            }
+        }
+        for ((field, value), _) in self.keywords {
+            faults.push("terms", format!("field {field} lacks the value {}", String::from_utf8_lossy(&value)));
+        }
+        Ok(())
+    }
+}
+
+/// Every removal has a kept witness, every witness lists it.
+fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+    let kept = view.kept()?;
+    let threshold = view.policy().threshold;
+    let removed = [Standing::Exact, Standing::Near, Standing::Superseded];
+    let mut unexplained: BTreeMap<Standing, RoaringTreemap> = BTreeMap::new();
+    for standing in removed {
+        unexplained.insert(standing, view.documents_standing(standing)?);
+    }
+    let mut found = Vec::new();
+    view.for_each_match(|document, _, matched| {
+        found.push((document, matched));
+        Ok::<(), StoreError>(())
+    })?;
+    for (document, matched) in found {
+        let standing = match matched.kind {
+            MatchKind::Exact => Standing::Exact,
+            MatchKind::Near => Standing::Near,
+            MatchKind::Superseded => Standing::Superseded,
+        };
+        if !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0)) {
+            faults.push("matches", format!("document {document} has a match of kind {} but another standing", matched.kind.name()));
+        }
+        if matched.kind == MatchKind::Superseded {
+            continue;
+        }
+        if !kept.contains(matched.witness.0) {
+            faults.push("matches", format!("witness {} of document {document} is not kept", matched.witness));
+        }
+        if matched.kind == MatchKind::Near && matched.jaccard() < threshold {
+            faults.push("matches", format!("document {document} was removed at similarity {:.4}, below {threshold}", matched.jaccard()));
+        }
+        if !view.members(matched.witness)?.contains(&document) {
+            faults.push("members", format!("witness {} does not list document {document}", matched.witness));
+        }
+    }
+    for (standing, set) in unexplained {
+        if let Some(document) = set.min() {
+            faults.push("matches", format!("{} documents are {standing} without a match, the first is {document}", set.len()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/FORMAT.md.
+
+use super::keys;
+use super::keys::Key;
+
+/// One column family: a unit struct whose doc gives key, value, writer and readers.
+pub trait Column {
+    /// Name on disk; never renamed.
+    const NAME: &'static str;
+    /// Its key.
+    type Key: Key;
+}
+
+/// How a family is used, which decides its tuning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Few small rows.
+    Small,
+    /// Rows in id order, scanned in ranges and looked up by existing id.
+    Dense,
+    /// As `Dense`, with values that are compressed or random already.
+    DensePacked,
+    /// Point look-ups by hash, mostly misses.
+    Hashed,
+    /// Ranges under a fixed-width prefix.
+    Ranged,
+    /// Block values changed by merge operands.
+    Bitmaps,
+    /// Block values changed by merge operands.
+    Numbers,
+}
+
+/// One row of the table of families.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Name on disk.
+    pub name: &'static str,
+    /// How it is used.
+    pub shape: Shape,
+    /// Its key, in words.
+    pub key: &'static str,
+    /// Its value, in words.
+    pub value: &'static str,
+}
+
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident = $label:literal, $shape:ident, $key:ty, $key_doc:literal => $value_doc:literal;)*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+        impl Column for $name {
+            const NAME: &'static str = $label;
+            type Key = $key;
+        })*
+
+        /// Every column family, in the order of docs/FORMAT.md.
+        pub const FAMILIES: &[Family] = &[
+            $(Family { name: $label, shape: Shape::$shape, key: $key_doc, value: $value_doc }),*
+        ];
+    };
+}
+
+columns! {
+    /// Format version, charter (policy, fields), state. Written by every commit.
+    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters (records)";
+    /// The audit log. Written by every commit; read by queries and check.
+    Commits = "commits", Small, keys::CommitKey, "commit u64" => "record: what the commit did";
+    /// Sources with counters, and the paths of their files.
+    Sources = "sources", Small, keys::SourceKey, "source u32, file u32" => "file 0: record of the source with its counters; else the file's absolute path";
+    /// What was read of each file. Written by ingest, read by the next one.
+    Files = "files", Small, keys::FileKey, "source u32, path bytes" => "record: size, mtime, resume point";
+    /// Tokenizers with their verbatim files.
+    Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => "part 0: record; part 1: the user's file, verbatim";
+    /// Named snapshots and the kept bitmap each one pins.
+    Snapshots = "snapshots", Small, keys::NameKey, "name" => "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
+    /// Epoch plans and the selections they pin.
+    Epochs = "epochs", Small, keys::NameKey, "name" => "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: roaring treemap of its documents";
+    /// Records that could not be read. Written by ingest, read by `rejects`.
+    Rejects = "rejects", Hashed, keys::IdentityKey, "blake3-128 of source, path, number, raw bytes" => "record: reason, position, raw bytes";
+    /// zstd dictionaries of the texts. Never deleted while a text uses one.
+    Dictionaries = "dicts", Small, keys::NumberKey, "dictionary u32" => "zstd dictionary";
+    /// Document headers. Standing is not here: it lives in postings and matches.
+    Documents = "documents", Dense, keys::DocumentKey, "document u64" => "header: hand-packed, see below";
+    /// The user's other fields.
+    Metadata = "metadata", Dense, keys::DocumentKey, "document u64" => "one JSON object, as the user spelled it; absent for `{}`";
+    /// Texts, compressed by us; absent where `text_of` names the owner.
+    Texts = "texts", DensePacked, keys::DocumentKey, "document u64" => "format u8, dictionary u16 LE, length u32 LE, zstd frame";
+    /// Token ids of every document that is or was kept.
+    Tokens = "tokens", DensePacked, keys::TokensKey, "tokenizer u16, document u64" => "ids: u16 LE if the vocabulary has <= 65,536 ids, else u32 LE";
+    /// Numeric columns: lengths, counts, term of each document, declared numbers.
+    Columns = "columns", Numbers, keys::ColumnKey, "column u16, block u48" => "up to 65,536 integers with nulls, min and max; merge operand: patch";
+    /// Interned (field, value) pairs, both directions.
+    Terms = "terms", Small, keys::TermKey, "0, field u16, value bytes; 1, term u32" => "term u32 BE; field u16 BE, value bytes";
+    /// Bitmaps: which documents of a block have a term.
+    Postings = "postings", Bitmaps, keys::PostingKey, "term u32, block u48" => "roaring of one block (u16 list when <= 7); merge operand: (clear, set)";
+    /// Best-ranked eligible document of each text.
+    Exact = "exact", Hashed, keys::ExactKey, "kind u8 (0 raw, 1 normalised), blake3-128" => "document u64 BE";
+    /// Sketches of documents that store their own text.
+    Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits";
+    /// First member of each band bucket.
+    Bands = "bands", Hashed, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
+    /// Further members of band buckets.
+    BandsMore = "bands_more", Ranged, keys::BandMemberKey, "generation u32, band u8, hash u40, document u64" => "empty";
+    /// Why a document is not kept; the newest row of a document counts.
+    Matches = "matches", Ranged, keys::MatchKey, "generation u32, removed u64, commit u64" => "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE";
+    /// The documents a witness removed; the newest row of a pair counts.
+    Members = "members", Ranged, keys::MemberKey, "generation u32, witness u64, removed u64, commit u64" => "u8: 1 joined, 0 left";
+    /// Identity of records: re-ingest is idempotent.
+    Keys = "keys", Hashed, keys::IdentityKey, "blake3-128 of source and key" => "document u64 BE";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), FAMILIES.len());
+    }
+}

@@ -1,0 +1,95 @@
+//! The open database and a pinned moment of it; typed reads. Iteration only through `rows`.
+
+use super::columns::Column;
+use super::error::{Malformed, StoreError};
+use super::keys::Key;
+use super::rows::Rows;
+use rocksdb::{BoundColumnFamily, DB, DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
+use std::sync::Arc;
+
+/// A snapshot tied to its database.
+pub(super) struct Frozen<'db>(pub(super) SnapshotWithThreadMode<'db, DB>);
+
+self_cell::self_cell!(
+    /// One moment of the database, alive as long as it is held.
+    pub(super) struct Pinned {
+        owner: Arc<DB>,
+        #[covariant]
+        dependent: Frozen,
+    }
+);
+
+impl Pinned {
+    pub(super) fn at_now(db: &Arc<DB>) -> Self {
+        Self::new(Arc::clone(db), |db| Frozen(db.snapshot()))
+    }
+
+    pub(super) fn family<C: Column>(&self) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
+        family::<C>(self.borrow_owner())
+    }
+
+    pub(super) fn get<C: Column>(&self, key: &C::Key) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+        self.get_bytes::<C>(&key.to_bytes())
+    }
+
+    pub(super) fn get_bytes<C: Column>(&self, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+        let family = self.family::<C>()?;
+        Ok(self.borrow_dependent().0.get_pinned_cf(&family, key)?)
+    }
+
+    /// Reads and decodes one row; a failure to decode names family, key and byte.
+    pub(super) fn read<C: Column, T>(
+        &self,
+        what: &'static str,
+        key: &C::Key,
+        decode: impl FnOnce(&[u8]) -> Result<T, Malformed>,
+    ) -> Result<Option<T>, StoreError> {
+        match self.get::<C>(key)? {
+            None => Ok(None),
+            Some(bytes) => decode(&bytes).map(Some).map_err(|why| corrupt::<C>(what, &key.to_bytes(), why)),
+        }
+    }
+
+    /// The values of `keys`, which must be sorted by their bytes.
+    pub(super) fn multi_get<C: Column>(
+        &self,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<DBPinnableSlice<'_>>>, StoreError> {
+        let family = self.family::<C>()?;
+        let mut options = ReadOptions::default();
+        options.set_snapshot(&self.borrow_dependent().0);
+        let mut found = Vec::with_capacity(keys.len());
+        // Bounded chunks: RocksDB holds every block of one call at once.
+        for chunk in keys.chunks(4096) {
+            for value in self.borrow_owner().batched_multi_get_cf_opt(&family, chunk, true, &options) {
+                found.push(value?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Rows from `start` up to but without `end` (none: to the end of the family).
+    pub(super) fn scan<C: Column>(&self, start: &[u8], end: Option<Vec<u8>>) -> Result<Rows<'_, C>, StoreError> {
+        let family = self.family::<C>()?;
+        Ok(Rows::new(&self.borrow_dependent().0, &family, start, end))
+    }
+
+    /// Rows whose key begins with `prefix`.
+    pub(super) fn scan_prefix<C: Column>(&self, prefix: &[u8]) -> Result<Rows<'_, C>, StoreError> {
+        self.scan::<C>(prefix, super::keys::after_prefix(prefix))
+    }
+}
+
+pub(super) fn family<C: Column>(db: &DB) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
+    db.cf_handle(C::NAME).ok_or(StoreError::Missing { what: "column family", family: C::NAME, key: String::new() })
+}
+
+pub(super) fn corrupt<C: Column>(what: &'static str, key: &[u8], malformed: Malformed) -> StoreError {
+    StoreError::Corrupt {
+        what,
+        family: C::NAME,
+        key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+        offset: malformed.offset,
+        why: malformed.why,
+    }
+}

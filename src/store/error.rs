@@ -1,0 +1,138 @@
+//! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
+
+use std::path::PathBuf;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The directory holds no corpus.
+    #[error("{} is not a corpus (make one with `corpusdb init {}`)", path.display(), path.display())]
+    NotACorpus {
+        /// The directory asked for.
+        path: PathBuf,
+    },
+    /// `init` found something in its way.
+    #[error("{} already exists and is not an empty directory", path.display())]
+    AlreadyExists {
+        /// The directory asked for.
+        path: PathBuf,
+    },
+    /// The corpus was written by a newer release.
+    #[error(
+        "{} has store format {found}, this release reads up to {supported}; it was last written by corpusdb {release}: use that release or a newer one",
+        path.display()
+    )]
+    NewerFormat {
+        /// The corpus.
+        path: PathBuf,
+        /// Its format version.
+        found: u32,
+        /// The newest version this release knows.
+        supported: u32,
+        /// The release that wrote it.
+        release: String,
+    },
+    /// The corpus needs a migration, which only a writer may run.
+    #[error("{} has store format {found}, older than {supported}: run `corpusdb migrate {}`", path.display(), path.display())]
+    OlderFormat {
+        /// The corpus.
+        path: PathBuf,
+        /// Its format version.
+        found: u32,
+        /// The version this release reads.
+        supported: u32,
+    },
+    /// Another process is writing.
+    #[error("{} is being written by {holder}; wait for it to end, or read beside it", path.display())]
+    Locked {
+        /// The corpus.
+        path: PathBuf,
+        /// Who holds the lock, as it says itself.
+        holder: String,
+    },
+    /// The database is behind the journal: acknowledged commits are gone.
+    #[error(
+        "{} lost acknowledged commits {} to {journal}: the database ends at commit {database}; restore a backup, or ingest again into a new corpus",
+        path.display(), database + 1
+    )]
+    LostCommits {
+        /// The corpus.
+        path: PathBuf,
+        /// Last commit in the database.
+        database: u64,
+        /// Last commit in the journal.
+        journal: u64,
+    },
+    /// Bytes that no release wrote.
+    #[error("corrupt {what} in family {family}, key {key}, byte {offset}: {why}; run `corpusdb check --deep`")]
+    Corrupt {
+        /// What was being read.
+        what: &'static str,
+        /// The column family.
+        family: &'static str,
+        /// The key, in hexadecimal.
+        key: String,
+        /// Where in the value decoding stopped.
+        offset: usize,
+        /// Why.
+        why: String,
+    },
+    /// A row that another row refers to is absent.
+    #[error("missing {what} in family {family}, key {key}; run `corpusdb check --deep`")]
+    Missing {
+        /// What was looked for.
+        what: &'static str,
+        /// The column family.
+        family: &'static str,
+        /// The key, readable.
+        key: String,
+    },
+    /// A name that is taken, unknown or malformed.
+    #[error("{0}")]
+    Name(String),
+    /// RocksDB's own words: it names the file and offset of a damaged block.
+    #[error("storage: {0}")]
+    Rocks(#[from] rocksdb::Error),
+    /// The file system.
+    #[error("{action} {}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A record that cannot be encoded.
+    #[error("cannot encode {what}: {why}")]
+    Encode {
+        /// The record.
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// Why bytes could not be decoded, before the family and key are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Where decoding stopped.
+    pub offset: usize,
+    /// Why.
+    pub why: String,
+}
+
+impl Malformed {
+    pub(crate) fn at(offset: usize, why: impl Into<String>) -> Self {
+        Self { offset, why: why.into() }
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs the migration ladder: from the version found to the one this release writes.
+
+#[path = "../../migrations/mod.rs"]
+mod migrations;
+
+use super::codec;
+use super::error::{Malformed, StoreError};
+use migrations::STEPS;
+use rocksdb::{DB, WriteBatch, WriteOptions};
+
+/// The format version this release writes.
+#[must_use]
+pub fn current() -> u32 {
+    STEPS.last().map_or(0, |step| step.to)
+}
+
+/// Version of an open database; 0 when it was never written.
+pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
+    let family = super::db::family::<super::columns::Meta>(db)?;
+    let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
+        return Ok(0);
+    };
+    let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
+    first.ok_or_else(|| {
+        super::db::corrupt::<super::columns::Meta>("format", b"format", Malformed::at(0, "shorter than 4 bytes"))
+    })
+}
+
+/// Runs every step above the version found; each is one synced batch that also raises the version.
+pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
+    let found = version(db)?;
+    for step in STEPS.iter().filter(|step| step.to > found) {
+        let mut rows = WriteBatch::default();
+        (step.apply)(db, &mut rows)?;
+        let mut format = step.to.to_le_bytes().to_vec();
+        format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+        rows.put_cf(&super::db::family::<super::columns::Meta>(db)?, "format", format);
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        db.write_opt(rows, &options)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The store: the only code that names RocksDB.
+//!
+//! Reading: [`read`] or [`Writer::view`] gives a [`View`], one committed moment. Writing:
+//! [`Writer::begin`] gives a [`Batch`], one commit. [`columns`] is the table of families,
+//! `docs/FORMAT.md` their bytes.
+
+mod bands;
+mod batch;
+mod bitmap;
+mod bytes;
+mod check;
+mod codec;
+pub mod columns;
+mod db;
+mod digest;
+mod error;
+pub mod fields;
+mod header;
+mod ids;
+mod indexed;
+mod journal;
+mod keys;
+mod matching;
+mod merge;
+mod migrate;
+mod numbers;
+mod open;
+mod place;
+mod records;
+mod rows;
+mod terms;
+mod texts;
+mod tuning;
+mod view;
+
+pub use bands::Bucket;
+pub use batch::{Batch, NewDocument};
+pub use check::{Depth, Fault, check};
+pub use digest::digest;
+pub use error::StoreError;
+pub use header::Header;
+pub use indexed::{Indexed, indexed};
+pub use migrate::current as format_version;
+pub use numbers::ColumnBlock;
+pub use open::{Writer, create, read};
+pub use records::{
+    CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
+    TokenizerRecord,
+};
+pub use texts::TextEncoder;
+pub use tuning::Memory;
+pub use view::View;

@@ -1,0 +1,197 @@
+//! Opening: create a corpus, read it beside its writer, or become its writer.
+
+use super::batch::Batch;
+use super::codec;
+use super::columns::{Column, Commits, Meta};
+use super::db;
+use super::error::StoreError;
+use super::journal::{self, Entry, Journal};
+use super::keys::{CommitKey, Key};
+use super::migrate;
+use super::place::Place;
+use super::records::{Charter, CommitRecord, State};
+use super::texts::TextEncoder;
+use super::tuning::{self, Memory};
+use super::view::View;
+use crate::model::{CommitSeq, DocId, FieldDeclaration, FieldId, Policy, TermId};
+use roaring::RoaringTreemap;
+use rocksdb::{DB, FlushOptions, Options, WriteBatch, WriteOptions, checkpoint::Checkpoint};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Makes a new corpus at `path`, which must be absent or an empty directory.
+///
+/// # Errors
+/// [`StoreError::AlreadyExists`], or what the file system and RocksDB say.
+pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let place = Place::new(path);
+    place.make()?;
+    let lock = place.lock()?;
+    let memory = Memory::within(256 << 20);
+    let mut options = tuning::database(memory, 2);
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
+    migrate::climb(&db)?;
+    write_first_commit(&db, policy, fields)?;
+    Journal::open(&place.journal(), 0)?.append(Entry { commit: 1, documents: 0 })?;
+    db.flush_wal(true)?;
+    drop(db);
+    place.write_format()?;
+    drop(lock);
+    Ok(())
+}
+
+fn write_first_commit(db: &DB, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let meta = db::family::<Meta>(db)?;
+    let mut rows = WriteBatch::default();
+    rows.put_cf(&meta, "charter", codec::encode("charter", &Charter::new(policy, fields)?)?);
+    let state = db.get_pinned_cf(&meta, "state")?.ok_or(StoreError::Missing {
+        what: "record",
+        family: Meta::NAME,
+        key: "state".to_owned(),
+    })?;
+    let state: State = codec::decode(&state).map_err(|why| db::corrupt::<Meta>("state", b"state", why))?;
+    let state = State { commit: 1, ..state };
+    rows.put_cf(&meta, "state", codec::encode("state", &state)?);
+    let record = CommitRecord { kind: "init".to_owned(), subject: policy.to_string(), ..CommitRecord::default() };
+    let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
+    rows.put_cf(&db::family::<Commits>(db)?, key, codec::encode("commit", &record)?);
+    db.write_opt(rows, &synced())?;
+    Ok(())
+}
+
+pub(super) fn synced() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.set_sync(true);
+    options
+}
+
+/// Opens a corpus for reading, also while another process writes: the view is its last commit.
+///
+/// # Errors
+/// [`StoreError`]: no corpus, another format, lost commits, corruption.
+pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
+    let place = Place::new(path);
+    let found = place.read_format()?;
+    if found < migrate::current() {
+        return Err(StoreError::OlderFormat { path: path.to_path_buf(), found, supported: migrate::current() });
+    }
+    // A writer may delete a file between the manifest's reading and its own opening: ask again.
+    let mut attempt = 0;
+    let view = loop {
+        attempt += 1;
+        // The journal first: the database, read later, can only be ahead of it.
+        let acknowledged = journal::read(&place.journal())?.last().copied();
+        let options = tuning::database(memory, 2);
+        match DB::open_cf_descriptors_read_only(&options, place.database(), tuning::families(memory), false) {
+            Ok(db) => {
+                let view = View::at_now(&Arc::new(db))?;
+                refuse_lost(path, &view, acknowledged)?;
+                break view;
+            }
+            Err(error) if attempt < 5 && error.to_string().contains("No such file") => {}
+            Err(error) => return Err(error.into()),
+        }
+    };
+    Ok(view)
+}
+
+fn refuse_lost(path: &Path, view: &View, acknowledged: Option<Entry>) -> Result<(), StoreError> {
+    let database = view.commit().0;
+    match acknowledged {
+        Some(entry) if entry.commit > database => {
+            Err(StoreError::LostCommits { path: path.to_path_buf(), database, journal: entry.commit })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The one process that writes.
+pub struct Writer {
+    pub(super) db: Arc<DB>,
+    pub(super) journal: Journal,
+    pub(super) terms: HashMap<(FieldId, Vec<u8>), TermId>,
+    pub(super) encoder: Arc<TextEncoder>,
+    /// Kept documents as of the last commit: one bit a document.
+    pub(super) kept: Arc<RoaringTreemap>,
+    view: View,
+    _lock: File,
+}
+
+impl Writer {
+    /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption.
+    pub fn open(path: &Path, memory: Memory, threads: usize) -> Result<Self, StoreError> {
+        let place = Place::new(path);
+        let found = place.read_format()?;
+        let lock = place.lock()?;
+        let entries = journal::read(&place.journal())?;
+        let options: Options = tuning::database(memory, threads);
+        let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
+        if found < migrate::current() {
+            Checkpoint::new(&db)?.create_checkpoint(path.join(format!("before-format-{}", migrate::current())))?;
+            migrate::climb(&db)?;
+            place.write_format()?;
+        }
+        let db = Arc::new(db);
+        let view = View::at_now(&db)?;
+        refuse_lost(path, &view, entries.last().copied())?;
+        let mut journal = Journal::open(&place.journal(), entries.len())?;
+        if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
+            journal.append(Entry { commit: view.commit().0, documents: view.documents() })?;
+        }
+        let newest = view.state().next_dictionary.saturating_sub(1);
+        let dictionary = if newest == 0 { None } else { Some((newest, view.dictionary(newest)?)) };
+        let encoder = Arc::new(TextEncoder::new(dictionary));
+        let kept = Arc::new(view.kept()?);
+        Ok(Self { db, journal, terms: HashMap::new(), encoder, kept, view, _lock: lock })
+    }
+
+    /// The last committed moment.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether a document is kept, as of the last commit.
+    #[must_use]
+    pub fn is_kept(&self, document: DocId) -> bool {
+        self.kept.contains(document.0)
+    }
+
+    /// Begins the next commit.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+        Batch::new(self)
+    }
+
+    pub(super) fn committed(&mut self) -> Result<(), StoreError> {
+        self.view = View::at_now(&self.db)?;
+        Ok(())
+    }
+
+    /// Writes buffered rows to tables, so that readers open without replaying the log.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`] when the disk refuses.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        let mut families = Vec::new();
+        for family in super::columns::FAMILIES {
+            if let Some(handle) = self.db.cf_handle(family.name) {
+                families.push(handle);
+            }
+        }
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        let handles: Vec<_> = families.iter().collect();
+        self.db.flush_cfs_opt(&handles, &options)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! The corpus directory: its files, the format line, and the lock that keeps writers apart.
+
+use super::error::StoreError;
+use super::migrate;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const FORMAT: &str = "FORMAT";
+
+/// Paths inside a corpus.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) root: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.root.join("db")
+    }
+
+    pub(super) fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    /// Makes the directory of a new corpus; an existing one must be empty.
+    pub(super) fn make(&self) -> Result<(), StoreError> {
+        match std::fs::read_dir(&self.root) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(()),
+                Some(_) => Err(StoreError::AlreadyExists { path: self.root.clone() }),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&self.root).map_err(StoreError::io("creating", &self.root))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                Err(StoreError::AlreadyExists { path: self.root.clone() })
+            }
+            Err(error) => Err(StoreError::io("opening", &self.root)(error)),
+        }
+    }
+
+    /// Writes the format line; last of `init`, so that a half-made corpus is none.
+    pub(super) fn write_format(&self) -> Result<(), StoreError> {
+        let path = self.root.join(FORMAT);
+        let temporary = self.root.join("FORMAT.tmp");
+        let line = format!("corpusdb {} {}\n", migrate::current(), env!("CARGO_PKG_VERSION"));
+        std::fs::write(&temporary, line).map_err(StoreError::io("writing", &temporary))?;
+        std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
+        sync_directory(&self.root)
+    }
+
+    /// The format version in the format line: refuses what is no corpus and what is newer.
+    pub(super) fn read_format(&self) -> Result<u32, StoreError> {
+        let not_a_corpus = || StoreError::NotACorpus { path: self.root.clone() };
+        let line = std::fs::read(self.root.join(FORMAT)).map_err(|_| not_a_corpus())?;
+        let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;
+        let mut words = line.split_whitespace();
+        if words.next() != Some("corpusdb") {
+            return Err(not_a_corpus());
+        }
+        let found: u32 = words.next().and_then(|word| word.parse().ok()).ok_or_else(not_a_corpus)?;
+        if found > migrate::current() {
+            return Err(StoreError::NewerFormat {
+                path: self.root.clone(),
+                found,
+                supported: migrate::current(),
+                release: words.next().unwrap_or("?").to_owned(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Takes the writer's lock; the error names its holder.
+    pub(super) fn lock(&self) -> Result<File, StoreError> {
+        let path = self.root.join("writer.lock");
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(StoreError::io("opening", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let holder = if holder.trim().is_empty() { "another process" } else { holder.trim() };
+                return Err(StoreError::Locked { path: self.root.clone(), holder: holder.to_owned() });
+            }
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("locking", &path)(error)),
+        }
+        let line = format!("process {}\n", std::process::id());
+        file.set_len(0).map_err(StoreError::io("writing", &path))?;
+        file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
+        file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
+        Ok(file)
+    }
+}
+
+pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(StoreError::io("syncing", path))
+}

@@ -1,0 +1,190 @@
+//! The small records of the store: state, sources, files, commits, tokenizers, snapshots, epochs, rejects.
+
+use super::error::Malformed;
+use crate::model::{FieldDeclaration, FieldId, FieldKind, Policy};
+use bincode::{Decode, Encode};
+
+/// High-water marks and counters; rewritten by every commit.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct State {
+    /// Last commit.
+    pub commit: u64,
+    /// Documents stored; the next document's id.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// Current policy generation.
+    pub generation: u32,
+    /// Next term id.
+    pub next_term: u32,
+    /// Next source id.
+    pub next_source: u32,
+    /// Next tokenizer id.
+    pub next_tokenizer: u16,
+    /// Next dictionary id; 0 stands for none.
+    pub next_dictionary: u16,
+    /// Next epoch number.
+    pub next_epoch: u32,
+    /// Rejected records stored.
+    pub rejects: u64,
+}
+
+/// What `init` fixed: policy and declared fields.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(super) struct Charter {
+    /// [`Policy`] as JSON, so that a later release can read an older one's.
+    pub policy: String,
+    /// Declared fields: id, name, kind.
+    pub fields: Vec<(u16, String, String)>,
+}
+
+impl Charter {
+    pub(super) fn new(policy: &Policy, fields: &[FieldDeclaration]) -> Result<Self, super::StoreError> {
+        let policy = serde_json::to_string(policy)
+            .map_err(|error| super::StoreError::Encode { what: "policy", why: error.to_string() })?;
+        let fields =
+            fields.iter().map(|f| (f.id.0, f.name.clone(), f.kind.name().to_owned())).collect();
+        Ok(Self { policy, fields })
+    }
+
+    pub(super) fn read(&self) -> Result<(Policy, Vec<FieldDeclaration>), Malformed> {
+        let policy: Policy = serde_json::from_str(&self.policy)
+            .map_err(|error| Malformed::at(1, format!("policy: {error}")))?;
+        let mut fields = Vec::with_capacity(self.fields.len());
+        for (id, name, kind) in &self.fields {
+            let kind = FieldKind::from_name(kind)
+                .ok_or_else(|| Malformed::at(1, format!("unknown field kind `{kind}`")))?;
+            fields.push(FieldDeclaration { id: FieldId(*id), name: name.clone(), kind });
+        }
+        Ok((policy, fields))
+    }
+}
+
+/// A source and its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SourceRecord {
+    /// Its name.
+    pub name: String,
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// UTF-8 bytes of the texts of all stored documents.
+    pub bytes: u64,
+    /// UTF-8 bytes of the texts of kept documents.
+    pub kept_bytes: u64,
+    /// (tokenizer id, tokens of kept documents), ascending by id.
+    pub tokens: Vec<(u16, u64)>,
+    /// Next file id; files count from 1.
+    pub next_file: u32,
+}
+
+/// What was read of a file: an unchanged one need not be read again, a part-read one is resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FileRecord {
+    /// Its number within the source.
+    pub file: u32,
+    /// Size in bytes when read.
+    pub size: u64,
+    /// Modification time when read, in nanoseconds since 1970.
+    pub modified: i128,
+    /// The file is one document, not a list of records.
+    pub single: bool,
+    /// Read to its end.
+    pub whole: bool,
+    /// Decompressed bytes consumed.
+    pub offset: u64,
+    /// Records consumed, rejected ones included.
+    pub records: u64,
+    /// Of these, rejected ones.
+    pub rejected: u64,
+    /// blake3 of the decompressed bytes consumed.
+    pub prefix: [u8; 32],
+    /// The options that decide what a file means: format, text field, id field.
+    pub reading: String,
+}
+
+/// What a commit did; the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct CommitRecord {
+    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`.
+    pub kind: String,
+    /// The source, tokenizer, snapshot or epoch concerned.
+    pub subject: String,
+    /// First document added.
+    pub first: u64,
+    /// Documents added.
+    pub added: u64,
+    /// Documents whose standing became or stayed kept among those added.
+    pub kept: u64,
+    /// Stored documents whose standing changed.
+    pub changed: u64,
+    /// Records rejected.
+    pub rejected: u64,
+}
+
+/// A registered tokenizer; its verbatim file stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TokenizerRecord {
+    /// Its name.
+    pub name: String,
+    /// blake3 of the verbatim file.
+    pub hash: [u8; 32],
+    /// One more than the largest id.
+    pub vocab_size: u32,
+    /// Where it came from, in words.
+    pub lineage: String,
+    /// The encoder that passed the self-test, in words.
+    pub backend: String,
+    /// Documents below this id are encoded if kept; others await encoding (an interrupted `add`).
+    pub encoded_to: u64,
+}
+
+/// A durable, named moment.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SnapshotRecord {
+    /// Its name.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+    /// The policy generation it shows.
+    pub generation: u32,
+    /// Documents stored then.
+    pub documents: u64,
+    /// Documents kept then.
+    pub kept: u64,
+    /// blake3 of the kept bitmap's portable bytes.
+    pub kept_hash: [u8; 32],
+}
+
+/// A stored epoch plan: everything that decides the bytes of the export.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EpochRecord {
+    /// Its number, the name `epoch build` takes.
+    pub number: u32,
+    /// blake3 of the plan.
+    pub hash: [u8; 32],
+    /// The snapshot it pins.
+    pub snapshot: String,
+    /// The plan as the epoch layer wrote it.
+    pub plan: String,
+}
+
+/// A record that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RejectRecord {
+    /// The source it was meant for.
+    pub source: String,
+    /// Absolute path of its file.
+    pub path: String,
+    /// Records before it in the file.
+    pub number: u64,
+    /// Its first byte in the decompressed stream; for Parquet, its row.
+    pub offset: u64,
+    /// Why, in words.
+    pub reason: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its first bytes.
+    pub raw: Vec<u8>,
+}

@@ -1,0 +1,69 @@
+//! The checked iterator: a damaged block is an error, never an early end.
+
+use super::columns::Column;
+use super::db::corrupt;
+use super::error::StoreError;
+use super::keys::Key;
+use rocksdb::{BoundColumnFamily, DB, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Rows of one family in key order. Yields an error once, then ends.
+pub(super) struct Rows<'a, C: Column> {
+    raw: DBRawIteratorWithThreadMode<'a, DB>,
+    started: bool,
+    done: bool,
+    column: PhantomData<C>,
+}
+
+impl<'a, C: Column> Rows<'a, C> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that checks the status of a raw iterator")]
+    pub(super) fn new(
+        snapshot: &'a SnapshotWithThreadMode<'_, DB>,
+        family: &Arc<BoundColumnFamily<'_>>,
+        start: &[u8],
+        end: Option<Vec<u8>>,
+    ) -> Self {
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        if let Some(end) = end {
+            options.set_iterate_upper_bound(end);
+        }
+        let mut raw = snapshot.raw_iterator_cf_opt(family, options);
+        raw.seek(start);
+        Self { raw, started: false, done: false, column: PhantomData }
+    }
+
+    /// Moves to the next row; its key and value borrow from the iterator.
+    pub(super) fn advance(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        if self.done {
+            return Ok(None);
+        }
+        if self.started {
+            self.raw.next();
+        }
+        self.started = true;
+        if !self.raw.valid() {
+            self.done = true;
+            self.raw.status()?;
+            return Ok(None);
+        }
+        Ok(self.raw.item())
+    }
+
+    /// The next row, decoded.
+    pub(super) fn next_as<T>(
+        &mut self,
+        what: &'static str,
+        decode: impl FnOnce(&[u8]) -> Result<T, super::error::Malformed>,
+    ) -> Result<Option<(C::Key, T)>, StoreError> {
+        match self.advance()? {
+            None => Ok(None),
+            Some((key, value)) => {
+                let typed = C::Key::decode(key).map_err(|why| corrupt::<C>(what, key, why))?;
+                let value = decode(value).map_err(|why| corrupt::<C>(what, key, why))?;
+                Ok(Some((typed, value)))
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! RocksDB options: correctness, which nobody can configure, apart from tuning, with a reason for each.
+
+use super::columns::{FAMILIES, Family, Shape};
+use super::merge;
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
+    DataBlockIndexType, Options, SliceTransform, WriteBufferManager,
+};
+
+/// Memory RocksDB may use, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Block cache, shared by all families.
+    pub cache: usize,
+    /// Write buffers, shared by all families.
+    pub buffers: usize,
+}
+
+impl Memory {
+    /// Splits a budget: half to the cache, a quarter to write buffers, the rest is left to callers.
+    #[must_use]
+    pub fn within(budget: u64) -> Self {
+        let part = |divisor: u64| usize::try_from(budget / divisor).unwrap_or(usize::MAX);
+        Self {
+            cache: part(4).clamp(8 << 20, 1 << 30),
+            buffers: part(8).clamp(8 << 20, 256 << 20),
+        }
+    }
+}
+
+/// Options of the whole database.
+pub(super) fn database(memory: Memory, threads: usize) -> Options {
+    let mut options = Options::default();
+    // Correctness.
+    // The default mode drops acknowledged commits silently when a byte in the log is bad.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    // Recovery can run past the hole that incremental log syncing makes.
+    options.set_wal_bytes_per_sync(0);
+    options.set_recycle_log_file_num(0);
+    options.set_paranoid_checks(true);
+    // Tuning.
+    let threads = i32::try_from(threads.max(2)).unwrap_or(2);
+    options.set_max_background_jobs(threads);
+    options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager(memory.buffers, false));
+    // Readers replay the log when they open: keep it short.
+    options.set_max_total_wal_size(64 << 20);
+    // Readers beside a writer hold every file open, so that none vanishes under them.
+    options.set_max_open_files(-1);
+    // Spreads the writing of a table over time instead of one burst at its end.
+    options.set_bytes_per_sync(1 << 20);
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(4 << 20);
+    options
+}
+
+/// One descriptor a family, with the shared cache.
+pub(super) fn families(memory: Memory) -> Vec<ColumnFamilyDescriptor> {
+    // The lock-free cache: the sharded LRU never admits a filter larger than one shard.
+    let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
+    FAMILIES
+        .iter()
+        .map(|family| ColumnFamilyDescriptor::new(family.name, family_options(family, &cache)))
+        .collect()
+}
+
+fn family_options(family: &Family, cache: &Cache) -> Options {
+    let mut options = Options::default();
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(cache);
+    table.set_format_version(6);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_compression_type(DBCompressionType::Lz4);
+    match family.shape {
+        Shape::Small => table.set_block_size(4 << 10),
+        Shape::Dense => {
+            table.set_block_size(16 << 10);
+            // Headers and metadata repeat themselves; the bottom level is most of them.
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
+        Shape::DensePacked => {
+            // The values are compressed or random already; compressing again costs and gains nothing.
+            options.set_compression_type(DBCompressionType::None);
+            table.set_block_size(32 << 10);
+        }
+        Shape::Hashed => {
+            // Most look-ups miss: a whole-key filter answers them without a block.
+            table.set_bloom_filter(12.0, false);
+            table.set_block_size(4 << 10);
+            table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
+        }
+        Shape::Ranged => {
+            table.set_block_size(8 << 10);
+            // Asked for under (generation, ...) prefixes that are mostly absent.
+            table.set_bloom_filter(10.0, false);
+            let width = if family.name == "bands_more" { 10 } else { 12 };
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(width));
+            options.set_memtable_prefix_bloom_ratio(0.1);
+        }
+        Shape::Bitmaps => {
+            options.set_merge_operator("bitmaps.v1", merge::bitmaps_full, merge::bitmaps_partial);
+            table.set_block_size(16 << 10);
+        }
+        Shape::Numbers => {
+            options.set_merge_operator("numbers.v1", merge::numbers_full, merge::numbers_partial);
+            table.set_block_size(64 << 10);
+        }
+    }
+    options.set_block_based_table_factory(&table);
+    options
+}

@@ -1,0 +1,298 @@
+//! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
+
+use super::oracle::Oracle;
+use super::self_test::{UNICODE_17, hostile};
+use super::{Backend, BpeTraining, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::LazyLock;
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::{
+    AddedToken, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer, TokenizerImpl,
+};
+
+const TEXTS: [&str; 6] = [
+    "The quick brown fox jumps over the lazy dog. The dog doesn't mind; it's the lazy dog.",
+    "fn main() {\n    let x = vec![1, 2, 3];\n    for y in &x {\n        println!(\"{y}\");\n    }\n}\n",
+    "Übergröße, naïve café, die Größe der Straße — und noch größere Straßen.",
+    "1234 12345 123456 3.14159 2.71828 1,000,000",
+    "你好，世界。你好，朋友。世界很大。",
+    "the the the then there these those that this they them their",
+];
+
+static TRAINED: LazyLock<Vec<u8>> = LazyLock::new(|| train(&TEXTS, &options(400)));
+static TOKENIZER: LazyLock<Tokenizer> =
+    LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads"));
+
+fn options(vocab_size: u32) -> TrainOptions {
+    TrainOptions { vocab_size, ..TrainOptions::default() }
+}
+
+fn counted(texts: &[&str]) -> BpeTraining {
+    let mut training = BpeTraining::new(BpeTraining::DEFAULT_LIMIT).expect("new");
+    for text in texts {
+        training.feed(text).expect("feed");
+    }
+    training
+}
+
+fn train(texts: &[&str], options: &TrainOptions) -> Vec<u8> {
+    counted(texts).finish(options).expect("trains")
+}
+
+fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
+    let mut ids = Vec::new();
+    tokenizer.encoder().encode(text, &mut ids).expect("encodes");
+    ids
+}
+
+#[test]
+fn a_trained_tokenizer_runs_on_the_fast_encoder() {
+    assert_eq!(*TOKENIZER.backend(), Backend::Fast);
+    assert_eq!(TOKENIZER.token_to_id("<|endoftext|>"), Some(0));
+    assert!((258..=400).contains(&TOKENIZER.vocab_size()));
+    let ids = encode(&TOKENIZER, TEXTS[0]);
+    assert!(ids.len() * 3 < TEXTS[0].len() * 2, "merges were learned: {}", ids.len());
+    assert!(ids.iter().all(|id| *id < TOKENIZER.vocab_size()));
+    assert_eq!(TOKENIZER.decode(&ids).expect("decodes"), TEXTS[0]);
+}
+
+#[test]
+fn encoding_appends_and_specials_in_text_are_text() {
+    let mut ids = vec![7];
+    let mut encoder = TOKENIZER.encoder();
+    encoder.encode("the dog", &mut ids).expect("encodes");
+    let first = ids.len();
+    encoder.encode("<|endoftext|>", &mut ids).expect("encodes");
+    assert_eq!(ids[0], 7);
+    assert!(!ids[1..].contains(&0), "no id of the special token");
+    assert_eq!(TOKENIZER.decode(&ids[first..]).expect("decodes"), "<|endoftext|>");
+    assert_eq!(TOKENIZER.decode(&[0]).expect("decodes"), "<|endoftext|>");
+}
+
+#[test]
+fn an_unmodified_library_reads_the_file_and_gives_the_same_ids() {
+    let reference = tokenizers::Tokenizer::from_bytes(&*TRAINED).expect("loads");
+    for text in TEXTS {
+        let theirs = reference.encode(text, true).expect("encodes");
+        assert_eq!(encode(&TOKENIZER, text), theirs.get_ids());
+    }
+    // Left alone, the library takes a spelled special token for the token itself.
+    let spelled = reference.encode("<|endoftext|>", true).expect("encodes");
+    assert_eq!(spelled.get_ids(), [0]);
+}
+
+#[test]
+fn training_equals_the_reference_trainer_on_texts() {
+    let special = AddedToken::from("<|endoftext|>", true);
+    let mut trainer = BpeTrainer::builder()
+        .show_progress(false)
+        .vocab_size(400)
+        .min_frequency(2)
+        .special_tokens(vec![special])
+        .initial_alphabet(ByteLevel::alphabet().into_iter().collect::<HashSet<char>>())
+        .build();
+    let mut reference: TokenizerImpl<
+        BPE,
+        tokenizers::NormalizerWrapper,
+        ByteLevel,
+        tokenizers::PostProcessorWrapper,
+        ByteLevel,
+    > = TokenizerImpl::new(BPE::default());
+    reference.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
+    reference.train(&mut trainer, TEXTS.iter()).expect("trains");
+    let theirs = serde_json::to_value(reference.get_model()).expect("serializes");
+    let ours: Value = serde_json::from_slice(&TRAINED).expect("parses");
+    assert_eq!(ours["model"]["merges"], theirs["merges"]);
+    assert_eq!(ours["model"]["vocab"], theirs["vocab"]);
+    assert!(theirs["merges"].as_array().is_some_and(|merges| merges.len() > 50));
+}
+
+#[test]
+fn order_threads_and_runs_do_not_change_the_training() {
+    let mut reversed = TEXTS;
+    reversed.reverse();
+    for _ in 0..5 {
+        assert_eq!(train(&reversed, &options(400)), *TRAINED);
+    }
+    let merged = counted(&TEXTS[3..]).merge(counted(&TEXTS[..3]));
+    assert_eq!(merged.finish(&options(400)).expect("trains"), *TRAINED);
+}
+
+#[test]
+fn a_full_table_samples_texts_the_same_in_any_order() {
+    let texts: Vec<String> =
+        (0..2000).map(|n| format!("word{} common text number {n} of many", n % 700)).collect();
+    let counted = |order: &mut dyn Iterator<Item = &String>| {
+        let mut training = BpeTraining::new(400).expect("new");
+        for text in order {
+            training.feed(text).expect("feed");
+        }
+        training
+    };
+    let forward = counted(&mut texts.iter());
+    assert!(forward.sampled_one_in() > 1, "the limit was met");
+    let backward = counted(&mut texts.iter().rev());
+    let halves = counted(&mut texts[..900].iter()).merge(counted(&mut texts[900..].iter()));
+    let sampled = forward.sampled_one_in();
+    assert_eq!([backward.sampled_one_in(), halves.sampled_one_in()], [sampled; 2]);
+    let forward = forward.finish(&options(300)).expect("trains");
+    assert_eq!(backward.finish(&options(300)).expect("trains"), forward);
+    assert_eq!(halves.finish(&options(300)).expect("trains"), forward);
+}
+
+#[test]
+fn overlong_pretokens_are_left_out_and_counted() {
+    let long = "a".repeat(100_000);
+    let mut training = counted(&TEXTS);
+    training.feed(&long).expect("feed");
+    assert_eq!(training.skipped(), 1);
+    assert_eq!(training.finish(&options(400)).expect("trains"), *TRAINED);
+}
+
+#[test]
+fn training_refuses_what_cannot_work() {
+    let finish = |options: &TrainOptions| counted(&TEXTS).finish(options);
+    assert!(matches!(
+        finish(&options(256)),
+        Err(TokenizerError::VocabularyTooSmall { asked: 256, least: 257 })
+    ));
+    for bad in [vec![""], vec!["the"], vec!["<a>", "<a>"]] {
+        let specials = bad.into_iter().map(str::to_owned).collect();
+        let options = TrainOptions { vocab_size: 400, specials };
+        assert!(matches!(finish(&options), Err(TokenizerError::Special { .. })));
+    }
+    assert!(matches!(counted(&[""]).finish(&options(400)), Err(TokenizerError::NoText)));
+}
+
+#[test]
+fn gpt2_files_become_a_tokenizer_with_the_same_ids() {
+    let file: Value = serde_json::from_slice(&TRAINED).expect("parses");
+    let vocab = file["model"]["vocab"].to_string();
+    let mut merges = String::from("#version: 0.2\n");
+    for pair in file["model"]["merges"].as_array().expect("merges") {
+        merges.push_str(&format!(
+            "{} {}\r\n",
+            pair[0].as_str().expect("left"),
+            pair[1].as_str().expect("right")
+        ));
+    }
+    let json = from_vocab_and_merges(vocab.as_bytes(), merges.as_bytes()).expect("converts");
+    let tokenizer = Tokenizer::load(&json, &TEXTS).expect("loads");
+    assert_eq!(*tokenizer.backend(), Backend::Fast);
+    assert_eq!(tokenizer.vocab_size(), TOKENIZER.vocab_size());
+    for text in hostile() {
+        assert_eq!(encode(&tokenizer, &text), encode(&TOKENIZER, &text));
+    }
+}
+
+#[test]
+fn gpt2_files_that_do_not_fit_name_the_line() {
+    let fails = |vocab: &str, merges: &[u8]| {
+        from_vocab_and_merges(vocab.as_bytes(), merges).expect_err("must fail").to_string()
+    };
+    assert!(fails("[]", b"").starts_with("vocab.json: "));
+    assert_eq!(fails("{}", b""), "vocab.json: no token in it");
+    assert_eq!(fails(r#"{"a":1,"b":1}"#, b""), "vocab.json: two tokens have the id 1");
+    let vocab = r#"{"a":0,"b":1,"ab":2}"#;
+    assert_eq!(
+        fails(vocab, b"#version: 0.2\na b\na\n"),
+        "merges.txt, line 3: not two tokens with one space between"
+    );
+    assert_eq!(fails(vocab, b"b a\n"), "merges.txt, line 1: `ba` is not in vocab.json");
+    assert_eq!(fails(vocab, b"a b\n\xff\n"), "merges.txt, line 2: not UTF-8");
+}
+
+#[test]
+fn what_the_fast_encoder_cannot_do_goes_to_the_oracle_with_the_reason() {
+    // A pattern only a regular expression engine can run.
+    let mut file: Value = serde_json::from_slice(&TRAINED).expect("parses");
+    file["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [
+        { "type": "Split", "pattern": { "Regex": "[aeiou]+|[^aeiou]+" }, "behavior": "Isolated", "invert": false },
+        { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false }
+    ]});
+    let json = file.to_string();
+    let tokenizer = Tokenizer::load(json.as_bytes(), &TEXTS).expect("loads");
+    let Backend::Oracle { reason } = tokenizer.backend() else { panic!("must fall back") };
+    assert!(reason.starts_with("the fast encoder"), "{reason}");
+    assert_eq!(tokenizer.backend().name(), "oracle");
+    let ids = encode(&tokenizer, TEXTS[0]);
+    assert_eq!(tokenizer.decode(&ids).expect("decodes"), TEXTS[0]);
+    assert_ne!(ids, encode(&TOKENIZER, TEXTS[0]));
+}
+
+#[test]
+fn truncation_padding_and_frames_of_the_file_are_not_applied() {
+    let mut file: Value = serde_json::from_slice(&TRAINED).expect("parses");
+    file["truncation"] =
+        json!({ "direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0 });
+    file["padding"] = json!({ "strategy": { "Fixed": 64 }, "direction": "Right", "pad_to_multiple_of": null,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "<|endoftext|>" });
+    file["post_processor"] = json!({ "type": "TemplateProcessing",
+        "single": [{ "SpecialToken": { "id": "<|endoftext|>", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+        "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
+        "special_tokens": { "<|endoftext|>": { "id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"] } } });
+    let tokenizer = Tokenizer::load(file.to_string().as_bytes(), &TEXTS).expect("loads");
+    assert_eq!(*tokenizer.backend(), Backend::Fast);
+    for text in TEXTS {
+        assert_eq!(encode(&tokenizer, text), encode(&TOKENIZER, text));
+    }
+}
+
+#[test]
+fn broken_files_are_errors() {
+    for bad in [
+        &b""[..],
+        b"{}",
+        b"\xff",
+        b"[1]",
+        br#"{"model":{"type":"BPE","vocab":{},"merges":[["a","b"]]}}"#,
+    ] {
+        assert!(Tokenizer::load(bad, &[]).is_err());
+    }
+    let mut file: Value = serde_json::from_slice(&TRAINED).expect("parses");
+    file["model"]["dropout"] = json!(0.1);
+    let error = Tokenizer::load(file.to_string().as_bytes(), &[]).err().expect("must fail");
+    assert!(matches!(error, TokenizerError::Dropout(_)));
+}
+
+/// But for the characters on which their editions of Unicode differ.
+#[test]
+fn the_fast_split_is_the_reference_split() {
+    let is_newer = |c: char| UNICODE_17.iter().any(|(a, b)| (*a..=*b).contains(&u32::from(c)));
+    let byte_level = ByteLevel::new(false, true, true);
+    let mut splitter = super::pretokens::Splitter::new().expect("new");
+    for text in hostile() {
+        let text: String = text.chars().filter(|c| !is_newer(*c)).collect();
+        let mut ours = Vec::new();
+        splitter.split(&text, |pretoken| ours.push(pretoken)).expect("splits");
+        let mut reference = PreTokenizedString::from(text.as_str());
+        byte_level.pre_tokenize(&mut reference).expect("splits");
+        let theirs: Vec<&str> = reference
+            .get_splits(OffsetReferential::Original, OffsetType::Byte)
+            .into_iter()
+            .map(|(_, (start, end), _)| &text[start..end])
+            .collect();
+        let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
+        assert_eq!((first, ours.len()), (None, theirs.len()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn fast_ids_are_the_oracles_and_decode_to_the_text(text in "(\\PC|[ \n\t'<|>a-e0-9]){0,200}") {
+        let oracle = Oracle::load(&TRAINED).expect("loads");
+        let mut theirs = Vec::new();
+        oracle.encode(&text, &mut theirs).expect("encodes");
+        let ours = encode(&TOKENIZER, &text);
+        prop_assert_eq!(&ours, &theirs);
+        prop_assert_eq!(TOKENIZER.decode(&ours).expect("decodes"), text);
+    }
+
+    #[test]
+    fn no_bytes_break_loading(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(Tokenizer::load(&bytes, &[]).is_err());
+    }
+}
