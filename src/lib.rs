@@ -1,7 +1,74 @@
-//! corpusdb.
-pub mod decide;
+//! corpusdb: an embedded database for language-model training corpora.
+//!
+//! Pour documents in; exact and near duplicates are removed against everything already held, each
+//! with the name of the stored document it matched; what is left is tokenized and indexed with
+//! roaring bitmaps, answers SQL, and comes back as packed, source-mixed epochs: a pure function of
+//! (snapshot, recipe, seed). One directory, one process, no server.
+//!
+//! It is not a server, not a search engine, not a store for anything but text with fields, and not
+//! a trainer. It removes documents by a bit, never by deletion.
+//!
+//! ```
+//! use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("corpus");
+//! let file = directory.path().join("pages.jsonl");
+//! let page = "one two three four five six seven eight nine ten eleven twelve";
+//! std::fs::write(&file, format!("{{\"text\":\"{page}\"}}\n{{\"text\":\"{page}!\"}}\n"))?;
+//!
+//! Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+//! let options = IngestOptions::new("web");
+//! let paths = [file.display().to_string()];
+//! let report = writer.ingest(&paths, &options, &[], &Silent, &Interrupt::default())?;
+//! assert_eq!((report.kept, report.near_duplicates), (1, 1));
+//!
+//! let corpus = Corpus::open(&path, 256 << 20)?;
+//! assert_eq!(corpus.count(Some("kept"))?, 1);
+//! let pairs = corpus.duplicates(None, None)?;
+//! assert_eq!((pairs[0].id, pairs[0].witness, pairs[0].jaccard), (1, 0, 1.0));
+//! # Ok(())
+//! # }
+//! ```
+
+mod corpus;
+mod curate;
+mod decide;
 pub mod dedup;
-pub mod ingest;
-pub mod model;
-pub mod store;
-pub mod tokenizer;
+mod dry_run;
+mod epoch;
+mod error;
+mod ingest;
+mod model;
+mod query;
+mod store;
+mod tokenizer;
+
+pub use corpus::{BuildJob, Corpus, CorpusWriter, Selections};
+pub use curate::CurateError;
+pub use decide::{Counts, DecideError};
+pub use dry_run::DryRun;
+pub use epoch::{
+    Check, EpochError, Explanation, Format as OutputFormat, Losses, Manifest, ManifestFile, ManifestSource,
+    ManifestTotals, Method, OrderKind, PackKind, Plan, Planned, PlannedSource, Recipe, SourceExplanation, Target,
+    Verification,
+};
+pub use error::Error;
+pub use ingest::read::{Format, ReadError, ReadOptions};
+pub use ingest::{IngestError, IngestOptions, IngestReport, OnError, StageSeconds};
+pub use model::{
+    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match, MatchKind, Normaliser,
+    Policy, PolicyError, Progress, SIGNATURE_VERSION, Silent, SourceId, Standing, Tally, TokenizerId,
+};
+pub use query::{
+    CommitInfo, DiffPart, DuplicatePair, EpochInfo, FieldInfo, Format as QueryFormat, Info, Printer, QueryError, Shown,
+    ShownMatch, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo,
+};
+pub use store::columns;
+pub use store::{
+    CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord, State, StoreError,
+    TokenizerRecord, View, format_version,
+};
+pub use tokenizer::{Backend, TokenizerError, TrainOptions, from_vocab_and_merges};

@@ -1,2 +1,9 @@
-//! corpusdb.
-fn main() {}
+//! The `corpusdb` command: parse, run, exit code.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -15,4 +15,4 @@ mod scene;
 mod session;
 
 pub use error::DecideError;
-pub use session::{Arrival, Counts, Decision, Session};
+pub use session::{Arrival, Counts, Session};

@@ -28,6 +28,7 @@ mod special;
 mod stream;
 mod verify;
 mod views;
+mod width;
 mod write;
 
 pub use build::build;
@@ -37,5 +38,9 @@ pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
 pub use pack::Losses;
 pub use plan::{PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
 pub use planning::{Planned, plan};
-pub use recipe::{Format, Long, Method, OrderKind, PackKind, Recipe, SourceRecipe, Target};
+pub use recipe::{
+    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions, PadSide,
+    PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice, Unit,
+};
+pub use special::SpecialIds;
 pub use verify::{Check, Verification, verify};

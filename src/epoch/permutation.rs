@@ -151,8 +151,9 @@ mod tests {
         }
     }
 
-    const GOLDEN_10: [u64; 10] = [0; 10];
-    const GOLDEN_WEB: [u64; 10] = [0; 10];
-    const GOLDEN_LARGE: [u64; 3] = [0; 3];
-    const GOLDEN_WHOLE: [u64; 2] = [0; 2];
+    // From an implementation of the specification above in another language.
+    const GOLDEN_10: [u64; 10] = [6, 7, 1, 4, 3, 9, 2, 0, 5, 8];
+    const GOLDEN_WEB: [u64; 10] = [4, 8, 7, 5, 6, 2, 0, 3, 9, 1];
+    const GOLDEN_LARGE: [u64; 3] = [874_644_620_520, 769_356_277_958, 488_408_105_168];
+    const GOLDEN_WHOLE: [u64; 2] = [4_978_417_983_857_561_933, 1_122_636_893_484_696_821];
 }

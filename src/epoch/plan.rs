@@ -152,6 +152,16 @@ impl Plan {
         }
     }
 
+    /// Epochs to whose end the passes of every source reach.
+    pub(super) fn feasible_epochs(&self) -> u64 {
+        let whole = self.whole_weight();
+        let reach = self.sources.iter().map(|source| {
+            let per_epoch = u128::from(source.weight) * u128::from(self.budget);
+            source.available() * whole / per_epoch.max(1)
+        });
+        narrow(reach.min().unwrap_or(0))
+    }
+
     /// Whether the passes of every source reach to the end of `epoch`.
     ///
     /// # Errors

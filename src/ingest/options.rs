@@ -35,6 +35,20 @@ pub struct IngestOptions {
 }
 
 impl IngestOptions {
+    /// The defaults: formats by content, bad records set aside, one thread a core, 16 MiB a batch.
+    #[must_use]
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            read: ReadOptions::default(),
+            on_error: OnError::Reject,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            batch_bytes: 16 << 20,
+            reread: false,
+            decisions: None,
+        }
+    }
+
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
         let field = |field: &Option<String>| field.clone().unwrap_or_default();

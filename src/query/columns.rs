@@ -8,7 +8,9 @@ use super::schema::{DocumentColumn, Source};
 use crate::model::{ColumnId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use crate::store::fields;
 use crate::store::{Header, View};
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder, UInt64Array};
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder, UInt64Array,
+};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use roaring::RoaringBitmap;
@@ -41,7 +43,11 @@ pub(super) struct OpenBlock<'a> {
 }
 
 impl<'a> Filler<'a> {
-    pub(super) fn new(view: &'a View, wanted: &'a [DocumentColumn], schema: SchemaRef) -> Result<Self, QueryError> {
+    pub(super) fn new(
+        view: &'a View,
+        wanted: &'a [DocumentColumn],
+        schema: SchemaRef,
+    ) -> Result<Self, QueryError> {
         let mut standings = Vec::new();
         for standing in Standing::ALL {
             let value = fields::standing_value(view.generation(), standing);
@@ -57,7 +63,9 @@ impl<'a> Filler<'a> {
     /// Reads what the batches of a block share.
     pub(super) fn open(&self, block: StoredBlock<'a>) -> Result<OpenBlock<'a>, QueryError> {
         let mut standings = Vec::new();
-        if self.wants(|source| source == Source::Kept || source == Source::Standing || is_relation(source)) {
+        if self.wants(|source| {
+            source == Source::Kept || source == Source::Standing || is_relation(source)
+        }) {
             for (standing, term) in &self.standings {
                 standings.push((*standing, block.posting(*term)?));
             }
@@ -84,7 +92,11 @@ impl<'a> Filler<'a> {
     }
 
     /// The batch of `slots`, ascending.
-    pub(super) fn batch(&mut self, open: &OpenBlock<'a>, slots: &[u16]) -> Result<RecordBatch, QueryError> {
+    pub(super) fn batch(
+        &mut self,
+        open: &OpenBlock<'a>,
+        slots: &[u16],
+    ) -> Result<RecordBatch, QueryError> {
         let rows = Rows {
             open,
             slots,
@@ -96,7 +108,8 @@ impl<'a> Filler<'a> {
             arrays.push(self.array(&rows, column.source)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(QueryError::arrow)
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+            .map_err(QueryError::arrow)
     }
 
     fn headers(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Header>, QueryError> {
@@ -139,11 +152,15 @@ impl<'a> Filler<'a> {
         let open = rows.open;
         let slots = rows.slots.iter();
         Ok(match source {
-            Source::Id => Arc::new(UInt64Array::from_iter_values(slots.map(|slot| open.block.document(*slot).0))),
+            Source::Id => Arc::new(UInt64Array::from_iter_values(
+                slots.map(|slot| open.block.document(*slot).0),
+            )),
             Source::Integer { column, unsigned: true, .. } => {
                 let values = open.block.column(column)?;
                 let unsigned = |value: i64| u64::try_from(value).ok();
-                Arc::new(slots.map(|slot| values.get(*slot).and_then(unsigned)).collect::<UInt64Array>())
+                Arc::new(
+                    slots.map(|slot| values.get(*slot).and_then(unsigned)).collect::<UInt64Array>(),
+                )
             }
             Source::Integer { column, .. } => {
                 let values = open.block.column(column)?;
@@ -151,7 +168,11 @@ impl<'a> Filler<'a> {
             }
             Source::Float(column) => {
                 let values = open.block.column(column)?;
-                Arc::new(slots.map(|slot| values.get(*slot).map(unsortable_float)).collect::<Float64Array>())
+                Arc::new(
+                    slots
+                        .map(|slot| values.get(*slot).map(unsortable_float))
+                        .collect::<Float64Array>(),
+                )
             }
             Source::SourceName => self.source_names(rows)?,
             Source::Keyword(field) => self.keywords(rows, field)?,
@@ -180,7 +201,8 @@ impl<'a> Filler<'a> {
                 let size = |relation: &Relation| {
                     relation.cluster.map(|cluster| sizes.of(self.view, cluster)).transpose()
                 };
-                let sizes: Result<Int64Array, QueryError> = rows.relations.iter().map(size).collect();
+                let sizes: Result<Int64Array, QueryError> =
+                    rows.relations.iter().map(size).collect();
                 Arc::new(sizes?)
             }
             Source::Key => {

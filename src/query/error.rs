@@ -6,6 +6,10 @@ use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
+const CATALOGUE: &str = "datafusion.public.";
+const TABLES: &str =
+    "; there are documents, duplicates, sources, commits, epochs, rejects, tokenizers, snapshots";
+
 /// An error of the query layer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,7 +18,9 @@ pub enum QueryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A `--where` expression that is not a boolean expression over `documents`.
-    #[error("cannot use the expression `{expression}`: {why}; it takes a SQL boolean expression over the columns {columns}")]
+    #[error(
+        "cannot use the expression `{expression}`: {why}; it takes a SQL boolean expression over the columns {columns}"
+    )]
     Where {
         /// The user's expression.
         expression: String,
@@ -32,7 +38,9 @@ pub enum QueryError {
         why: String,
     },
     /// Something other than one SELECT.
-    #[error("refused `{statement}`: only one SELECT, WITH or EXPLAIN is run, nothing that writes or reads files")]
+    #[error(
+        "refused `{statement}`: only one SELECT, WITH or EXPLAIN is run, nothing that writes or reads files"
+    )]
     NotAQuery {
         /// The user's statement.
         statement: String,
@@ -117,14 +125,22 @@ pub(super) fn words(error: &DataFusionError) -> String {
             return format!("no column `{name}`");
         };
         let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
-        return format!("no column `{name}`; there are {} (a name with capitals needs double quotes)", known.join(", "));
+        return format!(
+            "no column `{name}`; there are {} (a name with capitals needs double quotes)",
+            known.join(", ")
+        );
     }
     let text = match error.find_root() {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
-        DataFusionError::SQL(inner, _) => inner.to_string().trim_start_matches("sql parser error: ").to_owned(),
+        DataFusionError::SQL(inner, _) => {
+            inner.to_string().trim_start_matches("sql parser error: ").to_owned()
+        }
         other => other.strip_backtrace(),
     };
-    text.trim_end_matches('.').to_owned()
+    // The catalogue's own name, which users never wrote.
+    let text = text.replace(CATALOGUE, "").replace('\n', " ");
+    let tables = if text.starts_with("table '") { TABLES } else { "" };
+    format!("{}{tables}", text.trim_end_matches('.'))
 }
 
 /// The name of the column an error complains of.

@@ -85,11 +85,20 @@ pub(super) enum Test {
     Or(Vec<Test>),
     NotTrue(Box<Test>),
     Id(Ranges),
-    Number { column: ColumnId, within: Ranges },
+    Number {
+        column: ColumnId,
+        within: Ranges,
+    },
     Terms(Vec<TermId>),
     /// Has a value, and none of these; without a column, every document has a value.
-    OtherTerms { terms: Vec<TermId>, present: Option<ColumnId> },
-    Present { column: ColumnId, negated: bool },
+    OtherTerms {
+        terms: Vec<TermId>,
+        present: Option<ColumnId>,
+    },
+    Present {
+        column: ColumnId,
+        negated: bool,
+    },
 }
 
 impl Test {
@@ -109,7 +118,9 @@ impl Test {
             Predicate::Or(parts) => Self::Or(Self::resolve_all(parts, term)?),
             Predicate::NotTrue(inner) => Self::NotTrue(Box::new(Self::resolve(inner, term)?)),
             Predicate::Id(ranges) => Self::Id(ranges.clone()),
-            Predicate::Number { column, within } => Self::Number { column: *column, within: within.clone() },
+            Predicate::Number { column, within } => {
+                Self::Number { column: *column, within: within.clone() }
+            }
             Predicate::Value { field, values, negated } => {
                 let mut terms = Vec::with_capacity(values.len());
                 for value in values {
@@ -121,7 +132,9 @@ impl Test {
                 let present = (!total).then(|| fields::column_of(*field));
                 if *negated { Self::OtherTerms { terms, present } } else { Self::Terms(terms) }
             }
-            Predicate::Present { column, negated } => Self::Present { column: *column, negated: *negated },
+            Predicate::Present { column, negated } => {
+                Self::Present { column: *column, negated: *negated }
+            }
         })
     }
 
@@ -150,7 +163,11 @@ impl Test {
     }
 
     /// The slots of `among` for which the predicate is true.
-    pub(super) fn evaluate(&self, block: &impl Block, among: &RoaringBitmap) -> Result<RoaringBitmap, StoreError> {
+    pub(super) fn evaluate(
+        &self,
+        block: &impl Block,
+        among: &RoaringBitmap,
+    ) -> Result<RoaringBitmap, StoreError> {
         if among.is_empty() {
             return Ok(RoaringBitmap::new());
         }
@@ -237,7 +254,11 @@ fn numbers(
     Ok(matching(&values, among, |value| within.contains(value)))
 }
 
-fn with_value(block: &impl Block, column: ColumnId, among: &RoaringBitmap) -> Result<RoaringBitmap, StoreError> {
+fn with_value(
+    block: &impl Block,
+    column: ColumnId,
+    among: &RoaringBitmap,
+) -> Result<RoaringBitmap, StoreError> {
     if block.range(column)?.is_none() {
         return Ok(RoaringBitmap::new());
     }
@@ -245,7 +266,11 @@ fn with_value(block: &impl Block, column: ColumnId, among: &RoaringBitmap) -> Re
 }
 
 /// Slots of `among` that have a value which satisfies `test`.
-fn matching(values: &ColumnBlock, among: &RoaringBitmap, test: impl Fn(i64) -> bool) -> RoaringBitmap {
+fn matching(
+    values: &ColumnBlock,
+    among: &RoaringBitmap,
+    test: impl Fn(i64) -> bool,
+) -> RoaringBitmap {
     if among.len() < BLOCK_SIZE / SPARSE {
         let value = |slot: u32| values.get(u16::try_from(slot).unwrap_or(u16::MAX));
         return among.iter().filter(|slot| value(*slot).is_some_and(&test)).collect();

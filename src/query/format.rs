@@ -73,7 +73,9 @@ impl<'a> Printer<'a> {
             }
             Format::Json => {
                 let mut text = Vec::new();
-                let mut writer = JsonBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut text);
+                let mut writer = JsonBuilder::new()
+                    .with_explicit_nulls(true)
+                    .build::<_, LineDelimited>(&mut text);
                 writer.write(batch).map_err(QueryError::arrow)?;
                 writer.finish().map_err(QueryError::arrow)?;
                 drop(writer);
@@ -131,9 +133,12 @@ mod tests {
     use std::sync::Arc;
 
     fn batch(rows: std::ops::Range<i64>) -> RecordBatch {
-        let numbers: ArrayRef = Arc::new(rows.clone().map(|n| (n != 1).then_some(n)).collect::<Int64Array>());
-        let texts: ArrayRef = Arc::new(rows.map(|n| Some(format!("a,\"{n}\n"))).collect::<StringViewArray>());
-        RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("text", texts, false)]).unwrap()
+        let numbers: ArrayRef =
+            Arc::new(rows.clone().map(|n| (n != 1).then_some(n)).collect::<Int64Array>());
+        let texts: ArrayRef =
+            Arc::new(rows.map(|n| Some(format!("a,\"{n}\n"))).collect::<StringViewArray>());
+        RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("text", texts, false)])
+            .unwrap()
     }
 
     fn printed(format: Format, batches: &[RecordBatch]) -> String {
@@ -156,7 +161,10 @@ mod tests {
     #[test]
     fn json_is_a_line_an_object_with_nulls() {
         let text = printed(Format::Json, &[batch(0..1), batch(1..2)]);
-        assert_eq!(text, "{\"n\":0,\"text\":\"a,\\\"0\\n\"}\n{\"n\":null,\"text\":\"a,\\\"1\\n\"}\n");
+        assert_eq!(
+            text,
+            "{\"n\":0,\"text\":\"a,\\\"0\\n\"}\n{\"n\":null,\"text\":\"a,\\\"1\\n\"}\n"
+        );
         assert_eq!(printed(Format::Json, &[batch(0..0)]), "");
     }
 
@@ -183,7 +191,9 @@ mod tests {
             let mut closed = Closed;
             let mut printer = Printer::new(format, &mut closed);
             let done = printer.batch(&batch(0..2)).and_then(|()| printer.finish());
-            assert!(matches!(done, Err(QueryError::Write(why)) if why.kind() == std::io::ErrorKind::BrokenPipe));
+            assert!(
+                matches!(done, Err(QueryError::Write(why)) if why.kind() == std::io::ErrorKind::BrokenPipe)
+            );
         }
     }
 }

@@ -8,18 +8,19 @@ use std::collections::HashMap;
 /// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
 const REMEMBERED: usize = 4096;
 
-/// The key shown for a document: the key the user gave; else `PATH` when its file holds one record,
+/// The key shown for a document: the key the user gave; else `PATH` when its file is one document,
 /// else `PATH:NUMBER`.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn display_key(view: &View, header: &Header) -> Result<String, QueryError> {
-    Keys::default().shown(view, header)
+    Ok(view.display_key(header)?)
 }
 
 /// Shows keys, and remembers the files it has seen.
 #[derive(Default)]
 pub(super) struct Keys {
+    /// What is shown before the number, and whether there is one.
     files: HashMap<(SourceId, FileId), (String, bool)>,
 }
 
@@ -29,20 +30,19 @@ impl Keys {
         if let Some(key) = &header.key {
             return Ok(key.clone());
         }
-        let at = (header.source, header.file);
-        if !self.files.contains_key(&at) {
-            if self.files.len() >= REMEMBERED {
-                self.files.clear();
-            }
-            let path = view.file_path(header.source, header.file)?.unwrap_or_else(|| "?".to_owned());
-            let single = view.file(header.source, path.as_bytes())?.is_some_and(|file| file.records == 1);
-            self.files.insert(at, (path, single));
+        let file = (header.source, header.file);
+        if let Some((path, numbered)) = self.files.get(&file) {
+            return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
         }
-        Ok(match self.files.get(&at) {
-            Some((path, true)) if header.number == 0 => path.clone(),
-            Some((path, _)) => format!("{path}:{}", header.number),
-            None => String::new(),
-        })
+        let shown = view.display_key(header)?;
+        if self.files.len() >= REMEMBERED {
+            self.files.clear();
+        }
+        // The one document of a file is shown alike whether or not its path ends in `:0`.
+        let path = shown.strip_suffix(&format!(":{}", header.number)).map(str::to_owned);
+        let numbered = path.is_some();
+        self.files.insert(file, (path.unwrap_or_else(|| shown.clone()), numbered));
+        Ok(shown)
     }
 }
 
@@ -53,10 +53,13 @@ impl Keys {
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
     let mut positions: Vec<(SourceId, FileId, u64)> = Vec::new();
-    let numbered = key.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse().ok()?)));
+    let numbered =
+        key.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse().ok()?, false)));
     for (source, _) in view.sources() {
-        for (path, number) in [Some((key, 0)), numbered].into_iter().flatten() {
-            if let Some(file) = view.file(source, path.as_bytes())? {
+        for (path, number, single) in [Some((key, 0, true)), numbered].into_iter().flatten() {
+            if let Some(file) =
+                view.file(source, path.as_bytes())?.filter(|file| file.single == single)
+            {
                 positions.push((source, FileId(file.file), number));
             }
         }

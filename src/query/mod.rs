@@ -29,12 +29,17 @@ mod session;
 mod show;
 mod small_tables;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 pub use diff::{DiffPart, diff};
 pub use duplicates::{DuplicatePair, duplicates};
 pub use error::QueryError;
 pub use format::{Format, Printer};
-pub use info::{CommitInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo, info};
+pub use info::{
+    CommitInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo,
+    info,
+};
 pub use keys::{display_key, find_key};
 pub use sample::sample;
 pub use select::{count, select};

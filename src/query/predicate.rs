@@ -68,7 +68,8 @@ impl<'a> Translator<'a> {
     /// The predicate that is true exactly where all of `filters` are; none when the indexes cannot
     /// answer one of them.
     pub(super) fn all(&self, filters: &[Expr]) -> Option<Predicate> {
-        let parts: Option<Vec<Predicate>> = filters.iter().map(|filter| self.truth(filter)).collect();
+        let parts: Option<Vec<Predicate>> =
+            filters.iter().map(|filter| self.truth(filter)).collect();
         parts.map(and)
     }
 
@@ -141,7 +142,9 @@ impl<'a> Translator<'a> {
         let column = match self.source(expression)? {
             Source::Integer { column, total: false, .. } | Source::Float(column) => column,
             Source::Keyword(field) => fields::column_of(field),
-            Source::DuplicateOf | Source::Jaccard | Source::Cluster | Source::ClusterSize => return None,
+            Source::DuplicateOf | Source::Jaccard | Source::Cluster | Source::ClusterSize => {
+                return None;
+            }
             _ => return Some(if present { Predicate::All } else { Predicate::Nothing }),
         };
         Some(Predicate::Present { column, negated: !present })
@@ -168,7 +171,8 @@ impl<'a> Translator<'a> {
             return None;
         }
         let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
-            let each: Option<Vec<Ranges>> = values.iter().map(|value| of(operator, value)).collect();
+            let each: Option<Vec<Ranges>> =
+                values.iter().map(|value| of(operator, value)).collect();
             each.map(|each| each.into_iter().fold(Ranges::inclusive(1, 0), Ranges::union))
         };
         let leaf = match source {
@@ -200,13 +204,17 @@ impl<'a> Translator<'a> {
                 })
                 .collect();
             let wanted = wanted?;
-            let standings = Standing::ALL.into_iter().filter(|s| wanted.contains(&(*s == Standing::Kept)));
+            let standings =
+                Standing::ALL.into_iter().filter(|s| wanted.contains(&(*s == Standing::Kept)));
             return Some((fields::STANDING, self.standing_values(standings)));
         }
-        let texts: Option<Vec<&str>> = literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
+        let texts: Option<Vec<&str>> =
+            literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
         let texts = texts?.into_iter();
         Some(match source {
-            Source::Standing => (fields::STANDING, self.standing_values(texts.filter_map(Standing::from_name))),
+            Source::Standing => {
+                (fields::STANDING, self.standing_values(texts.filter_map(Standing::from_name)))
+            }
             Source::SourceName => {
                 let found = texts.filter_map(|name| self.view.source_named(name));
                 (fields::SOURCE, found.map(|(source, _)| fields::source_value(source)).collect())
@@ -332,8 +340,9 @@ fn not_true(inner: Predicate) -> Predicate {
 /// A literal under a cast between string types.
 fn uncast_text(expression: &Expr) -> &Expr {
     match expression {
-        Expr::Cast(cast) if matches!(&*cast.expr, Expr::Literal(value, _) if value.try_as_str().is_some())
-            && cast.field.data_type().is_string() =>
+        Expr::Cast(cast)
+            if matches!(&*cast.expr, Expr::Literal(value, _) if value.try_as_str().is_some())
+                && cast.field.data_type().is_string() =>
         {
             &cast.expr
         }

@@ -54,7 +54,10 @@ impl TableProvider for Documents {
         TableType::Base
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
         let translator = self.translator();
         let support = |filter: &&Expr| match translator.truth(filter) {
             Some(_) => TableProviderFilterPushDown::Exact,
@@ -71,7 +74,9 @@ impl TableProvider for Documents {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let predicate = self.translator().all(filters).ok_or_else(|| {
-            DataFusionError::Internal("a filter that the indexes cannot answer was handed to the scan".to_owned())
+            DataFusionError::Internal(
+                "a filter that the indexes cannot answer was handed to the scan".to_owned(),
+            )
         })?;
         let test = Test::in_view(&predicate, &self.view)?;
         let everything = (0..self.columns.columns.len()).collect();
@@ -84,7 +89,13 @@ impl TableProvider for Documents {
         let producer = |blocks: Range<u64>| -> Producer {
             let (view, test) = (self.view.clone(), test.clone());
             let (wanted, schema) = (Arc::clone(&wanted), Arc::clone(&schema));
-            Arc::new(move |sink| Part { view: &view, test: &test, wanted: &wanted, schema: &schema }.push(blocks.clone(), limit, sink))
+            Arc::new(move |sink| {
+                Part { view: &view, test: &test, wanted: &wanted, schema: &schema }.push(
+                    blocks.clone(),
+                    limit,
+                    sink,
+                )
+            })
         };
         let producers = split(self.view.blocks(), partitions).into_iter().map(producer).collect();
         let rows = (predicate == Predicate::All && limit.is_none()).then(|| self.view.documents());
@@ -104,7 +115,8 @@ fn explain(filters: &[Expr]) -> String {
 /// Runs of blocks of equal length, at most `parts`, at least one.
 fn split(blocks: Range<u64>, parts: usize) -> Vec<Range<u64>> {
     let len = blocks.end.div_ceil(u64::try_from(parts).unwrap_or(1).max(1)).max(1);
-    let runs = (0..blocks.end.div_ceil(len)).map(|run| run * len..((run + 1) * len).min(blocks.end));
+    let runs =
+        (0..blocks.end.div_ceil(len)).map(|run| run * len..((run + 1) * len).min(blocks.end));
     let runs: Vec<Range<u64>> = runs.collect();
     if runs.is_empty() { vec![0..0] } else { runs }
 }
@@ -118,7 +130,12 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn push(&self, blocks: Range<u64>, limit: Option<usize>, sink: &mut Sink<'_>) -> std::result::Result<(), QueryError> {
+    fn push(
+        &self,
+        blocks: Range<u64>,
+        limit: Option<usize>,
+        sink: &mut Sink<'_>,
+    ) -> std::result::Result<(), QueryError> {
         let mut left = limit.map_or(u64::MAX, |limit| u64::try_from(limit).unwrap_or(u64::MAX));
         let mut filler = Filler::new(self.view, self.wanted, Arc::clone(self.schema))?;
         for number in blocks {
@@ -151,7 +168,8 @@ impl Part<'_> {
     fn counted(&self, rows: u64) -> std::result::Result<RecordBatch, QueryError> {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(self.schema), Vec::new(), &options).map_err(QueryError::arrow)
+        RecordBatch::try_new_with_options(Arc::clone(self.schema), Vec::new(), &options)
+            .map_err(QueryError::arrow)
     }
 
     fn rows<'v>(

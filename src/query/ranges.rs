@@ -11,7 +11,9 @@ pub(super) struct Ranges(Vec<(i64, i64)>);
 impl Ranges {
     /// The range `low..=high`; empty when `low` is above `high`.
     pub(super) fn inclusive(low: i128, high: i128) -> Self {
-        let clamp = |value: i128| i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX });
+        let clamp = |value: i128| {
+            i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
+        };
         let outside = high < i128::from(i64::MIN) || low > i128::from(i64::MAX);
         if low > high || outside { Self(Vec::new()) } else { Self(vec![(clamp(low), clamp(high))]) }
     }
@@ -173,7 +175,8 @@ mod tests {
     }
 
     fn small() -> impl Strategy<Value = Ranges> {
-        let range = (-20_i128..20, 0_i128..8).prop_map(|(low, len)| Ranges::inclusive(low, low + len));
+        let range =
+            (-20_i128..20, 0_i128..8).prop_map(|(low, len)| Ranges::inclusive(low, low + len));
         proptest::collection::vec(range, 0..5)
             .prop_map(|all| all.into_iter().fold(Ranges(Vec::new()), Ranges::union))
     }

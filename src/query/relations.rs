@@ -20,7 +20,8 @@ impl Relation {
         Ok(match standing {
             Standing::Kept => Self { duplicate: None, cluster: Some(document) },
             Standing::Exact | Standing::Near => {
-                let duplicate = view.match_of(document)?.filter(|found| found.kind != MatchKind::Superseded);
+                let duplicate =
+                    view.match_of(document)?.filter(|found| found.kind != MatchKind::Superseded);
                 Self { duplicate, cluster: duplicate.map(|found| found.witness) }
             }
             _ => Self::default(),

@@ -4,13 +4,15 @@
 use super::error::QueryError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::Statistics;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
@@ -26,7 +28,8 @@ const QUEUE: usize = 2;
 pub(super) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Pushes the batches of one partition, in order. An empty batch is a question whether to go on.
-pub(super) type Producer = Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+pub(super) type Producer =
+    Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
 
 /// A scan of one of our tables.
 pub(super) struct Scan {
@@ -55,8 +58,12 @@ impl Scan {
         });
         let equivalence = EquivalenceProperties::new_with_orderings(schema, ordering);
         let partitioning = Partitioning::UnknownPartitioning(producers.len());
-        let properties =
-            PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
+        let properties = PlanProperties::new(
+            equivalence,
+            partitioning,
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
         Self { table, detail, producers, rows, properties: Arc::new(properties) }
     }
 }
@@ -69,7 +76,14 @@ impl fmt::Debug for Scan {
 
 impl DisplayAs for Scan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.properties.eq_properties.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let names: Vec<&str> = self
+            .properties
+            .eq_properties
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
         write!(f, "corpusdb: table={}, columns=[{}]", self.table, names.join(", "))?;
         if self.detail.is_empty() { Ok(()) } else { write!(f, ", {}", self.detail) }
     }
@@ -88,7 +102,10 @@ impl ExecutionPlan for Scan {
         Vec::new()
     }
 
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
@@ -108,7 +125,11 @@ impl ExecutionPlan for Scan {
         let queue = stream.tx();
         stream.spawn_blocking(move || {
             let done = producer(&mut |batch| {
-                let gone = if batch.num_rows() == 0 { queue.is_closed() } else { queue.blocking_send(Ok(batch)).is_err() };
+                let gone = if batch.num_rows() == 0 {
+                    queue.is_closed()
+                } else {
+                    queue.blocking_send(Ok(batch)).is_err()
+                };
                 if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             Ok(done?)
@@ -116,9 +137,15 @@ impl ExecutionPlan for Scan {
         Ok(stream.build())
     }
 
-    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.schema());
-        if let (Some(rows), None) = (self.rows.and_then(|rows| usize::try_from(rows).ok()), args.partition()) {
+        if let (Some(rows), None) =
+            (self.rows.and_then(|rows| usize::try_from(rows).ok()), args.partition())
+        {
             statistics.num_rows = Precision::Exact(rows);
         }
         Ok(Arc::new(statistics))

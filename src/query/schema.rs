@@ -104,7 +104,11 @@ impl DocumentColumns {
         add("commit", commit);
         add("bytes", counted(fields::BYTES));
         add("chars", counted(fields::CHARS));
-        let tokens = |tokenizer| Source::Integer { column: fields::tokens_of(tokenizer), unsigned: false, total: false };
+        let tokens = |tokenizer| Source::Integer {
+            column: fields::tokens_of(tokenizer),
+            unsigned: false,
+            total: false,
+        };
         if let Some((first, _)) = view.tokenizers().next() {
             add("tokens", tokens(first));
         }

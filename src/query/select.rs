@@ -36,7 +36,9 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
     let Some(predicate) = indexed(view, &plan) else {
         let mut found = RoaringTreemap::new();
         gather(state, &plan, |batch| {
-            if let Some(ids) = batch.columns().first().and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>()) {
+            if let Some(ids) =
+                batch.columns().first().and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>())
+            {
                 found.extend(ids.values());
             }
         })?;
@@ -76,8 +78,11 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
     let plan = runtime::block_on(plan(view, &state, "count(*)", expression))?;
     let mut counted = 0;
     gather(state, &plan, |batch| {
-        if let Some(counts) = batch.columns().first().and_then(|counts| counts.as_any().downcast_ref::<Int64Array>()) {
-            counted = counts.values().first().and_then(|count| u64::try_from(*count).ok()).unwrap_or(0);
+        if let Some(counts) =
+            batch.columns().first().and_then(|counts| counts.as_any().downcast_ref::<Int64Array>())
+        {
+            counted =
+                counts.values().first().and_then(|count| u64::try_from(*count).ok()).unwrap_or(0);
         }
     })?;
     Ok(counted)
@@ -95,7 +100,9 @@ async fn plan(
     let sql = format!("SELECT {what} FROM documents WHERE (\n{expression}\n)");
     let statement = state.sql_to_statement(&sql, &datafusion::config::Dialect::Generic);
     let planned = match statement {
-        Ok(statement) => state.statement_to_plan(statement).await.and_then(|plan| state.optimize(&plan)),
+        Ok(statement) => {
+            state.statement_to_plan(statement).await.and_then(|plan| state.optimize(&plan))
+        }
         Err(error) => Err(error),
     };
     planned.map_err(|error| unusable(view, expression, &error))
@@ -104,7 +111,9 @@ async fn plan(
 fn unusable(view: &View, expression: &str, error: &DataFusionError) -> QueryError {
     let columns = DocumentColumns::of(view).names();
     let why = match unknown_column(error) {
-        Some(name) => format!("`{name}` is not a column (one with capitals needs double quotes, text needs single ones)"),
+        Some(name) => format!(
+            "`{name}` is not a column (one with capitals needs double quotes, text needs single ones)"
+        ),
         None => words(error),
     };
     QueryError::Where { expression: expression.trim().to_owned(), why, columns }
@@ -116,14 +125,20 @@ fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
         LogicalPlan::Projection(projection) => indexed(view, &projection.input),
         LogicalPlan::SubqueryAlias(alias) => indexed(view, &alias.input),
         LogicalPlan::EmptyRelation(_) => Some(Predicate::Nothing),
-        LogicalPlan::TableScan(scan) if scan.fetch.is_none() && scan.table_name.table() == "documents" => {
+        LogicalPlan::TableScan(scan)
+            if scan.fetch.is_none() && scan.table_name.table() == "documents" =>
+        {
             Translator::new(view, &DocumentColumns::of(view)).all(&scan.filters)
         }
         _ => None,
     }
 }
 
-fn gather(state: SessionState, plan: &LogicalPlan, mut each: impl FnMut(&RecordBatch)) -> Result<(), QueryError> {
+fn gather(
+    state: SessionState,
+    plan: &LogicalPlan,
+    mut each: impl FnMut(&RecordBatch),
+) -> Result<(), QueryError> {
     let (sender, receiver) = sync_channel(QUEUE);
     let work = async move { statement::run(state, plan, &sender).await };
     let all = || receiver.into_iter().for_each(|batch| each(&batch));

@@ -54,14 +54,18 @@ pub(super) async fn plan(state: &SessionState, sql: &str) -> Result<LogicalPlan,
     let statement = parse(sql)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
-    let readers = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    readers.verify_plan(&plan).map_err(|_| QueryError::NotAQuery { statement: sql.trim().to_owned() })?;
+    let readers =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    readers
+        .verify_plan(&plan)
+        .map_err(|_| QueryError::NotAQuery { statement: sql.trim().to_owned() })?;
     state.optimize(&plan).map_err(fault)
 }
 
 fn parse(sql: &str) -> Result<Statement, QueryError> {
     let fault = |error: DataFusionError| QueryError::statement(sql, &error);
-    let mut parser = DFParserBuilder::new(sql).with_recursion_limit(NESTING).build().map_err(fault)?;
+    let mut parser =
+        DFParserBuilder::new(sql).with_recursion_limit(NESTING).build().map_err(fault)?;
     let mut statements = parser.parse_statements().map_err(fault)?;
     match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) if reads_only(&statement) => Ok(statement),
@@ -81,11 +85,14 @@ fn reads_only(statement: &Statement) -> bool {
 /// of ours.
 pub(super) fn check_expression(text: &str) -> Result<(), DataFusionError> {
     let dialect = GenericDialect {};
-    let parser = DFParserBuilder::new(text).with_dialect(&dialect).with_recursion_limit(NESTING).build();
+    let parser =
+        DFParserBuilder::new(text).with_dialect(&dialect).with_recursion_limit(NESTING).build();
     let parsed = parser?.parse_into_expr()?;
     match parsed.alias {
         None => Ok(()),
-        Some(alias) => Err(DataFusionError::Plan(format!("`{alias}` after the end of the expression"))),
+        Some(alias) => {
+            Err(DataFusionError::Plan(format!("`{alias}` after the end of the expression")))
+        }
     }
 }
 
@@ -100,9 +107,12 @@ fn reads_text(plan: &LogicalPlan) -> bool {
     let here = match plan {
         LogicalPlan::TableScan(scan) => {
             let heavy = |name: &String| name == "text" || name == "meta";
-            scan.table_name.table() == "documents" && scan.projected_schema.field_names().iter().any(|name| {
-                heavy(&name.rsplit('.').next().unwrap_or_default().to_owned())
-            })
+            scan.table_name.table() == "documents"
+                && scan
+                    .projected_schema
+                    .field_names()
+                    .iter()
+                    .any(|name| heavy(&name.rsplit('.').next().unwrap_or_default().to_owned()))
         }
         _ => false,
     };

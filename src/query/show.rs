@@ -2,7 +2,9 @@
 
 use super::error::QueryError;
 use super::keys::display_key;
-use crate::model::{ColumnId, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float};
+use crate::model::{
+    ColumnId, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
+};
 use crate::store::View;
 use crate::store::fields;
 use serde::Serialize;
@@ -107,9 +109,8 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
         let value = match field.kind {
             FieldKind::Keyword => keyword(view, field.id, document)?.map(Value::from),
             FieldKind::Int => number(view, fields::column_of(field.id), document)?.map(Value::from),
-            FieldKind::Float => {
-                number(view, fields::column_of(field.id), document)?.map(|value| Value::from(unsortable_float(value)))
-            }
+            FieldKind::Float => number(view, fields::column_of(field.id), document)?
+                .map(|value| Value::from(unsortable_float(value))),
         };
         declared.insert(field.name.clone(), value.unwrap_or(Value::Null));
     }
@@ -154,11 +155,21 @@ fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError>
     }))
 }
 
-fn cluster(view: &View, document: DocId, standing: Standing) -> Result<Option<Cluster>, QueryError> {
-    let Some(id) = super::relations::Relation::of(view, document, standing)?.cluster else { return Ok(None) };
+fn cluster(
+    view: &View,
+    document: DocId,
+    standing: Standing,
+) -> Result<Option<Cluster>, QueryError> {
+    let Some(id) = super::relations::Relation::of(view, document, standing)?.cluster else {
+        return Ok(None);
+    };
     let members = view.members(id)?;
     let size = u64::try_from(members.len()).unwrap_or(u64::MAX).saturating_add(1);
-    Ok(Some(Cluster { id: id.0, size, members: members.iter().take(MEMBERS).map(|member| member.0).collect() }))
+    Ok(Some(Cluster {
+        id: id.0,
+        size,
+        members: members.iter().take(MEMBERS).map(|member| member.0).collect(),
+    }))
 }
 
 fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>, QueryError> {
@@ -166,7 +177,10 @@ fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>,
 }
 
 fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, QueryError> {
-    let term = number(view, fields::column_of(field), document)?.and_then(|term| u32::try_from(term).ok());
+    let term =
+        number(view, fields::column_of(field), document)?.and_then(|term| u32::try_from(term).ok());
     let Some(term) = term else { return Ok(None) };
-    Ok(view.term_value(TermId(term))?.map(|(_, value)| String::from_utf8_lossy(&value).into_owned()))
+    Ok(view
+        .term_value(TermId(term))?
+        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned()))
 }

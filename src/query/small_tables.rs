@@ -50,7 +50,8 @@ pub(super) fn all(view: &View) -> Vec<(&'static str, SmallTable)> {
         ("snapshots", named(&SNAPSHOTS), snapshots),
     ];
     let table = |(name, columns, push): (&'static str, Vec<(String, DataType)>, Push)| {
-        let fields: Vec<Field> = columns.into_iter().map(|(name, kind)| Field::new(name, kind, false)).collect();
+        let fields: Vec<Field> =
+            columns.into_iter().map(|(name, kind)| Field::new(name, kind, false)).collect();
         (name, SmallTable { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push })
     };
     tables.into_iter().map(table).collect()
@@ -173,7 +174,9 @@ fn sources(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Ro
         counts(all().map(|record| record.kept_bytes)),
     ];
     for (TokenizerId(tokenizer), _) in view.tokenizers() {
-        let of = |tokens: &[(u16, u64)]| tokens.iter().find(|(id, _)| *id == tokenizer).map_or(0, |(_, count)| *count);
+        let of = |tokens: &[(u16, u64)]| {
+            tokens.iter().find(|(id, _)| *id == tokenizer).map_or(0, |(_, count)| *count)
+        };
         arrays.push(counts(all().map(|record| of(&record.tokens))));
     }
     push(schema, arrays, sink)
@@ -206,8 +209,12 @@ fn commits(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Ro
     push(schema, arrays, sink)
 }
 
-const EPOCHS: [(&str, DataType); 4] =
-    [("number", DataType::UInt32), ("hash", DataType::Utf8), ("snapshot", DataType::Utf8), ("plan", DataType::Utf8)];
+const EPOCHS: [(&str, DataType); 4] = [
+    ("number", DataType::UInt32),
+    ("hash", DataType::Utf8),
+    ("snapshot", DataType::Utf8),
+    ("plan", DataType::Utf8),
+];
 
 fn epochs(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
     let all = view.epochs()?;
@@ -302,7 +309,10 @@ fn push(schema: &SchemaRef, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows 
     Ok(())
 }
 
-fn batch(schema: &SchemaRef, arrays: Vec<ArrayRef>) -> std::result::Result<RecordBatch, QueryError> {
+fn batch(
+    schema: &SchemaRef,
+    arrays: Vec<ArrayRef>,
+) -> std::result::Result<RecordBatch, QueryError> {
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
 }
 
@@ -311,7 +321,9 @@ fn ids(values: impl Iterator<Item = u64>) -> ArrayRef {
 }
 
 fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(values.map(|value| i64::try_from(value).unwrap_or(i64::MAX))))
+    Arc::new(Int64Array::from_iter_values(
+        values.map(|value| i64::try_from(value).unwrap_or(i64::MAX)),
+    ))
 }
 
 fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {

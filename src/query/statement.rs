@@ -64,7 +64,8 @@ pub(super) async fn run(
     to: &SyncSender<RecordBatch>,
 ) -> Result<SchemaRef, QueryError> {
     session::size_batches(&mut state, plan);
-    let physical = state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
+    let physical =
+        state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
     let schema = physical.schema();
     let context = Arc::new(TaskContext::from(&state));
     // Partitions of a scan are runs of ids: one after the other keeps their order. Where rows are

@@ -42,7 +42,7 @@ pub use header::Header;
 pub use indexed::{Indexed, indexed};
 pub use migrate::current as format_version;
 pub use numbers::ColumnBlock;
-pub use open::{Writer, create, read};
+pub use open::{Writer, create, read, twin};
 pub use records::{
     CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
     TokenizerRecord,

@@ -99,6 +99,21 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
     Ok(view)
 }
 
+/// Makes a twin of the corpus at `path` in the new directory `twin`: same moment, tables shared by
+/// hard links.
+///
+/// # Errors
+/// [`StoreError`]: no corpus, another writer, or what the file system says.
+pub fn twin(path: &Path, twin: &Path, memory: Memory) -> Result<(), StoreError> {
+    let writer = Writer::open(path, memory, 2)?;
+    let place = Place::new(twin);
+    place.make()?;
+    Checkpoint::new(&writer.db)?.create_checkpoint(place.database())?;
+    let last = Entry { commit: writer.view.commit().0, documents: writer.view.documents() };
+    Journal::open(&place.journal(), 0)?.append(last)?;
+    place.write_format()
+}
+
 fn refuse_lost(path: &Path, view: &View, acknowledged: Option<Entry>) -> Result<(), StoreError> {
     let database = view.commit().0;
     match acknowledged {

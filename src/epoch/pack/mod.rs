@@ -9,9 +9,9 @@ mod cut;
 mod items;
 mod policy;
 
-pub use best_fit::{Pattern, PatternItem, Patterns};
+pub use best_fit::Patterns;
 pub use cut::{Cutter, Document};
-pub use items::{Item, Items};
+pub use items::Items;
 pub use policy::{Losses, Policy};
 
 /// Documents by effective length (tokens with BOS and EOS).

@@ -1,0 +1,100 @@
+#!/bin/sh
+# Makes sure that this machine can build corpusdb: a C++ compiler, make, pkg-config, libclang, Rust.
+# Installs what is missing on Debian and Ubuntu; elsewhere it says what to install.
+# Safe to run again: with everything in place it changes nothing and says nothing.
+set -eu
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# bindgen, which RocksDB's bindings are made with, loads libclang when the build runs.
+has_libclang() {
+    if [ -n "${LIBCLANG_PATH:-}" ]; then
+        [ -f "$LIBCLANG_PATH" ] && return 0
+        for file in "$LIBCLANG_PATH"/libclang*.so* "$LIBCLANG_PATH"/libclang*.dylib; do
+            [ -e "$file" ] && return 0
+        done
+    fi
+    for file in \
+        /usr/lib/llvm-*/lib/libclang.so* /usr/lib/llvm-*/lib/libclang-*.so* \
+        /usr/lib/libclang.so* /usr/lib64/libclang.so* /usr/lib64/llvm*/lib/libclang.so* \
+        /usr/local/lib/libclang.so* \
+        /Library/Developer/CommandLineTools/usr/lib/libclang.dylib \
+        /Applications/Xcode.app/Contents/Developer/Toolchains/XcodeDefault.xctoolchain/usr/lib/libclang.dylib \
+        /opt/homebrew/opt/llvm/lib/libclang.dylib /usr/local/opt/llvm/lib/libclang.dylib
+    do
+        [ -e "$file" ] && return 0
+    done
+    for ldconfig in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
+        if has "$ldconfig" && "$ldconfig" -p 2>/dev/null | grep -Eq 'libclang(-[0-9.]+)?\.so'; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# The Debian packages of what is missing.
+missing_packages() {
+    has c++ || has g++ || printf ' g++'
+    has make || printf ' make'
+    has pkg-config || printf ' pkg-config'
+    has_libclang || printf ' libclang-dev'
+}
+
+install_packages() {
+    as_root=''
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! has sudo; then
+            say "missing:$1"
+            say "run this as root, or have an administrator run: apt-get install$1"
+            exit 1
+        fi
+        # sudo clears the environment unless told otherwise.
+        as_root='sudo env DEBIAN_FRONTEND=noninteractive'
+    fi
+    say "installing$1"
+    export DEBIAN_FRONTEND=noninteractive
+    # Word splitting is wanted: one word a package.
+    # shellcheck disable=SC2086
+    if ! $as_root apt-get install --yes --no-install-recommends $1 >/dev/null 2>&1; then
+        # Package lists are absent on a fresh image and stale on an old one.
+        $as_root apt-get update >&2
+        $as_root apt-get install --yes --no-install-recommends $1 >&2
+    fi
+}
+
+missing=$(missing_packages)
+if [ -n "$missing" ]; then
+    if has apt-get; then
+        install_packages "$missing"
+        missing=$(missing_packages)
+        if [ -n "$missing" ]; then
+            say "still missing after installing:$missing"
+            exit 1
+        fi
+    else
+        say "missing (by their Debian names):$missing"
+        case $(uname -s) in
+            Darwin) say 'run: xcode-select --install   (and for pkg-config: brew install pkgconf)' ;;
+            *)
+                if has dnf; then say 'run: sudo dnf install gcc-c++ make pkgconf clang-devel'
+                elif has pacman; then say 'run: sudo pacman -S --needed gcc make pkgconf clang'
+                elif has zypper; then say 'run: sudo zypper install gcc-c++ make pkg-config clang-devel'
+                elif has apk; then say 'run: apk add g++ make pkgconf clang-dev'
+                else say 'install a C++17 compiler, make, pkg-config and libclang with your package manager'
+                fi ;;
+        esac
+        say 'if libclang is somewhere else, set LIBCLANG_PATH to its directory'
+        exit 1
+    fi
+fi
+
+if ! has cargo || ! has rustc; then
+    if [ -x "$HOME/.cargo/bin/cargo" ]; then
+        say "cargo is in $HOME/.cargo/bin, which is not in PATH; run: . \"\$HOME/.cargo/env\""
+    else
+        say 'Rust is missing; install rustup (https://rustup.rs), which brings the toolchain that rust-toolchain.toml names'
+    fi
+    exit 1
+fi

@@ -1,0 +1,150 @@
+//! `corpusdb ingest`: reads files into a corpus.
+
+use super::setup::{Context, bytes};
+use super::{Outcome, print};
+use clap::ValueEnum;
+use corpusdb::{CorpusWriter, Format, IngestOptions, IngestReport, OnError, ReadOptions};
+use std::path::{Path, PathBuf};
+
+/// Read files into a corpus; what is there already is recognised
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  corpusdb ingest crawl pages.jsonl.zst --source web
+  corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn
+  zcat old.gz | corpusdb ingest crawl - --source old
+  corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl
+
+Run the same command again after an interrupt: it goes on where it stopped.")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// Files, directories (recursive), patterns, or `-` for standard input; .gz and .zst by content
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<String>,
+    /// The source the documents belong to: the unit of mixing
+    #[arg(long, value_name = "NAME")]
+    source: String,
+    /// How files are read
+    #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
+    format: FileFormat,
+    /// The field with the text [default: the first of text, content, raw_content, document, body]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
+    /// The field that identifies a record: new content under the same id supersedes the old
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// A tokenizer that must be registered (all registered ones encode what is kept)
+    #[arg(long = "tokenizer", value_name = "NAME")]
+    tokenizers: Vec<String>,
+    /// What to do with a record that cannot be read
+    #[arg(long, value_enum, default_value_t = BadRecord::Reject)]
+    on_error: BadRecord,
+    /// Longest text accepted
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
+    max_doc_bytes: u64,
+    /// Text per commit [default: 1/64 of --memory, 4 MiB to 64 MiB]; changes no decision
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    batch_bytes: Option<u64>,
+    /// Read files also when size and time say that they have not changed
+    #[arg(long)]
+    reread: bool,
+    /// Decide and report, but change nothing (works on a copy that is removed; needs the room of the ingest)
+    #[arg(long)]
+    dry_run: bool,
+    /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FileFormat {
+    /// By content, then by name
+    Auto,
+    /// One JSON object a line
+    Jsonl,
+    /// Parquet
+    Parquet,
+    /// A file is a document
+    Text,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BadRecord {
+    /// Set it aside (`corpusdb rejects`) and go on
+    Reject,
+    /// Stop there
+    Fail,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let format = match args.format {
+        FileFormat::Auto => Format::Auto,
+        FileFormat::Jsonl => Format::Jsonl,
+        FileFormat::Parquet => Format::Parquet,
+        FileFormat::Text => Format::Text,
+    };
+    let on_error = match args.on_error {
+        BadRecord::Reject => OnError::Reject,
+        BadRecord::Fail => OnError::Fail,
+    };
+    let options = IngestOptions {
+        source: args.source,
+        read: ReadOptions { format, text_field: args.text_field, id_field: args.id_field, max_doc_bytes: args.max_doc_bytes },
+        on_error,
+        threads: context.threads,
+        batch_bytes: args.batch_bytes.unwrap_or_else(|| (context.memory / 64).clamp(4 << 20, 64 << 20)),
+        reread: args.reread,
+        decisions: args.decisions,
+    };
+    let mut report = if args.dry_run {
+        let copy = corpusdb::DryRun::begin(&args.corpus, context.memory)?;
+        ingest(copy.path(), &args.paths, &options, &args.tokenizers, context)?
+    } else {
+        ingest(&args.corpus, &args.paths, &options, &args.tokenizers, context)?
+    };
+    report.dry_run = args.dry_run;
+    if context.json {
+        print::json(&report)?;
+    } else {
+        show(&report)?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn ingest(corpus: &Path, paths: &[String], options: &IngestOptions, tokenizers: &[String], context: &Context) -> anyhow::Result<IngestReport> {
+    let mut writer: CorpusWriter = context.write(corpus)?;
+    Ok(writer.ingest(paths, options, tokenizers, context.progress.as_ref(), &context.interrupt)?)
+}
+
+/// The report for people.
+pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
+    let n = print::number;
+    let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
+    let verb = if report.dry_run { "would add" } else { "added" };
+    print::line(&format!(
+        "{}: read {} records ({}) in {:.1} s, {rate:.1} MB/s",
+        report.source,
+        n(report.read),
+        print::size(report.bytes),
+        report.seconds
+    ))?;
+    print::line(&format!(
+        "  {verb} {}: {} kept, {} exact and {} near duplicates, {} empty; {} updates of known keys",
+        n(report.added),
+        n(report.kept),
+        n(report.exact_duplicates),
+        n(report.near_duplicates),
+        n(report.empty),
+        n(report.updated)
+    ))?;
+    print::line(&format!("  {} unchanged, {} rejected", n(report.unchanged), n(report.rejected)))?;
+    for (name, tokens) in &report.tokens {
+        print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
+    }
+    print::line(&format!("  {}", report.policy))?;
+    if report.dedup.capped > 0 {
+        print::line(&format!("  note: {} crowded buckets were read only in part; near duplicates in them may be missed", n(report.dedup.capped)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The command line: one file a verb, each with its `Args` and `run`. Sees only the public API.
+//!
+//! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
+//! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
+
+mod bar;
+mod check;
+mod completions;
+mod count;
+mod demo;
+mod duplicates;
+mod epoch;
+mod info;
+mod ingest;
+mod init;
+mod print;
+mod rejects;
+mod sample;
+mod setup;
+mod show;
+mod snapshot;
+mod sql;
+mod tokenizer;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use setup::Context;
+use std::io::Write;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  corpusdb init crawl --field url:keyword --field quality:float
+  corpusdb ingest crawl pages/*.jsonl.zst --source web --id-field id
+  corpusdb tokenizer add crawl gpt2 tokenizer.json
+  corpusdb sql crawl \"SELECT source, count(*), sum(tokens) FROM documents WHERE kept GROUP BY source\"
+  corpusdb duplicates crawl
+  corpusdb epoch build crawl recipe.toml --out epoch-0
+  corpusdb check crawl --deep
+
+Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command again).";
+
+/// An embedded database for language-model training corpora.
+///
+/// Pour documents in; exact and near duplicates are removed against everything already held, each
+/// with the name of the document it matched; what is left is tokenized, indexed, queried with SQL,
+/// and handed back as packed, source-mixed epochs. One directory, one process, no server.
+#[derive(Parser)]
+#[command(name = "corpusdb", version, after_help = EXAMPLES, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    setup: setup::Setup,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Init(init::Args),
+    Ingest(ingest::Args),
+    Rejects(rejects::Args),
+    Info(info::Args),
+    Count(count::Args),
+    Sql(sql::Args),
+    Sample(sample::Args),
+    Show(show::Args),
+    Duplicates(duplicates::Args),
+    #[command(subcommand)]
+    Tokenizer(tokenizer::Verb),
+    #[command(subcommand)]
+    Snapshot(snapshot::Verb),
+    #[command(subcommand)]
+    Epoch(epoch::Verb),
+    Check(check::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+    /// Print the reference of all verbs as Markdown (docs/CLI.md).
+    #[command(hide = true)]
+    Reference,
+}
+
+/// What a verb answers when it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// All is well.
+    Good,
+    /// The answer is bad: exit code 1.
+    Bad,
+}
+
+/// Runs the command; the exit code says how it went.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let context = match Context::new(cli.setup) {
+        Ok(context) => context,
+        Err(error) => return failed(&error),
+    };
+    match run(cli.verb, &context) {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) => failed(&error),
+    }
+}
+
+fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+    match verb {
+        Verb::Init(args) => init::run(args, context),
+        Verb::Ingest(args) => ingest::run(args, context),
+        Verb::Rejects(args) => rejects::run(args, context),
+        Verb::Info(args) => info::run(args, context),
+        Verb::Count(args) => count::run(args, context),
+        Verb::Sql(args) => sql::run(args, context),
+        Verb::Sample(args) => sample::run(args, context),
+        Verb::Show(args) => show::run(args, context),
+        Verb::Duplicates(args) => duplicates::run(args, context),
+        Verb::Tokenizer(verb) => tokenizer::run(verb, context),
+        Verb::Snapshot(verb) => snapshot::run(verb, context),
+        Verb::Epoch(verb) => epoch::run(verb, context),
+        Verb::Check(args) => check::run(args, context),
+        Verb::Demo(args) => demo::run(args, context),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Reference => completions::reference(Cli::command()),
+    }
+}
+
+/// Says what failed and why; a reader that went away is no failure.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    causes.dedup();
+    let _ = writeln!(std::io::stderr(), "error: {}", causes.join(": "));
+    let interrupted = error.chain().any(|cause| {
+        cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
+    });
+    ExitCode::from(if interrupted { 130 } else { 2 })
+}

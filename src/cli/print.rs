@@ -1,0 +1,76 @@
+//! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
+
+use serde::Serialize;
+use std::io::Write;
+
+/// Prints one JSON object on a line of stdout.
+pub(super) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+/// Prints one JSON object with a `type` field in front of those of `value`.
+pub(super) fn typed<T: Serialize>(name: &'static str, value: &T) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Typed<'a, T> {
+        r#type: &'static str,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    json(&Typed { r#type: name, value })
+}
+
+/// Prints a line of data on stdout.
+pub(super) fn line(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+}
+
+/// Prints a line of talk on stderr.
+pub(super) fn talk(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// A number with thousands separated.
+pub(super) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in the unit that fits.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let value = bytes as f64;
+    match units.iter().find(|(_, unit)| value >= *unit) {
+        Some((name, unit)) => format!("{:.1} {name}", value / unit),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// A table: first column to the left, the others to the right.
+pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    let width = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+        cells.chain(head.get(at).map(|cell| cell.chars().count())).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let print = |cells: &[String]| {
+        let cells = cells.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
+            if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        line(format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end())
+    };
+    print(&head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())?;
+    for row in rows {
+        print(row)?;
+    }
+    Ok(())
+}

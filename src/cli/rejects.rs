@@ -1,0 +1,40 @@
+//! `corpusdb rejects`: the records that could not be read.
+
+use super::setup::Context;
+use super::{Outcome, print};
+use std::path::PathBuf;
+
+/// List the records that could not be read, with reason, position and raw bytes
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  corpusdb rejects crawl\n  corpusdb rejects crawl --json | jq -r .raw")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// At most so many
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    limit: usize,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let corpus = context.read(&args.corpus)?;
+    let total = corpus.view().state().rejects;
+    let rejects = corpus.rejects(args.limit)?;
+    for reject in &rejects {
+        let raw = String::from_utf8_lossy(&reject.raw);
+        if context.json {
+            print::json(&serde_json::json!({
+                "type": "reject", "source": reject.source, "path": reject.path, "number": reject.number,
+                "offset": reject.offset, "reason": reject.reason, "bytes": reject.bytes, "raw": raw,
+            }))?;
+        } else {
+            let head: String = raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+            print::line(&format!("{}:{} (byte {}, source {}): {}: {head}", reject.path, reject.number, reject.offset, reject.source, reject.reason))?;
+        }
+    }
+    if (rejects.len() as u64) < total {
+        print::talk(&format!("{} of {total} shown; --limit shows more", rejects.len()));
+    } else if total == 0 && !context.json {
+        print::talk("no rejected records");
+    }
+    Ok(Outcome::Good)
+}

@@ -1,0 +1,83 @@
+//! Flags that every verb shares, and what they come to on this machine.
+
+use super::bar::Bar;
+use anyhow::Context as _;
+use corpusdb::{Corpus, CorpusWriter, Interrupt, Progress, Silent};
+use std::path::Path;
+
+/// Flags that every verb takes.
+#[derive(clap::Args)]
+pub(super) struct Setup {
+    /// Print JSON instead of text, where the verb reads or reports
+    #[arg(long, global = true)]
+    json: bool,
+    /// Draw no progress bars
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    memory: Option<u64>,
+    /// Threads [default: one a core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// What a verb needs beside its own arguments.
+pub(super) struct Context {
+    pub(super) json: bool,
+    pub(super) memory: u64,
+    pub(super) threads: usize,
+    pub(super) progress: Box<dyn Progress>,
+    pub(super) interrupt: Interrupt,
+}
+
+impl Context {
+    pub(super) fn new(setup: Setup) -> anyhow::Result<Self> {
+        let interrupt = Interrupt::default();
+        let raised = interrupt.clone();
+        ctrlc::set_handler(move || raised.raise()).context("cannot handle Ctrl-C")?;
+        let progress: Box<dyn Progress> =
+            if setup.no_progress || setup.json { Box::new(Silent) } else { Box::new(Bar::new()) };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = setup.threads.map_or(cores, usize::from);
+        // Parallel work outside of an ingest uses the global pool.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let memory = setup.memory.unwrap_or_else(|| machine_memory() / 4);
+        Ok(Self { json: setup.json, memory, threads, progress, interrupt })
+    }
+
+    pub(super) fn read(&self, path: &Path) -> anyhow::Result<Corpus> {
+        Ok(Corpus::open(path, self.memory)?)
+    }
+
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        Ok(CorpusWriter::open(path, self.memory, self.threads)?)
+    }
+}
+
+/// Bytes of main memory; 8 GiB where the system does not say.
+fn machine_memory() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    told.map_or(8 << 30, |kib| kib.saturating_mul(1024))
+}
+
+/// Reads a size: a number with an optional unit (kB, MB, GB of 1000; KiB, MiB, GiB of 1024).
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size; write 64MB or 2GiB"))?;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => return Err(format!("unknown unit `{unit}`; write kB, MB, GB, KiB, MiB or GiB")),
+    };
+    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is more than 2^64 bytes"))
+}

@@ -1,0 +1,87 @@
+//! `corpusdb show`: everything known about one document.
+
+use super::setup::Context;
+use super::{Outcome, print};
+use corpusdb::{Corpus, DocId, Shown};
+use std::path::PathBuf;
+
+/// Show everything known about one document, including why it was removed
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n\nExit code 1 when no document has the key.")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// Its id
+    #[arg(required_unless_present = "key", conflicts_with = "key")]
+    id: Option<u64>,
+    /// Its key; all documents that had it are shown, newest last
+    #[arg(long)]
+    key: Option<String>,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let corpus = context.read(&args.corpus)?;
+    let found = match (args.id, &args.key) {
+        (Some(id), _) => vec![DocId(id)],
+        (None, Some(key)) => corpus.find_key(key)?,
+        (None, None) => Vec::new(),
+    };
+    for id in &found {
+        one(&corpus, *id, context)?;
+    }
+    if found.is_empty() {
+        print::talk(&format!("no document has the key {}", args.key.unwrap_or_default()));
+        return Ok(Outcome::Bad);
+    }
+    Ok(Outcome::Good)
+}
+
+fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
+    let shown = corpus.show(id)?;
+    if context.json {
+        return print::typed("document", &shown);
+    }
+    print::line(&format!("document {}: {}", shown.id, shown.key))?;
+    print::line(&format!("  source {}, record {} of {}, commit {}", shown.source, shown.number, shown.path.as_deref().unwrap_or("?"), shown.commit))?;
+    print::line(&format!("  {} bytes, {} characters, {} words{}", shown.bytes, shown.chars, shown.words, tokens(&shown)))?;
+    print::line(&format!("  standing: {}{}", shown.standing, reason(&shown)))?;
+    if let Some(cluster) = &shown.cluster {
+        let members: Vec<String> = cluster.members.iter().map(u64::to_string).collect();
+        print::line(&format!("  cluster {} of {} documents: {}", cluster.id, cluster.size, members.join(", ")))?;
+    }
+    if let Some(language) = &shown.language {
+        print::line(&format!("  language: {language}"))?;
+    }
+    for (name, value) in &shown.fields {
+        print::line(&format!("  {name}: {value}"))?;
+    }
+    if shown.metadata.get() != "{}" {
+        print::line(&format!("  metadata: {}", shown.metadata.get()))?;
+    }
+    print::line("")?;
+    print::line(shown.text.trim_end())
+}
+
+fn tokens(shown: &Shown) -> String {
+    let counted = shown.tokens.iter().filter(|(_, count)| !count.is_null());
+    counted.map(|(name, count)| format!(", {count} tokens of {name}")).collect()
+}
+
+fn reason(shown: &Shown) -> String {
+    let Some(found) = &shown.found else {
+        return String::new();
+    };
+    let of = format!("document {} ({}, source {})", found.witness, found.witness_key, found.witness_source);
+    match found.jaccard {
+        Some(jaccard) if found.kind == "near" => {
+            let share = |value: Option<f64>| value.map_or(0.0, |value| value * 100.0);
+            format!(
+                " duplicate of {of}: similarity {jaccard:.3}, it shares {:.0} % of its own shingles and {:.0} % of the other's",
+                share(found.containment_removed),
+                share(found.containment_witness)
+            )
+        }
+        Some(_) => format!(" duplicate of {of}: equal bytes"),
+        None => format!(" by {of}"),
+    }
+}

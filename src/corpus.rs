@@ -1,0 +1,451 @@
+//! `Corpus`, the type users hold, and `CorpusWriter`, its one writer. Every method is one call downwards.
+
+use crate::curate;
+use crate::epoch::{self, EpochError, Explanation, Manifest, Plan, Planned, Recipe, Verification};
+use crate::error::Error;
+use crate::ingest::read::expand;
+use crate::ingest::{self, IngestError, IngestOptions, IngestReport, LoadedTokenizer};
+use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, Policy, Progress};
+use crate::query::{self, DiffPart, DuplicatePair, Info, QueryError, Shown};
+use crate::store::{
+    self, CommitRecord, Depth, EpochRecord, Fault, Memory, RejectRecord, SnapshotRecord, StoreError,
+    TokenizerRecord, View, Writer, fields,
+};
+use crate::tokenizer::{Backend, Tokenizer, TrainOptions};
+use arrow::record_batch::RecordBatch;
+use roaring::RoaringTreemap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The documents an epoch draws from, by its source's name in the recipe.
+pub type Selections = Vec<(String, RoaringTreemap)>;
+
+/// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
+pub struct Corpus {
+    path: PathBuf,
+    view: View,
+}
+
+impl Corpus {
+    /// Makes a new corpus at `path`, which must be absent or an empty directory.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed.
+    pub fn init(path: &Path, policy: &Policy, declared: &[(String, FieldKind)]) -> Result<(), Error> {
+        let fields = declare(declared)?;
+        Ok(store::create(path, policy, &fields)?)
+    }
+
+    /// Opens the corpus at `path` for reading, with at most about `memory` bytes of caches.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
+    pub fn open(path: &Path, memory: u64) -> Result<Self, Error> {
+        let view = store::read(path, Memory::within(memory))?;
+        Ok(Self { path: path.to_path_buf(), view })
+    }
+
+    /// The moment shown.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a record cannot be read.
+    pub fn info(&self) -> Result<Info, Error> {
+        Ok(query::info(&self.view)?)
+    }
+
+    /// Documents that satisfy a SQL boolean expression over `documents`; all stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn count(&self, condition: Option<&str>) -> Result<u64, Error> {
+        Ok(query::count(&self.view, condition)?)
+    }
+
+    /// Their ids.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
+        Ok(query::select(&self.view, condition)?)
+    }
+
+    /// Runs one SELECT; `each` gets result batches as they come.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the statement is wrong or no query.
+    pub fn sql(&self, statement: &str, each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>) -> Result<(), Error> {
+        Ok(query::sql(&self.view, statement, each)?)
+    }
+
+    /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn sample(&self, condition: Option<&str>, n: u64, seed: u64) -> Result<Vec<DocId>, Error> {
+        Ok(query::sample(&self.view, condition, n, seed)?)
+    }
+
+    /// Everything known about one document.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn show(&self, document: DocId) -> Result<Shown, Error> {
+        Ok(query::show(&self.view, document)?)
+    }
+
+    /// The documents that had a key, newest last.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
+        Ok(query::find_key(&self.view, key)?)
+    }
+
+    /// Removed duplicates with what they matched; of one document, its witness or its members.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn duplicates(&self, document: Option<DocId>, limit: Option<u64>) -> Result<Vec<DuplicatePair>, Error> {
+        Ok(query::duplicates(&self.view, document, limit)?)
+    }
+
+    /// The texts of two documents, word by word.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
+        Ok(query::diff(&self.view, a, b)?)
+    }
+
+    /// Records that could not be read, by source, path and number.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, Error> {
+        Ok(self.view.rejects(limit)?)
+    }
+
+    /// What is not as it must be; empty when all is well.
+    ///
+    /// # Errors
+    /// [`Error`] when the check itself cannot run.
+    pub fn check(&self, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, Error> {
+        let mut faults = store::check(&self.view, &self.path, depth, progress)?;
+        if depth == Depth::Deep {
+            let loaded = load_tokenizers(&self.view)?;
+            let tokenizers: Vec<_> = loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
+            faults.extend(curate::check(&self.view, &tokenizers, progress)?);
+        }
+        Ok(faults)
+    }
+
+    /// One hash over what the corpus means; equal for equal input, however it was split or interrupted.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when a row cannot be read.
+    pub fn digest(&self, progress: &dyn Progress) -> Result<String, Error> {
+        Ok(store::digest(&self.view, progress)?)
+    }
+
+    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
+        plan_at(&self.view, recipe, progress)
+    }
+
+    /// A stored plan with its selections.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan or it is damaged.
+    pub fn stored_plan(&self, number: u32) -> Result<(Plan, Selections), Error> {
+        stored_plan(&self.view, number)
+    }
+
+    /// What an epoch of a plan will be.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when lengths cannot be read.
+    pub fn explain(&self, plan: &Plan, selections: &Selections) -> Result<Explanation, Error> {
+        Ok(epoch::explain(&self.view, plan, selections)?)
+    }
+
+    /// Writes epoch number `epoch` of a plan to the directory `out`.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
+    pub fn build(&self, plan: &Plan, selections: &Selections, job: &BuildJob<'_>) -> Result<Manifest, Error> {
+        let BuildJob { epoch, out, threads, progress, interrupt } = *job;
+        Ok(epoch::build(&self.view, plan, selections, epoch, out, threads, progress, interrupt)?)
+    }
+
+    /// Reads a written epoch back and checks it against its plan and the store.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the store cannot be read; what is wrong with the files is in the answer.
+    pub fn verify(&self, plan: &Plan, selections: &Selections, directory: &Path, progress: &dyn Progress) -> Result<Verification, Error> {
+        Ok(epoch::verify(&self.view, plan, selections, directory, progress)?)
+    }
+}
+
+/// What to build, where, and who watches.
+#[derive(Clone, Copy)]
+pub struct BuildJob<'a> {
+    /// Which epoch of the plan.
+    pub epoch: u64,
+    /// The directory to make.
+    pub out: &'a Path,
+    /// Threads that read and lay out rows.
+    pub threads: usize,
+    /// Receives progress.
+    pub progress: &'a dyn Progress,
+    /// Asks for a stop.
+    pub interrupt: &'a Interrupt,
+}
+
+/// A corpus opened for writing. One process at a time; readers may go on.
+pub struct CorpusWriter {
+    writer: Writer,
+}
+
+impl CorpusWriter {
+    /// Opens the corpus at `path` for writing.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption.
+    pub fn open(path: &Path, memory: u64, threads: usize) -> Result<Self, Error> {
+        Ok(Self { writer: Writer::open(path, Memory::within(memory), threads)? })
+    }
+
+    /// The last committed moment.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        self.writer.view()
+    }
+
+    /// Ingests paths (files, directories, patterns, `-`) in order. Every tokenizer of the corpus
+    /// encodes what is kept; those named in `tokenizers` must be among them.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays.
+    pub fn ingest(
+        &mut self,
+        paths: &[String],
+        options: &IngestOptions,
+        tokenizers: &[String],
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<IngestReport, Error> {
+        let inputs = expand(paths)?;
+        for name in tokenizers {
+            if self.view().tokenizer_named(name).is_none() {
+                let known: Vec<_> = self.view().tokenizers().map(|(_, record)| record.name.clone()).collect();
+                let known = if known.is_empty() { "there is none".to_owned() } else { format!("there is {}", known.join(", ")) };
+                return Err(IngestError::UnknownTokenizer { name: name.clone(), known }.into());
+            }
+        }
+        let loaded = load_tokenizers(self.view())?;
+        for tokenizer in &loaded {
+            // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
+            curate::encode_stored(&mut self.writer, tokenizer.id, &tokenizer.tokenizer, progress, interrupt)?;
+        }
+        Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
+    }
+
+    /// Registers a tokenizer under `name` and encodes all kept documents. Adding the same file under
+    /// the same name again goes on where an interrupt stopped; answers the record and tokens added.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
+    pub fn add_tokenizer(
+        &mut self,
+        name: &str,
+        json: &[u8],
+        lineage: &str,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(TokenizerRecord, u64), Error> {
+        let hash = *blake3::hash(json).as_bytes();
+        let sample = curate::sample_texts(self.view())?;
+        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+        let tokenizer = Tokenizer::load(json, &sample)?;
+        let known = self.view().tokenizer_named(name).filter(|(_, record)| record.hash == hash).map(|(id, _)| id);
+        let id = match known {
+            Some(id) => id,
+            None => {
+                check_name(name)?;
+                let record = TokenizerRecord {
+                    name: name.to_owned(),
+                    hash,
+                    vocab_size: tokenizer.vocab_size(),
+                    lineage: lineage.to_owned(),
+                    backend: backend_words(tokenizer.backend()),
+                    encoded_to: 0,
+                };
+                let mut batch = self.writer.begin()?;
+                let id = batch.add_tokenizer(&record, json)?;
+                let subject = name.to_owned();
+                batch.commit(&CommitRecord { kind: "tokenizer".to_owned(), subject, ..CommitRecord::default() })?;
+                id
+            }
+        };
+        let tokens = curate::encode_stored(&mut self.writer, id, &tokenizer, progress, interrupt)?;
+        self.writer.flush()?;
+        let record = self.view().tokenizers().find(|(other, _)| *other == id).map(|(_, record)| record.clone());
+        let missing = StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() };
+        Ok((record.ok_or(missing)?, tokens))
+    }
+
+    /// Trains a byte-level BPE on the kept documents; answers its `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is nothing to train on.
+    pub fn train_bpe(&self, options: &TrainOptions, progress: &dyn Progress) -> Result<Vec<u8>, Error> {
+        Ok(curate::train_bpe(self.view(), options, progress)?)
+    }
+
+    /// Names this moment, durably.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the name is taken or malformed.
+    pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
+        let mut batch = self.writer.begin()?;
+        let record = batch.add_snapshot(name)?;
+        let subject = name.to_owned();
+        batch.commit(&CommitRecord { kind: "snapshot".to_owned(), subject, ..CommitRecord::default() })?;
+        Ok(record)
+    }
+
+    /// Plans an epoch and stores the plan; a recipe without a snapshot makes and pins one of this
+    /// moment. The same plan is stored once: planning it again answers the stored one.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(&mut self, recipe: &Recipe, progress: &dyn Progress) -> Result<(EpochRecord, Plan, Selections), Error> {
+        let mut recipe = recipe.clone();
+        if recipe.snapshot.is_none() {
+            // Plans and snapshots are commits too, but change nothing that a snapshot shows.
+            recipe.snapshot = Some(self.snapshot_of_now()?);
+        }
+        let Planned { plan, selections } = plan_at(self.view(), &recipe, progress)?;
+        let hash = plan.hash();
+        if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
+            return Ok((record, plan, selections));
+        }
+        let record = EpochRecord { number: 0, hash, snapshot: plan.snapshot.name.clone(), plan: plan.to_json() };
+        let mut batch = self.writer.begin()?;
+        let record = batch.add_epoch(record, &selections)?;
+        let subject = record.number.to_string();
+        batch.commit(&CommitRecord { kind: "epoch".to_owned(), subject, ..CommitRecord::default() })?;
+        Ok((record, plan, selections))
+    }
+
+    /// The name of a snapshot that shows what is stored now; made when there is none.
+    fn snapshot_of_now(&mut self) -> Result<String, Error> {
+        let (documents, generation) = (self.view().documents(), self.view().generation().0);
+        let kept = self.view().kept()?;
+        for record in self.view().snapshots()? {
+            let same = record.documents == documents && record.generation == generation && record.kept == kept.len();
+            if same && self.view().snapshot_kept(&record.name)? == kept {
+                return Ok(record.name);
+            }
+        }
+        let name = format!("commit-{}", self.view().commit());
+        Ok(self.create_snapshot(&name)?.name)
+    }
+}
+
+fn plan_at(view: &View, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
+    let (name, kept) = match &recipe.snapshot {
+        None => ("now".to_owned(), view.kept()?),
+        Some(name) => {
+            if view.snapshot(name)?.is_none() {
+                let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
+                let known = if known.is_empty() { "none; leave `snapshot` out to make one".to_owned() } else { known.join(", ") };
+                return Err(EpochError::Unknown { what: "snapshot", name: name.clone(), known }.into());
+            }
+            (name.clone(), view.snapshot_kept(name)?)
+        }
+    };
+    Ok(epoch::plan(view, recipe, &name, &kept, progress)?)
+}
+
+fn stored_plan(view: &View, number: u32) -> Result<(Plan, Selections), Error> {
+    let epochs = view.epochs()?;
+    let Some(record) = epochs.iter().find(|record| record.number == number) else {
+        let known: Vec<String> = epochs.iter().map(|record| record.number.to_string()).collect();
+        let known = if known.is_empty() { "none; make one with `corpusdb epoch plan`".to_owned() } else { known.join(", ") };
+        return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known }.into());
+    };
+    let plan = Plan::from_json(&record.plan)?;
+    let names = plan.sources.iter().map(|source| source.name.clone());
+    let selections = names.map(|name| Ok((name.clone(), view.epoch_selection(number, &name)?)));
+    let selections = selections.collect::<Result<_, StoreError>>()?;
+    Ok((plan, selections))
+}
+
+fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
+    let mut loaded = Vec::new();
+    for (id, record) in view.tokenizers() {
+        let tokenizer = Arc::new(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
+        loaded.push(LoadedTokenizer { id, name: record.name.clone(), vocab_size: record.vocab_size, tokenizer });
+    }
+    Ok(loaded)
+}
+
+fn backend_words(backend: &Backend) -> String {
+    match backend {
+        Backend::Fast => backend.name().to_owned(),
+        Backend::Oracle { reason } => format!("{} ({reason})", backend.name()),
+    }
+}
+
+/// Names that become columns of queries.
+fn check_name(name: &str) -> Result<(), StoreError> {
+    let good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 100 || !name.chars().all(good) {
+        return Err(StoreError::Name(format!("name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes")));
+    }
+    Ok(())
+}
+
+/// Columns of `documents` that a declared field would hide.
+const RESERVED: [&str; 14] = [
+    "id", "key", "source", "commit", "bytes", "chars", "tokens", "kept", "standing", "dup_of", "jaccard",
+    "cluster", "cluster_size", "meta",
+];
+
+fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
+    let mut found: Vec<FieldDeclaration> = Vec::new();
+    for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
+        check_name(name)?;
+        let lower = name.to_lowercase();
+        if RESERVED.contains(&lower.as_str()) || lower == "text" || lower == "language" || lower.starts_with("tokens_") {
+            return Err(StoreError::Name(format!("field `{name}` is a column of every corpus already; rename it in your data")));
+        }
+        if found.iter().any(|field| field.name.to_lowercase() == lower) {
+            return Err(StoreError::Name(format!("field `{name}` is declared twice")));
+        }
+        found.push(FieldDeclaration { id: FieldId(id), name: name.clone(), kind: *kind });
+    }
+    Ok(found)
+}
+
+impl std::fmt::Debug for Corpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Corpus").field("path", &self.path).field("commit", &self.view.commit()).finish()
+    }
+}
+
+impl std::fmt::Debug for CorpusWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CorpusWriter").field("commit", &self.view().commit()).finish()
+    }
+}

@@ -1,0 +1,15 @@
+//! Changes of mind about stored documents, and the checks that need the crafts.
+//!
+//! * `encode` token ids of a tokenizer that came after the documents
+//! * `train` a tokenizer on the stored texts
+//! * `check` sketches, bands, similarities and ids, recomputed from the texts
+
+mod check;
+mod encode;
+mod error;
+mod train;
+
+pub use check::check;
+pub use encode::{encode_stored, sample_texts};
+pub use error::CurateError;
+pub use train::train_bpe;

@@ -1,0 +1,188 @@
+//! The manifest of an export: what it is, what it was made from, what is in it, and the hash of every file.
+
+use super::error::EpochError;
+use super::pack::Losses;
+use super::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
+use super::width::Width;
+use serde::{Deserialize, Serialize};
+
+/// Version of the manifest's form.
+const MANIFEST_VERSION: u32 = 1;
+/// Its file name.
+pub(super) const MANIFEST_FILE: &str = "manifest.json";
+
+/// What an export is. Written last; a pure function of plan, epoch and files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Version of the manifest's form: 1.
+    pub version: u32,
+    /// blake3 of the plan, in hexadecimal.
+    pub plan: String,
+    /// The snapshot drawn from.
+    pub snapshot: PinnedSnapshot,
+    /// The epoch.
+    pub epoch: u64,
+    /// The tokenizer.
+    pub tokenizer: PinnedTokenizer,
+    /// The output format.
+    pub format: String,
+    /// The type token ids are written as.
+    pub dtype: String,
+    /// Tokens a row holds.
+    pub capacity: u32,
+    /// The sources, in the plan's order.
+    pub sources: Vec<ManifestSource>,
+    /// All sources together.
+    pub totals: ManifestTotals,
+    /// Every file but this one, by name.
+    pub files: Vec<ManifestFile>,
+    /// The recipe with every default, as TOML.
+    pub recipe: String,
+}
+
+/// A source in an export.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestSource {
+    /// Its name.
+    pub name: String,
+    /// Documents whose first token is in this export.
+    pub documents: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Real tokens: BOS and EOS in, pads out.
+    pub tokens: u64,
+    /// Tokens of its first pass not reached by the end of this epoch.
+    pub unused_tokens: u64,
+    /// What one pass leaves out by policy.
+    pub dropped: Losses,
+    /// Its share of tokens, as asked.
+    pub asked_share: f64,
+    /// Its share of tokens, as written.
+    pub achieved_share: f64,
+}
+
+/// All sources of an export together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestTotals {
+    /// Rows.
+    pub rows: u64,
+    /// Real tokens.
+    pub tokens: u64,
+    /// Pad tokens written.
+    pub pad_tokens: u64,
+    /// Real tokens / (rows x capacity); 1 when rows have no fixed length.
+    pub efficiency: f64,
+}
+
+/// A file of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Rows in it or described by it.
+    pub rows: u64,
+    /// blake3 of its bytes, in hexadecimal.
+    pub blake3: String,
+}
+
+/// What was counted while rows went by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    sources: Vec<SourceCounts>,
+    pads: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SourceCounts {
+    documents: u64,
+    rows: u64,
+    tokens: u64,
+}
+
+impl Counts {
+    pub fn new(sources: usize) -> Self {
+        Self { sources: vec![SourceCounts::default(); sources], pads: 0 }
+    }
+
+    /// Counts a row: its real tokens, its pads, and the documents that begin in it.
+    pub fn add(&mut self, source: usize, tokens: usize, pads: usize, documents: usize) {
+        if let Some(counts) = self.sources.get_mut(source) {
+            counts.rows += 1;
+            counts.tokens += tokens as u64;
+            counts.documents += documents as u64;
+        }
+        self.pads += pads as u64;
+    }
+}
+
+impl Manifest {
+    /// The manifest of `epoch` with these counts and files; `started` are the tokens each source had
+    /// emitted before the epoch.
+    pub(super) fn new(plan: &Plan, epoch: u64, started: &[u64], counts: &Counts, mut files: Vec<ManifestFile>) -> Self {
+        let rows: u64 = counts.sources.iter().map(|source| source.rows).sum();
+        let tokens: u64 = counts.sources.iter().map(|source| source.tokens).sum();
+        let space = u128::from(rows) * u128::from(plan.capacity);
+        let sources = plan.sources.iter().zip(&counts.sources).zip(started).map(|((source, counts), started)| {
+            ManifestSource {
+                name: source.name.clone(),
+                documents: counts.documents,
+                rows: counts.rows,
+                tokens: counts.tokens,
+                unused_tokens: source.packed_tokens.saturating_sub(started + counts.tokens),
+                dropped: source.losses,
+                asked_share: plan.asked_share(source),
+                achieved_share: ratio(counts.tokens.into(), tokens.into()),
+            }
+        });
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        let format = plan.recipe.output.format;
+        Self {
+            version: MANIFEST_VERSION,
+            plan: plan.hash_hex(),
+            snapshot: plan.snapshot.clone(),
+            epoch,
+            tokenizer: plan.tokenizer.clone(),
+            format: format.name().to_owned(),
+            dtype: Width::of(format, plan.tokenizer.vocab_size).name().to_owned(),
+            capacity: plan.capacity,
+            sources: sources.collect(),
+            totals: ManifestTotals {
+                rows,
+                tokens,
+                pad_tokens: counts.pads,
+                efficiency: if plan.fixed_length() { ratio(tokens.into(), space) } else { 1.0 },
+            },
+            files,
+            recipe: plan.recipe.to_toml_with_defaults(),
+        }
+    }
+
+    /// The bytes of the file: JSON, indented, fixed order of fields.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Plain fields with string keys, so this cannot fail; verify would show it if it did.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// [`EpochError::Plan`] when the text is no manifest of this version.
+    pub fn from_json(text: &str) -> Result<Self, EpochError> {
+        let manifest: Self =
+            serde_json::from_str(text).map_err(|error| EpochError::Plan(format!("{MANIFEST_FILE}: {error}")))?;
+        if manifest.version != MANIFEST_VERSION {
+            let message = format!("{MANIFEST_FILE} has version {}, this release reads {MANIFEST_VERSION}", manifest.version);
+            return Err(EpochError::Plan(message));
+        }
+        Ok(manifest)
+    }
+}

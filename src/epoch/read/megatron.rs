@@ -1,0 +1,148 @@
+//! Reads Megatron shards by the byte table of the format: nothing is taken from the segment table but
+//! the segments.
+
+use super::raw::{expect_end, read_ids};
+use super::segments::Segments;
+use super::{EpochError, ReadError, ReadRow, Reader, malformed};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+pub(super) struct MegatronShard {
+    path: PathBuf,
+    index_path: PathBuf,
+    index: Index,
+    next: usize,
+    tokens: BufReader<File>,
+    segments: Segments,
+}
+
+/// The `.idx` file, decoded.
+struct Index {
+    /// Bytes of an id.
+    width: usize,
+    lengths: Vec<i32>,
+}
+
+impl MegatronShard {
+    pub fn open(bin: &Path, idx: &Path, segments: &Path) -> Result<Self, ReadError> {
+        let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
+        let index = match Index::parse(&bytes) {
+            Ok(index) => index,
+            Err(why) => return malformed(idx, why),
+        };
+        let tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
+        Ok(Self {
+            path: bin.to_path_buf(),
+            index_path: idx.to_path_buf(),
+            index,
+            next: 0,
+            tokens: BufReader::with_capacity(1 << 20, tokens),
+            segments: Segments::open(segments)?,
+        })
+    }
+}
+
+impl Reader for MegatronShard {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+        let mut rows = self.segments.next_rows()?;
+        for row in &mut rows {
+            let length = self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
+            let Some(length) = length else {
+                return malformed(&self.index_path, "has fewer sequences than the segment table has rows");
+            };
+            self.next += 1;
+            row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
+        }
+        if rows.is_empty() {
+            if self.next < self.index.lengths.len() {
+                return malformed(&self.index_path, "has more sequences than the segment table has rows");
+            }
+            expect_end(&mut self.tokens, &self.path)?;
+        }
+        Ok(rows)
+    }
+}
+
+impl Index {
+    /// Decodes and checks an index whose sequences lie end to end and are one document each.
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let at = |from: usize, len: usize| {
+            bytes.get(from..from + len).ok_or_else(|| format!("ends before byte {}", from + len))
+        };
+        let u64_at = |from: usize| at(from, 8).map(|found| found.iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b)));
+        if at(0, 9)? != [0x4d, 0x4d, 0x49, 0x44, 0x49, 0x44, 0x58, 0, 0] {
+            return Err("does not begin with MMIDIDX".to_owned());
+        }
+        let version = u64_at(9)?;
+        if version != 1 {
+            return Err(format!("has version {version}"));
+        }
+        let width = match at(17, 1)? {
+            [8] => 2,
+            [4] => 4,
+            other => return Err(format!("has type code {other:?}")),
+        };
+        let (sequences, boundaries) = (u64_at(18)?, u64_at(26)?);
+        let expected = 34 + u128::from(sequences) * 12 + u128::from(boundaries) * 8;
+        if expected != bytes.len() as u128 || boundaries != sequences.wrapping_add(1) {
+            return Err(format!("has {} bytes for {sequences} sequences and {boundaries} boundaries", bytes.len()));
+        }
+        // The counts fit the file just measured.
+        let count = usize::try_from(sequences).map_err(|error| error.to_string())?;
+        let mut lengths = Vec::with_capacity(count);
+        let mut offset = 0_u64;
+        for sequence in 0..count {
+            let length = at(34 + 4 * sequence, 4)?.iter().rev().fold(0_u32, |v, b| v << 8 | u32::from(*b));
+            if u64_at(34 + 4 * count + 8 * sequence)? != offset {
+                return Err(format!("sequence {sequence} does not begin at byte {offset} of the tokens"));
+            }
+            if u64_at(34 + 12 * count + 8 * sequence)? != sequence as u64 {
+                return Err(format!("document {sequence} does not begin with sequence {sequence}"));
+            }
+            lengths.push(length.cast_signed());
+            offset += u64::from(length) * width as u64;
+        }
+        if u64_at(34 + 20 * count)? != sequences {
+            return Err("the last document does not end with the last sequence".to_owned());
+        }
+        Ok(Self { width, lengths })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn golden() -> Vec<u8> {
+        let mut bytes = b"MMIDIDX\0\0".to_vec();
+        bytes.extend([1, 0, 0, 0, 0, 0, 0, 0, 8]);
+        bytes.extend(2_u64.to_le_bytes());
+        bytes.extend(3_u64.to_le_bytes());
+        bytes.extend([5, 0, 0, 0, 3, 0, 0, 0]);
+        bytes.extend([0_u64, 10].map(u64::to_le_bytes).concat());
+        bytes.extend([0_u64, 1, 2].map(u64::to_le_bytes).concat());
+        bytes
+    }
+
+    #[test]
+    fn the_byte_table_is_read() {
+        let index = Index::parse(&golden()).unwrap();
+        assert_eq!((index.width, index.lengths), (2, vec![5, 3]));
+    }
+
+    #[test]
+    fn every_byte_of_the_header_and_the_tables_counts() {
+        let golden = golden();
+        for at in 0..golden.len() {
+            let mut bytes = golden.clone();
+            bytes[at] ^= 0x40;
+            let changed = Index::parse(&bytes);
+            // A length may change into another length: then what follows it has moved.
+            assert!(changed.is_err() || changed.is_ok_and(|index| index.lengths != [5, 3]), "byte {at}");
+        }
+        for end in 0..golden.len() {
+            assert!(Index::parse(&golden[..end]).is_err(), "cut at {end}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Columns of a Parquet file by name, as plain vectors a row.
+
+use super::{EpochError, ReadError, malformed};
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+const BATCH_ROWS: usize = 512;
+
+/// A Parquet file read batch by batch.
+pub(super) struct Table {
+    path: PathBuf,
+    batches: ParquetRecordBatchReader,
+}
+
+impl Table {
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(EpochError::io("opening", path))?;
+        let opened = ParquetRecordBatchReaderBuilder::try_new(file)
+            .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
+        match opened {
+            Ok(batches) => Ok(Self { path: path.to_path_buf(), batches }),
+            Err(error) => malformed(path, error),
+        }
+    }
+
+    /// The next batch; none at the end.
+    pub fn next(&mut self) -> Result<Option<Batch<'_>>, ReadError> {
+        match self.batches.next() {
+            None => Ok(None),
+            Some(Ok(batch)) => Ok(Some(Batch { path: &self.path, batch })),
+            Some(Err(error)) => malformed(&self.path, error),
+        }
+    }
+}
+
+/// Some rows of a table.
+pub(super) struct Batch<'a> {
+    path: &'a Path,
+    batch: RecordBatch,
+}
+
+impl Batch<'_> {
+    /// A list column.
+    pub fn lists<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<Vec<T::Native>>, ReadError> {
+        let column = self.column(name)?;
+        let Some(lists) = column.as_list_opt::<i32>().filter(|lists| lists.null_count() == 0) else {
+            return malformed(self.path, format!("column {name} is not a list without nulls"));
+        };
+        let mut rows = Vec::with_capacity(lists.len());
+        for list in lists.iter().flatten() {
+            match list.as_primitive_opt::<T>().filter(|values| values.null_count() == 0) {
+                Some(values) => rows.push(values.values().to_vec()),
+                None => return malformed(self.path, format!("column {name} has other values than {}", T::DATA_TYPE)),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A number column.
+    pub fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, ReadError> {
+        match self.column(name)?.as_primitive_opt::<T>().filter(|values| values.null_count() == 0) {
+            Some(values) => Ok(values.values().to_vec()),
+            None => malformed(self.path, format!("column {name} is not {} without nulls", T::DATA_TYPE)),
+        }
+    }
+
+    /// A text column.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, ReadError> {
+        match self.column(name)?.as_string_opt::<i32>().filter(|values| values.null_count() == 0) {
+            Some(values) => Ok(values.iter().flatten().map(str::to_owned).collect()),
+            None => malformed(self.path, format!("column {name} is not text without nulls")),
+        }
+    }
+
+    fn column(&self, name: &str) -> Result<&arrow::array::ArrayRef, ReadError> {
+        match self.batch.column_by_name(name) {
+            Some(column) => Ok(column),
+            None => malformed(self.path, format!("column {name} is missing")),
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! The query layer on a real store: columns, push-down, refusals, and the law that indexes answer as the engine does.
+
+use super::*;
+use crate::model::{
+    DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
+    Standing, TokenizerId,
+};
+use crate::store;
+use crate::store::{
+    CommitRecord, FileRecord, Header, Memory, NewDocument, TokenizerRecord, View, Writer,
+};
+use arrow::array::UInt64Array;
+use arrow::record_batch::RecordBatch;
+use datafusion::prelude::SessionContext;
+use proptest::prelude::*;
+use std::sync::OnceLock;
+
+/// A document to be stored.
+#[derive(Clone, Debug)]
+struct Sketch {
+    source: &'static str,
+    text: String,
+    /// JSON object.
+    metadata: String,
+    key: Option<&'static str>,
+    standing: Standing,
+    witness: Option<u64>,
+    tokens: Option<usize>,
+}
+
+fn kept(source: &'static str, text: &str, metadata: &str) -> Sketch {
+    Sketch {
+        source,
+        text: text.to_owned(),
+        metadata: metadata.to_owned(),
+        key: None,
+        standing: Standing::Kept,
+        witness: None,
+        tokens: Some(3),
+    }
+}
+
+fn declared() -> Vec<FieldDeclaration> {
+    let field =
+        |id, name: &str, kind| FieldDeclaration { id: FieldId(id), name: name.to_owned(), kind };
+    vec![
+        field(16, "url", FieldKind::Keyword),
+        field(17, "quality", FieldKind::Float),
+        field(18, "stars", FieldKind::Int),
+    ]
+}
+
+/// A corpus of those documents, in one commit after the tokenizer's.
+fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("corpus");
+    store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &declared()).unwrap();
+    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut batch = writer.begin().unwrap();
+    let tokenizer = TokenizerRecord {
+        name: "words".to_owned(),
+        hash: [7; 32],
+        vocab_size: 100,
+        lineage: "test".to_owned(),
+        backend: "test".to_owned(),
+        encoded_to: 0,
+    };
+    batch.add_tokenizer(&tokenizer, b"{}").unwrap();
+    batch
+        .commit(&CommitRecord { kind: "tokenizer".to_owned(), ..CommitRecord::default() })
+        .unwrap();
+
+    let mut batch = writer.begin().unwrap();
+    let encoder = batch.encoder(std::iter::empty()).unwrap();
+    let file = FileRecord {
+        file: 1,
+        size: 1,
+        modified: 0,
+        single: false,
+        whole: true,
+        offset: 1,
+        records: 1,
+        rejected: 0,
+        prefix: [0; 32],
+        reading: String::new(),
+    };
+    for (number, sketch) in (0_u64..).zip(documents) {
+        let source = batch.source(sketch.source).unwrap();
+        assert_eq!(batch.file(source, b"/in/lines").unwrap(), FileId(1));
+        let header = Header {
+            source,
+            file: FileId(1),
+            number,
+            commit: batch.commit_seq(),
+            key: sketch.key.map(str::to_owned),
+            raw: [0; 16],
+            normalised: [0; 16],
+            content: [0; 16],
+            bytes: sketch.text.len() as u64,
+            chars: sketch.text.chars().count() as u64,
+            words: 3,
+            shingles: 1,
+            text_of: None,
+        };
+        let identity = *blake3::hash(&number.to_le_bytes()).as_bytes();
+        let id = batch
+            .add(NewDocument {
+                header: header.clone(),
+                identity: identity[..16].try_into().unwrap(),
+                text: Some(encoder.encode(&sketch.text).unwrap()),
+                sketch: None,
+                metadata: sketch.metadata.clone(),
+                indexed: store::indexed(&sketch.metadata, &declared()),
+            })
+            .unwrap();
+        batch.stand(id, &header, None, sketch.standing).unwrap();
+        if let Some(count) = sketch.tokens {
+            batch.tokens(TokenizerId(0), id, source, &vec![1; count], 100).unwrap();
+        }
+        if let Some(witness) = sketch.witness {
+            let kind = match sketch.standing {
+                Standing::Superseded => MatchKind::Superseded,
+                _ => MatchKind::Near,
+            };
+            let witness = DocId(witness);
+            let found =
+                Match { kind, witness, shared: 9, removed_shingles: 10, witness_shingles: 10 };
+            batch.explain(id, None, Some(&found)).unwrap();
+        }
+    }
+    let sources: Vec<_> = documents.iter().map(|sketch| sketch.source).collect();
+    for name in sources {
+        let source = batch.source(name).unwrap();
+        batch.put_file(source, b"/in/lines", &file).unwrap();
+    }
+    batch.commit(&CommitRecord { kind: "ingest".to_owned(), ..CommitRecord::default() }).unwrap();
+    (directory, writer.view().clone())
+}
+
+fn small() -> (tempfile::TempDir, View) {
+    let mut documents = vec![
+        kept("web", "one two three", r#"{"language":"en","quality":0.5,"url":"http://a"}"#),
+        kept("web", "one two four", r#"{"language":"en"}"#),
+        kept("code", "let x = 1;", r#"{"language":"de","quality":-1,"stars":-5}"#),
+        kept("web", "", "{}"),
+        kept("code", "old", "{}"),
+        kept("code", "new", r#"{"stars":12,"b":[1.50]}"#),
+    ];
+    let removed = [
+        (1, Standing::Near, Some(0)),
+        (3, Standing::Empty, None),
+        (4, Standing::Superseded, Some(5)),
+    ];
+    for (at, standing, witness) in removed {
+        let document: &mut Sketch = &mut documents[at];
+        (document.standing, document.witness, document.tokens) = (standing, witness, None);
+    }
+    (documents[4].key, documents[5].key) = (Some("k"), Some("k"));
+    corpus(&documents)
+}
+
+fn printed(view: &View, statement: &str, format: Format) -> String {
+    let mut out = Vec::new();
+    let mut printer = Printer::new(format, &mut out);
+    sql(view, statement, &mut |batch: &RecordBatch| printer.batch(batch)).unwrap();
+    printer.finish().unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn csv(view: &View, statement: &str) -> String {
+    printed(view, statement, Format::Csv)
+}
+
+fn ids(view: &View, expression: &str) -> Vec<u64> {
+    select(view, Some(expression)).unwrap().iter().collect()
+}
+
+#[test]
+fn every_column_has_its_value() {
+    let (_directory, view) = small();
+    let text = printed(&view, "SELECT * FROM documents ORDER BY id", Format::Json);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        r#"{"id":0,"key":"/in/lines:0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
+        r#"{"id":1,"key":"/in/lines:1","source":"web","language":"en","commit":3,"bytes":12,"chars":12,"tokens":null,"tokens_words":null,"kept":false,"standing":"near","dup_of":0,"jaccard":0.8181818181818182,"cluster":0,"cluster_size":2,"text":"one two four","meta":"{\"language\":\"en\"}","url":null,"quality":null,"stars":null}"#,
+    ];
+    assert_eq!(lines[..2], expected);
+    assert!(lines[4].contains(r#""key":"k","source":"code","language":null"#), "{}", lines[4]);
+    assert!(lines[4].contains(
+        r#""standing":"superseded","dup_of":null,"jaccard":null,"cluster":null,"cluster_size":null"#
+    ));
+    assert!(lines[5].contains(r#""stars":12"#) && lines[5].contains(r#"[1.50]"#), "{}", lines[5]);
+}
+
+#[test]
+fn aggregates_joins_and_small_tables() {
+    let (_directory, view) = small();
+    let per_source = "SELECT source, count(*) AS n, sum(tokens) AS t FROM documents WHERE kept GROUP BY source ORDER BY 2 DESC";
+    assert_eq!(csv(&view, per_source), "source,n,t\ncode,2,6\nweb,1,3\n");
+    let joined = "SELECT d.id, w.source FROM duplicates d JOIN documents w ON d.witness = w.id";
+    assert_eq!(csv(&view, joined), "id,source\n1,web\n");
+    assert_eq!(
+        csv(&view, "SELECT name, documents, kept, tokens_words FROM sources"),
+        "name,documents,kept,tokens_words\nweb,3,1,3\ncode,3,2,6\n"
+    );
+    assert_eq!(
+        csv(&view, "SELECT kind FROM commits LIMIT 2 OFFSET 1"),
+        "kind\ntokenizer\ningest\n"
+    );
+    assert_eq!(csv(&view, "SELECT id, name FROM tokenizers"), "id,name\n0,words\n");
+    for table in ["epochs", "rejects", "snapshots"] {
+        assert_eq!(csv(&view, &format!("SELECT count(*) AS n FROM {table}")), "n\n0\n");
+    }
+    assert_eq!(csv(&view, "SELECT id, text FROM documents WHERE false"), "id,text\n");
+}
+
+#[test]
+fn indexed_filters_are_pushed_down_and_others_are_not() {
+    let (_directory, view) = small();
+    let pushed = [
+        "source = 'web' AND bytes > 3 AND language IS NOT NULL",
+        "kept = true AND bytes BETWEEN 1 AND 5.5",
+        "tokens > -1 AND quality < 1 AND stars >= 2 AND id < 4 AND commit = 2",
+        "(source = 'web' OR language IN ('en','de','fr','it','es')) IS NOT TRUE",
+        "quality <> 0.5 OR NOT url = 'http://a'",
+    ];
+    for expression in pushed {
+        let plan =
+            csv(&view, &format!("EXPLAIN SELECT count(*) FROM documents WHERE {expression}"));
+        assert!(plan.contains("columns=[]") && !plan.contains("FilterExec"), "{plan}");
+    }
+    let plan = csv(&view, "EXPLAIN SELECT id FROM documents WHERE kept AND text LIKE '%one%'");
+    assert!(plan.contains("FilterExec: text") && plan.contains("index=kept"), "{plan}");
+    let plan = csv(&view, "EXPLAIN SELECT id FROM documents LIMIT 3");
+    assert!(plan.contains("columns=[id], index=all, limit=3"), "{plan}");
+}
+
+#[test]
+fn selections_by_index_and_by_engine() {
+    let (_directory, view) = small();
+    assert_eq!(ids(&view, "text LIKE '%one%'"), [0, 1]);
+    assert_eq!(ids(&view, "kept AND text LIKE '%one%'"), [0]);
+    assert_eq!(ids(&view, "cluster_size > 1"), [0, 1]);
+    assert_eq!(ids(&view, "key = 'k' -- a comment"), [4, 5]);
+    assert_eq!(ids(&view, "source IN (SELECT name FROM sources WHERE kept = 2)"), [2, 4, 5]);
+    assert_eq!(ids(&view, "1 = 2"), [] as [u64; 0]);
+    assert_eq!(ids(&view, "language <> 'en'"), [2]);
+    assert_eq!(ids(&view, "tokens IS NULL"), [1, 3, 4]);
+    assert_eq!(select(&view, None).unwrap().len(), 6);
+    assert_eq!(count(&view, None).unwrap(), 6);
+    assert_eq!(count(&view, Some("kept AND length(text) > 3")).unwrap(), 2);
+    assert_eq!(count(&view, Some("source <> 'web' OR standing IN ('near', 'empty')")).unwrap(), 5);
+    assert_eq!(sample(&view, Some("kept"), 9, 1).unwrap().len(), 3);
+}
+
+#[test]
+fn expressions_that_are_none_are_refused_with_the_columns() {
+    let (_directory, view) = small();
+    let bad = [
+        "",
+        "1 = 1) UNION SELECT id FROM documents WHERE (1=1",
+        "kept; DROP TABLE documents",
+        "kept AND",
+        "kept AS x",
+        "kept) --",
+        "bytes",
+        "absent = 1",
+        "absent(text)",
+    ];
+    for expression in bad {
+        let error = count(&view, Some(expression)).unwrap_err();
+        assert!(
+            matches!(&error, QueryError::Where { expression: shown, columns, .. } if shown == expression && columns.contains("cluster_size")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn only_reading_statements_run() {
+    let (_directory, view) = small();
+    let bad = [
+        "DROP TABLE documents",
+        "INSERT INTO sources VALUES (1)",
+        "SELECT 1; SELECT 2",
+        "COPY (SELECT 1) TO 'x.csv'",
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+        "EXPLAIN DROP TABLE documents",
+        "CREATE TABLE t AS SELECT 1",
+        "SELECT * INTO t FROM sources",
+        "SET a = 1",
+        "",
+    ];
+    for statement in bad {
+        let error = sql(&view, statement, &mut |_| Ok(())).unwrap_err();
+        assert!(matches!(error, QueryError::NotAQuery { .. }), "{statement}: {error}");
+    }
+    for statement in ["SELECT absent FROM documents", "SELECT * FROM '/etc/passwd'", "SELEC 1"] {
+        let error = sql(&view, statement, &mut |_| Ok(())).unwrap_err();
+        assert!(matches!(error, QueryError::Statement { .. }), "{statement}: {error}");
+    }
+}
+
+#[test]
+fn a_caller_ends_a_query_with_its_own_error() {
+    let (_directory, view) = small();
+    let mut calls = 0;
+    let stopped = sql(&view, "SELECT id FROM documents", &mut |_| {
+        calls += 1;
+        Err(QueryError::Write(std::io::ErrorKind::BrokenPipe.into()))
+    });
+    assert!(matches!(stopped, Err(QueryError::Write(_))));
+    assert_eq!(calls, 1);
+}
+
+#[test]
+fn one_document_and_its_duplicates() {
+    let (_directory, view) = small();
+    let shown = serde_json::to_value(show(&view, DocId(1)).unwrap()).unwrap();
+    assert_eq!(shown["match"]["witness_key"], "/in/lines:0");
+    assert_eq!(shown["match"]["kind"], "near");
+    assert_eq!(shown["cluster"]["members"][0], 1);
+    assert_eq!(shown["text"], "one two four");
+    let shown = serde_json::to_value(show(&view, DocId(4)).unwrap()).unwrap();
+    assert_eq!(shown["match"]["kind"], "superseded");
+    assert!(shown["match"]["jaccard"].is_null() && shown["cluster"].is_null());
+    assert!(matches!(show(&view, DocId(6)), Err(QueryError::NoDocument { .. })));
+
+    assert_eq!(find_key(&view, "k").unwrap(), [DocId(4), DocId(5)]);
+    assert_eq!(find_key(&view, "/in/lines:2").unwrap(), [DocId(2)]);
+    assert_eq!(find_key(&view, "/in/lines:4").unwrap(), []);
+
+    let all = duplicates(&view, None, None).unwrap();
+    assert_eq!((all.len(), all[0].id, all[0].witness), (1, 1, 0));
+    assert_eq!(duplicates(&view, Some(DocId(0)), None).unwrap(), all);
+    assert_eq!(duplicates(&view, Some(DocId(1)), None).unwrap(), all);
+    assert_eq!(duplicates(&view, None, Some(0)).unwrap(), []);
+    let parts = diff(&view, DocId(1), DocId(0)).unwrap();
+    assert_eq!(
+        parts[1..],
+        [DiffPart::Removed("four".to_owned()), DiffPart::Added("three".to_owned())]
+    );
+
+    let summary = serde_json::to_value(info(&view).unwrap()).unwrap();
+    assert_eq!(summary["kept"], 3);
+    assert_eq!(summary["sources"][1]["tokens"]["words"], 6);
+    assert_eq!(summary["commits"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
+    let documents: Vec<Sketch> = (0..70_000)
+        .map(|n| kept(if n % 2 == 0 { "web" } else { "code" }, "x", &format!(r#"{{"stars":{n}}}"#)))
+        .collect();
+    let (_directory, view) = corpus(&documents);
+    let mut next = 0;
+    let mut each = |batch: &RecordBatch| {
+        let ids = batch.column(0).as_any().downcast_ref::<UInt64Array>().unwrap();
+        assert!(ids.len() <= 8192);
+        for id in ids.values() {
+            assert_eq!(*id, next);
+            next += 1;
+        }
+        Ok(())
+    };
+    sql(&view, "SELECT id, text, key FROM documents", &mut each).unwrap();
+    assert_eq!(next, 70_000);
+    assert_eq!(count(&view, Some("stars >= 65000 AND source = 'web'")).unwrap(), 2500);
+    assert_eq!(ids(&view, "stars BETWEEN 65535 AND 65537"), [65_535, 65_536, 65_537]);
+    assert_eq!(csv(&view, "SELECT id FROM documents WHERE source = 'code' LIMIT 2"), "id\n1\n3\n");
+    assert_eq!(
+        csv(&view, "SELECT id FROM documents ORDER BY stars DESC LIMIT 2"),
+        "id\n69999\n69998\n"
+    );
+}
+
+// ---- the law: indexes answer as the engine does on plain arrays ----
+
+struct Both {
+    _directory: tempfile::TempDir,
+    view: View,
+    plain: RecordBatch,
+}
+
+/// Documents of all standings, with and without every value.
+fn both() -> &'static Both {
+    static BOTH: OnceLock<Both> = OnceLock::new();
+    BOTH.get_or_init(|| {
+        let documents: Vec<Sketch> = (0..600_usize)
+            .map(|n| {
+                let hash = blake3::hash(&n.to_le_bytes());
+                let pick = |at: usize, of: usize| usize::from(hash.as_bytes()[at]) % of;
+                let language =
+                    ["", r#","language":"en""#, r#","language":"de""#, r#","language":"fr""#]
+                        [pick(0, 4)];
+                let quality = [
+                    "",
+                    ",\"quality\":-0.0",
+                    ",\"quality\":0.5",
+                    ",\"quality\":-1",
+                    ",\"quality\":2",
+                ][pick(1, 5)];
+                let stars = if pick(2, 4) == 0 {
+                    String::new()
+                } else {
+                    format!(",\"stars\":{}", pick(3, 7) as i64 - 3)
+                };
+                let metadata = format!(r#"{{"n":{n}{language}{quality}{stars}}}"#);
+                let source = ["web", "code", "books"][pick(4, 3)];
+                let mut sketch = kept(source, "abcd".get(..pick(5, 5)).unwrap(), &metadata);
+                sketch.standing = Standing::ALL[pick(6, 7)];
+                sketch.tokens = (pick(7, 3) > 0).then(|| pick(8, 5));
+                sketch
+            })
+            .collect();
+        let (directory, view) = corpus(&documents);
+        let mut batches = Vec::new();
+        let mut each = |batch: &RecordBatch| {
+            batches.push(batch.clone());
+            Ok(())
+        };
+        sql(&view, "SELECT * FROM documents", &mut each).unwrap();
+        let plain = arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
+        Both { _directory: directory, view, plain }
+    })
+}
+
+fn plainly(plain: &RecordBatch, expression: &str) -> Vec<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let context = SessionContext::new();
+        context.register_batch("documents", plain.clone()).unwrap();
+        let statement = format!("SELECT id FROM documents WHERE {expression} ORDER BY id");
+        let batches = context.sql(&statement).await.unwrap().collect().await.unwrap();
+        let column = |batch: &RecordBatch| {
+            batch.column(0).as_any().downcast_ref::<UInt64Array>().unwrap().values().to_vec()
+        };
+        batches.iter().flat_map(column).collect()
+    })
+}
+
+fn leaf() -> impl Strategy<Value = String> {
+    let operator = proptest::sample::select(vec!["=", "<>", "<", "<=", ">", ">="]);
+    let number = proptest::sample::select(vec![
+        "-4", "-1", "0", "1", "2", "3", "300", "1.5", "-0.5", "NULL",
+    ]);
+    let column =
+        proptest::sample::select(vec!["stars", "tokens", "bytes", "id", "commit", "tokens_words"]);
+    let word =
+        proptest::sample::select(vec!["'en'", "'de'", "'web'", "'near'", "'absent'", "NULL"]);
+    let words = proptest::sample::select(vec!["language", "standing", "source", "url"]);
+    let not = proptest::sample::select(vec!["", "NOT "]);
+    let fixed = proptest::sample::select(vec![
+        "quality < 0.5",
+        "quality = -1",
+        "quality >= 1",
+        "quality IN (0.5, 2)",
+        "quality <> 2",
+        "kept",
+        "kept = false",
+        "kept <> true",
+        "kept IS NOT FALSE",
+        "language IS NULL",
+        "stars IS NOT NULL",
+        "source IS NULL",
+        "quality IS NULL",
+        "standing = 'near'",
+        "standing <> 'kept'",
+        "1.5 > stars",
+    ]);
+    prop_oneof![
+        (column.clone(), operator.clone(), number.clone())
+            .prop_map(|(c, o, n)| format!("{c} {o} {n}")),
+        (number.clone(), operator, column.clone()).prop_map(|(n, o, c)| format!("{n} {o} {c}")),
+        (column.clone(), not.clone(), number.clone(), number.clone())
+            .prop_map(|(c, not, low, high)| format!("{c} {not}BETWEEN {low} AND {high}")),
+        (column, not.clone(), proptest::collection::vec(number, 1..5))
+            .prop_map(|(c, not, list)| format!("{c} {not}IN ({})", list.join(","))),
+        (words.clone(), proptest::sample::select(vec!["=", "<>"]), word.clone())
+            .prop_map(|(c, o, w)| format!("{c} {o} {w}")),
+        (words, not, proptest::collection::vec(word, 1..5))
+            .prop_map(|(c, not, list)| format!("{c} {not}IN ({})", list.join(","))),
+        fixed.prop_map(str::to_owned),
+    ]
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    leaf().prop_recursive(3, 12, 2, |inner| {
+        let truth = proptest::sample::select(vec!["TRUE", "FALSE", "NOT TRUE", "NOT FALSE"]);
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) AND ({b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) OR ({b})")),
+            inner.clone().prop_map(|a| format!("NOT ({a})")),
+            (inner, truth).prop_map(|(a, truth)| format!("({a}) IS {truth}")),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn indexes_answer_as_the_engine_does(expression in expression()) {
+        let Both { view, plain, .. } = both();
+        let expected = plainly(plain, &expression);
+        prop_assert_eq!(&ids(view, &expression), &expected, "{}", &expression);
+        prop_assert_eq!(count(view, Some(&expression)).unwrap(), expected.len() as u64);
+        let plan = csv(view, &format!("EXPLAIN SELECT id FROM documents WHERE {expression}"));
+        prop_assert!(!plan.contains("FilterExec"), "{}: {}", &expression, plan);
+    }
+}

@@ -1,0 +1,444 @@
+//! The walls of the house: who may import whom, which external crate lives where, no cycles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What a folder may import besides itself. An entry with `::` allows that name only.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("dedup", &["model"]),
+    ("tokenizer", &["model"]),
+    ("store", &["model"]),
+    ("decide", &["model", "store", "dedup", "tokenizer"]),
+    ("ingest", &["model", "store", "dedup", "tokenizer", "decide"]),
+    ("query", &["model", "store", "dedup"]),
+    ("curate", &["model", "store", "dedup", "tokenizer", "decide", "query::select"]),
+    ("epoch", &["model", "store", "query::select", "query::QueryError"]),
+];
+
+/// Files above the layers, which may import all of them.
+const TOP: &[&str] = &["corpus", "dry_run", "error", "lib"];
+
+/// External crates that have a home: no other file may name them.
+const HOMES: &[(&str, &[&str])] = &[
+    ("rocksdb", &["src/store/", "migrations/"]),
+    ("self_cell", &["src/store/"]),
+    ("bincode", &["src/store/", "migrations/"]),
+    ("tokenizers", &["src/tokenizer/"]),
+    ("tokenizers_fast", &["src/tokenizer/"]),
+    ("unicode_normalization", &["src/dedup/"]),
+    ("unicode_segmentation", &["src/dedup/"]),
+    ("datafusion", &["src/query/"]),
+    ("tokio", &["src/query/"]),
+    ("futures", &["src/query/"]),
+    ("async_trait", &["src/query/"]),
+    ("glob", &["src/ingest/read/"]),
+    ("flate2", &["src/ingest/read/"]),
+    ("parquet", &["src/ingest/read/", "src/epoch/"]),
+    ("arrow", &["src/query/", "src/ingest/read/", "src/epoch/", "src/corpus.rs"]),
+    ("clap", &["src/cli/", "src/main.rs"]),
+    ("clap_complete", &["src/cli/", "src/main.rs"]),
+    ("indicatif", &["src/cli/", "src/main.rs"]),
+    ("ctrlc", &["src/cli/", "src/main.rs"]),
+    ("anyhow", &["src/cli/", "src/main.rs"]),
+];
+
+// ---- the source, read ----
+
+/// A Rust file, its path from the root of the repository with `/`.
+struct File {
+    path: String,
+    text: String,
+}
+
+fn files(folders: &[&str]) -> Vec<File> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut waiting: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let path = path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
+                found.push(File { path, text });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Names, `::` and single characters, without comments, literals and space.
+fn tokens(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let starts = |at: usize, with: &str| with.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
+    let after = |from: usize, with: &str| (from..chars.len()).find(|at| starts(*at, with)).map_or(chars.len(), |at| at + with.len());
+    let mut found: Vec<String> = Vec::new();
+    let mut at = 0;
+    while let Some(c) = chars.get(at).copied() {
+        if c.is_whitespace() {
+            at += 1;
+        } else if starts(at, "//") {
+            at = after(at, "\n");
+        } else if starts(at, "/*") {
+            at = after(at, "*/");
+        } else if c == '"' {
+            at += 1;
+            while at < chars.len() && chars[at] != '"' {
+                at += if chars[at] == '\\' { 2 } else { 1 };
+            }
+            at += 1;
+        } else if c == '\'' {
+            // A character, or a lifetime.
+            at = match (chars.get(at + 1), chars.get(at + 2)) {
+                (Some('\\'), _) => after(at + 3, "'"),
+                (_, Some('\'')) => at + 3,
+                _ => at + 1,
+            };
+        } else if is_name(c) {
+            let end = (at..chars.len()).find(|end| !is_name(chars[*end])).unwrap_or(chars.len());
+            let name: String = chars[at..end].iter().collect();
+            let hashes = chars[end..].iter().take_while(|c| **c == '#').count();
+            if matches!(name.as_str(), "r" | "br") && chars.get(end + hashes) == Some(&'"') {
+                at = after(end + hashes + 1, &format!("\"{}", "#".repeat(hashes)));
+                continue;
+            }
+            found.push(name);
+            at = end;
+        } else if starts(at, "::") {
+            found.push("::".to_owned());
+            at += 2;
+        } else {
+            found.push(c.to_string());
+            at += 1;
+        }
+    }
+    found
+}
+
+/// The tokens without inline test modules, whose `super` is the file itself.
+fn without_tests(tokens: &[String]) -> Vec<String> {
+    const MARK: [&str; 8] = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let marked = MARK.iter().enumerate().all(|(i, mark)| tokens.get(at + i).is_some_and(|token| token == mark));
+        if marked && tokens.get(at + MARK.len() + 1).is_some_and(|token| token == "{") {
+            let mut depth = 0;
+            for (i, token) in tokens.iter().enumerate().skip(at) {
+                depth += i32::from(token == "{") - i32::from(token == "}");
+                at = i + 1;
+                if token == "}" && depth == 0 {
+                    break;
+                }
+            }
+        } else {
+            kept.push(tokens[at].clone());
+            at += 1;
+        }
+    }
+    kept
+}
+
+/// All paths that begin with one of `starts`, groups spelled out.
+fn paths(tokens: &[String], starts: &[&str]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let behind = |steps| at.checked_sub(steps).and_then(|at: usize| tokens.get(at)).map_or("", String::as_str);
+        let is_name = |token: &str| token.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$'));
+        let continues = behind(1) == "::" && is_name(behind(2)) && !is_keyword(behind(2));
+        let begins = starts.contains(&token.as_str()) && !continues && !matches!(behind(1), "$" | ".");
+        if begins && tokens.get(at + 1).is_some_and(|next| next == "::") {
+            tree(tokens, at, &[], &mut found);
+        }
+    }
+    found
+}
+
+/// Words behind which a path may begin with `::`.
+fn is_keyword(word: &str) -> bool {
+    matches!(word, "use" | "as" | "in" | "return" | "dyn" | "impl" | "mut" | "for")
+}
+
+/// Follows one path from `at`; answers where it ends.
+fn tree(tokens: &[String], mut at: usize, prefix: &[String], found: &mut Vec<Vec<String>>) -> usize {
+    let mut path = prefix.to_vec();
+    loop {
+        match tokens.get(at).map(String::as_str) {
+            Some("{") => {
+                at += 1;
+                while tokens.get(at).is_some_and(|token| token != "}") {
+                    let end = tree(tokens, at, &path, found);
+                    // Over `as name` and commas; always forward.
+                    at = (end.max(at + 1)..tokens.len()).find(|at| matches!(tokens[*at].as_str(), "," | "}")).unwrap_or(tokens.len());
+                    at += usize::from(tokens.get(at).is_some_and(|token| token == ","));
+                }
+                return at + 1;
+            }
+            Some(name) if name == "*" || name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+                path.push(name.to_owned());
+                at += 1;
+            }
+            _ => break,
+        }
+        if tokens.get(at).is_none_or(|token| token != "::") {
+            break;
+        }
+        at += 1;
+    }
+    found.push(path);
+    at
+}
+
+/// The module a file of the library is; none for a file of the command.
+fn module(path: &str) -> Option<Vec<String>> {
+    let path = match path.strip_prefix("migrations/") {
+        Some(step) => format!("store/migrate/migrations/{step}"),
+        None => path.strip_prefix("src/")?.to_owned(),
+    };
+    if path == "main.rs" || path.starts_with("cli/") {
+        return None;
+    }
+    let path = path.strip_suffix(".rs")?;
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    Some(if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() })
+}
+
+/// The absolute path of `path` as module `from` writes it.
+fn resolve(from: &[String], path: &[String]) -> Vec<String> {
+    let mut base = from.to_vec();
+    let mut rest = path;
+    loop {
+        match rest.first().map(String::as_str) {
+            Some("crate") => base.clear(),
+            Some("super") => drop(base.pop()),
+            Some("self") => {}
+            _ => break,
+        }
+        rest = &rest[1..];
+    }
+    base.extend(rest.iter().cloned());
+    base
+}
+
+// ---- the rules ----
+
+fn imports_upwards(file: &File) -> Vec<String> {
+    let tokens = tokens(&file.text);
+    let mut faults = Vec::new();
+    let Some(from) = module(&file.path) else {
+        for path in paths(&tokens, &["crate"]) {
+            if path.get(1).is_none_or(|name| name != "cli") {
+                faults.push(format!("{}: the command sees only `corpusdb::`, not `{}`", file.path, path.join("::")));
+            }
+        }
+        return faults;
+    };
+    let layer = from.first().map_or("lib", String::as_str);
+    if TOP.contains(&layer) {
+        return faults;
+    }
+    let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
+        return vec![format!("{}: `{layer}` is in no layer", file.path)];
+    };
+    let mut seen: Vec<Vec<String>> = paths(&tokens, &["crate"]).iter().map(|path| resolve(&from, path)).collect();
+    seen.extend(paths(&without_tests(&tokens), &["super"]).iter().map(|path| resolve(&from, path)));
+    for path in seen {
+        let inside = path.first().is_some_and(|name| name == layer);
+        let listed = |entry: &&str| entry.split("::").enumerate().all(|(i, name)| path.get(i).is_some_and(|part| part == name));
+        if !inside && !allowed.iter().any(|entry| listed(&entry)) {
+            faults.push(format!("{}: {layer} must not import `{}`", file.path, path.join("::")));
+        }
+    }
+    faults
+}
+
+fn grouped_imports(file: &File) -> Vec<String> {
+    let grouped = |window: &[String]| window == ["use", "crate", "::", "{"];
+    let is_grouped = tokens(&file.text).windows(4).any(grouped);
+    is_grouped.then(|| format!("{}: one `use crate::module::..` a module, no `use crate::{{..}}`", file.path)).into_iter().collect()
+}
+
+fn strangers(file: &File) -> Vec<String> {
+    let tokens = tokens(&file.text);
+    let mut faults = Vec::new();
+    for (name, homes) in HOMES {
+        let at_home = homes.iter().any(|home| file.path.starts_with(home));
+        if !at_home && !paths(&tokens, &[name]).is_empty() {
+            faults.push(format!("{}: `{name}` lives in {} only", file.path, homes.join(", ")));
+        }
+    }
+    faults
+}
+
+fn unopened(file: &File) -> Vec<String> {
+    let opens = file.text.lines().next().and_then(|line| line.strip_prefix("//! ")).is_some_and(|line| !line.trim().is_empty());
+    if opens { Vec::new() } else { vec![format!("{}: must open with `//!` and its one responsibility", file.path)] }
+}
+
+type Edges = BTreeMap<String, BTreeSet<String>>;
+
+/// For every folder, which of its children (files, or folders as a whole) import which. The folder's
+/// own `mod.rs` is its face: names taken from it count as taken from the child it re-exports.
+fn graphs(files: &[File]) -> BTreeMap<String, Edges> {
+    let modules: BTreeMap<Vec<String>, Vec<String>> = files
+        .iter()
+        .filter(|file| !file.path.ends_with("/tests.rs"))
+        .filter_map(|file| Some((module(&file.path)?, without_tests(&tokens(&file.text)))))
+        .collect();
+    let mut graphs: BTreeMap<String, Edges> = BTreeMap::new();
+    for (from, tokens) in &modules {
+        for path in paths(tokens, &["crate", "super"]) {
+            let to = home_of(&modules, resolve(from, &path), 0);
+            let depth = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if let (Some(a), Some(b)) = (from.get(depth), to.get(depth)) {
+                let folder = from[..depth].join("/");
+                graphs.entry(folder).or_default().entry(a.clone()).or_default().insert(b.clone());
+            }
+        }
+    }
+    graphs
+}
+
+/// The module that declares what `path` names, re-exports followed.
+fn home_of(modules: &BTreeMap<Vec<String>, Vec<String>>, path: Vec<String>, hops: usize) -> Vec<String> {
+    let known = (0..=path.len()).rev().find(|end| modules.contains_key(&path[..*end])).unwrap_or(0);
+    let (module, name) = (path[..known].to_vec(), path.get(known));
+    let (Some(name), Some(tokens), true) = (name, modules.get(&module), hops < 8) else {
+        return module;
+    };
+    let children: Vec<&str> = modules.keys().filter(|other| other.len() == known + 1 && other[..known] == module[..]).map(|other| other[known].as_str()).collect();
+    let exported = paths(tokens, &children).into_iter().find(|path| path.last() == Some(name));
+    match exported {
+        Some(path) => home_of(modules, [module, path].concat(), hops + 1),
+        None => module,
+    }
+}
+
+/// The knots among the edges: sets of names each of which leads to all others.
+fn knots(edges: &Edges) -> BTreeSet<Vec<String>> {
+    let reached = |from: &String| {
+        let mut seen = BTreeSet::new();
+        let mut waiting = vec![from];
+        while let Some(node) = waiting.pop() {
+            waiting.extend(edges.get(node).into_iter().flatten().filter(|next| seen.insert((*next).clone())));
+        }
+        seen
+    };
+    let ways: BTreeMap<&String, BTreeSet<String>> = edges.keys().map(|node| (node, reached(node))).collect();
+    let knot = |(node, seen): (&&String, &BTreeSet<String>)| -> Option<Vec<String>> {
+        let back = |other: &&String| ways.get(other).is_some_and(|seen| seen.contains(*node));
+        seen.contains(*node).then(|| seen.iter().filter(back).cloned().collect())
+    };
+    ways.iter().filter_map(knot).collect()
+}
+
+// ---- the house as it stands ----
+
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+#[test]
+fn imports_go_one_way() {
+    let files = files(&["src", "migrations"]);
+    assert!(files.len() > 100, "only {} files found", files.len());
+    assert_none(&files.iter().flat_map(imports_upwards).collect::<Vec<_>>());
+}
+
+#[test]
+fn imports_name_one_module_a_line() {
+    let faults = files(&["src", "migrations", "tests", "benches"]).iter().flat_map(grouped_imports).collect::<Vec<_>>();
+    assert_none(&faults);
+}
+
+#[test]
+fn external_crates_stay_at_home() {
+    assert_none(&files(&["src", "migrations"]).iter().flat_map(strangers).collect::<Vec<_>>());
+}
+
+#[test]
+fn files_open_with_their_responsibility() {
+    let faults = files(&["src", "migrations", "tests", "benches"]).iter().flat_map(unopened).collect::<Vec<_>>();
+    assert_none(&faults);
+}
+
+#[test]
+fn no_cycles() {
+    let graphs = graphs(&files(&["src", "migrations"]));
+    assert!(graphs[""].len() >= LAYERS.len() - 1, "edges between folders: {:?}", graphs[""]);
+    let mut faults = Vec::new();
+    for (folder, edges) in &graphs {
+        faults.extend(knots(edges).iter().map(|knot| format!("src/{folder}: {} import each other", knot.join(", "))));
+    }
+    assert_none(&faults);
+}
+
+// ---- the rules can fail ----
+
+fn file(path: &str, text: &str) -> File {
+    File { path: path.to_owned(), text: text.to_owned() }
+}
+
+#[test]
+fn an_import_upwards_is_seen() {
+    for (path, text) in [
+        ("src/store/x.rs", "use crate::query::View;"),
+        ("src/store/x.rs", "fn f() { crate::dedup::words(\"\") }"),
+        ("src/store/x.rs", "use crate::model::DocId;\n#[cfg(test)]\nmod tests { use crate::ingest::run; }"),
+        ("src/store/x/y.rs", "use super::super::super::decide::{Session};"),
+        ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
+        ("src/model/x.rs", "use crate::Error;"),
+        ("src/newcomer/x.rs", ""),
+        ("migrations/x.rs", "use crate::query::info;"),
+        ("src/cli/x.rs", "use crate::store::View;"),
+        ("src/main.rs", "use crate::model::DocId;"),
+    ] {
+        assert_eq!(imports_upwards(&file(path, text)).len(), 1, "{path}: {text}");
+    }
+    for (path, text) in [
+        ("src/store/x.rs", "use crate::model::{DocId, Match};\nuse super::keys::Key;\n// crate::query\n"),
+        ("src/store/x.rs", "fn f() { g(\"crate::query\", r#\"crate::\"query\"#, '\"', b'\\'') }"),
+        ("src/epoch/x.rs", "use crate::query::{QueryError, select};"),
+        ("src/corpus.rs", "use crate::query::info;"),
+        ("src/cli/x.rs", "use corpusdb::Corpus; use super::print; use crate::cli::setup;"),
+    ] {
+        assert_none(&imports_upwards(&file(path, text)));
+    }
+}
+
+#[test]
+fn a_group_a_stranger_and_a_silent_file_are_seen() {
+    assert_eq!(grouped_imports(&file("src/a.rs", "use crate::{\n a, b };")).len(), 1);
+    assert_none(&grouped_imports(&file("src/a.rs", "use crate::a::{b, c};")));
+    for text in ["use rocksdb::DB;", "fn f() -> ::rocksdb::DB {}", "type A = rocksdb::DB;", "use clap;\nuse clap::Args;"] {
+        assert_eq!(strangers(&file("src/query/a.rs", text)).len(), 1, "{text}");
+    }
+    assert_none(&strangers(&file("src/store/a.rs", "use rocksdb::DB;")));
+    assert_none(&strangers(&file("src/query/a.rs", "use super::parquet::x; // rocksdb::DB")));
+    assert_eq!(unopened(&file("src/a.rs", "use std::fs;")).len() + unopened(&file("src/a.rs", "//!\nx")).len(), 2);
+    assert_none(&unopened(&file("src/a.rs", "//! One thing.\n")));
+}
+
+#[test]
+fn a_cycle_is_seen() {
+    let sound = [
+        file("src/lib.rs", "pub mod a; pub mod b;"),
+        file("src/a/mod.rs", "mod x; mod y; pub use x::X; pub use y::Y;"),
+        file("src/a/x.rs", "use super::Y; #[cfg(test)] mod tests { use super::*; }"),
+        file("src/a/y.rs", "use crate::b::B;"),
+        file("src/b.rs", ""),
+    ];
+    let found = graphs(&sound);
+    assert_eq!(found["a"]["x"], BTreeSet::from(["y".to_owned()]));
+    assert!(found.values().all(|edges| knots(edges).is_empty()));
+    let [lib, face, x, _, _] = sound;
+    let siblings = [lib, face, x, file("src/a/y.rs", "use super::x::X;"), file("src/b.rs", "")];
+    assert_eq!(knots(&graphs(&siblings)["a"]).first().map(Vec::len), Some(2));
+    let folders = [file("src/a/mod.rs", "fn f() { crate::b::g() }"), file("src/b.rs", "use super::a::f;")];
+    assert_eq!(knots(&graphs(&folders)[""]).first().map(Vec::len), Some(2));
+}

@@ -1,0 +1,14 @@
+//! The integration tests: one binary, one module a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "a test that goes wrong should stop there and say so"
+)]
+
+mod docs;
+mod layers;
