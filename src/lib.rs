@@ -71,4 +71,4 @@ pub use store::{
     CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord, State, StoreError,
     TokenizerRecord, View, format_version,
 };
-pub use tokenizer::{Backend, TokenizerError, TrainOptions, from_vocab_and_merges};
+pub use tokenizer::{Backend, Encoder, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges};

@@ -4,7 +4,7 @@ use super::error::QueryError;
 use super::evaluate::{Block, StoredBlock};
 use super::keys::Keys;
 use super::relations::{Relation, Sizes};
-use super::schema::{DocumentColumn, Source};
+use super::schema::{Content, DocumentColumn};
 use crate::model::{ColumnId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use crate::store::fields;
 use crate::store::{Header, View};
@@ -56,7 +56,7 @@ impl<'a> Filler<'a> {
         Ok(Self { view, wanted, schema, standings, keys: Keys::default(), values: HashMap::new() })
     }
 
-    fn wants(&self, test: impl Fn(Source) -> bool) -> bool {
+    fn wants(&self, test: impl Fn(Content) -> bool) -> bool {
         self.wanted.iter().any(|column| test(column.source))
     }
 
@@ -64,7 +64,7 @@ impl<'a> Filler<'a> {
     pub(super) fn open(&self, block: StoredBlock<'a>) -> Result<OpenBlock<'a>, QueryError> {
         let mut standings = Vec::new();
         if self.wants(|source| {
-            source == Source::Kept || source == Source::Standing || is_relation(source)
+            source == Content::Kept || source == Content::Standing || is_relation(source)
         }) {
             for (standing, term) in &self.standings {
                 standings.push((*standing, block.posting(*term)?));
@@ -75,9 +75,9 @@ impl<'a> Filler<'a> {
 
     /// How many of `slots` the next batch takes: bounded in rows, and in bytes of text.
     pub(super) fn take(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<usize, QueryError> {
-        let rows = if self.wants(|source| source == Source::Meta) { ROWS_WITH_META } else { ROWS };
+        let rows = if self.wants(|source| source == Content::Meta) { ROWS_WITH_META } else { ROWS };
         let rows = rows.min(slots.len());
-        if !self.wants(|source| source == Source::Text) {
+        if !self.wants(|source| source == Content::Text) {
             return Ok(rows);
         }
         let bytes = open.block.column(fields::BYTES)?;
@@ -114,7 +114,7 @@ impl<'a> Filler<'a> {
 
     fn headers(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Header>, QueryError> {
         let mut headers = Vec::new();
-        if !self.wants(|source| matches!(source, Source::Key | Source::Text)) {
+        if !self.wants(|source| matches!(source, Content::Key | Content::Text)) {
             return Ok(headers);
         }
         let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return Ok(headers) };
@@ -148,25 +148,25 @@ impl<'a> Filler<'a> {
         slots.iter().map(relation).collect()
     }
 
-    fn array(&mut self, rows: &Rows<'_, '_>, source: Source) -> Result<ArrayRef, QueryError> {
+    fn array(&mut self, rows: &Rows<'_, '_>, source: Content) -> Result<ArrayRef, QueryError> {
         let open = rows.open;
         let slots = rows.slots.iter();
         Ok(match source {
-            Source::Id => Arc::new(UInt64Array::from_iter_values(
+            Content::Id => Arc::new(UInt64Array::from_iter_values(
                 slots.map(|slot| open.block.document(*slot).0),
             )),
-            Source::Integer { column, unsigned: true, .. } => {
+            Content::Integer { column, unsigned: true, .. } => {
                 let values = open.block.column(column)?;
                 let unsigned = |value: i64| u64::try_from(value).ok();
                 Arc::new(
                     slots.map(|slot| values.get(*slot).and_then(unsigned)).collect::<UInt64Array>(),
                 )
             }
-            Source::Integer { column, .. } => {
+            Content::Integer { column, .. } => {
                 let values = open.block.column(column)?;
                 Arc::new(slots.map(|slot| values.get(*slot)).collect::<Int64Array>())
             }
-            Source::Float(column) => {
+            Content::Float(column) => {
                 let values = open.block.column(column)?;
                 Arc::new(
                     slots
@@ -174,29 +174,29 @@ impl<'a> Filler<'a> {
                         .collect::<Float64Array>(),
                 )
             }
-            Source::SourceName => self.source_names(rows)?,
-            Source::Keyword(field) => self.keywords(rows, field)?,
-            Source::Kept => {
+            Content::SourceName => self.source_names(rows)?,
+            Content::Keyword(field) => self.keywords(rows, field)?,
+            Content::Kept => {
                 let kept = |slot: &u16| open.standing(*slot) == Some(Standing::Kept);
                 Arc::new(slots.map(|slot| Some(kept(slot))).collect::<BooleanArray>())
             }
-            Source::Standing => {
+            Content::Standing => {
                 let name = |slot: &u16| open.standing(*slot).map(Standing::name);
                 Arc::new(slots.map(name).collect::<StringArray>())
             }
-            Source::DuplicateOf => {
+            Content::DuplicateOf => {
                 let witness = |relation: &Relation| relation.duplicate.map(|found| found.witness.0);
                 Arc::new(rows.relations.iter().map(witness).collect::<UInt64Array>())
             }
-            Source::Jaccard => {
+            Content::Jaccard => {
                 let jaccard = |relation: &Relation| relation.duplicate.map(|found| found.jaccard());
                 Arc::new(rows.relations.iter().map(jaccard).collect::<Float64Array>())
             }
-            Source::Cluster => {
+            Content::Cluster => {
                 let cluster = |relation: &Relation| relation.cluster.map(|cluster| cluster.0);
                 Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
             }
-            Source::ClusterSize => {
+            Content::ClusterSize => {
                 let mut sizes = Sizes::default();
                 let size = |relation: &Relation| {
                     relation.cluster.map(|cluster| sizes.of(self.view, cluster)).transpose()
@@ -205,12 +205,12 @@ impl<'a> Filler<'a> {
                     rows.relations.iter().map(size).collect();
                 Arc::new(sizes?)
             }
-            Source::Key => {
+            Content::Key => {
                 let keys: Result<Vec<String>, QueryError> =
                     rows.headers.iter().map(|header| self.keys.shown(self.view, header)).collect();
                 Arc::new(StringArray::from(keys?))
             }
-            Source::Text => {
+            Content::Text => {
                 let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
                 for (slot, header) in rows.slots.iter().zip(&rows.headers) {
                     let owner = header.text_owner(open.block.document(*slot));
@@ -218,7 +218,7 @@ impl<'a> Filler<'a> {
                 }
                 Arc::new(texts.finish())
             }
-            Source::Meta => {
+            Content::Meta => {
                 let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
                 for slot in slots {
                     append(&mut objects, &self.view.metadata(open.block.document(*slot))?)?;
@@ -279,8 +279,11 @@ impl OpenBlock<'_> {
     }
 }
 
-const fn is_relation(source: Source) -> bool {
-    matches!(source, Source::DuplicateOf | Source::Jaccard | Source::Cluster | Source::ClusterSize)
+const fn is_relation(source: Content) -> bool {
+    matches!(
+        source,
+        Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize
+    )
 }
 
 fn append(to: &mut StringViewBuilder, value: &str) -> Result<(), QueryError> {

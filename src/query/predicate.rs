@@ -5,7 +5,7 @@
 //! of both polarities leave nulls out.
 
 use super::ranges::{self, Ranges};
-use super::schema::{DocumentColumns, Source};
+use super::schema::{Content, DocumentColumns};
 use crate::model::{ColumnId, FieldId, Generation, Standing};
 use crate::store::View;
 use crate::store::fields;
@@ -88,7 +88,7 @@ impl<'a> Translator<'a> {
             }
             Expr::Literal(value, _) if value.is_null() => Some(Predicate::Nothing),
             Expr::Column(_) => match self.source(expression)? {
-                Source::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
+                Content::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
                 _ => None,
             },
             Expr::BinaryExpr(binary) => self.binary(binary, wanted),
@@ -140,9 +140,9 @@ impl<'a> Translator<'a> {
 
     fn presence(&self, expression: &Expr, present: bool) -> Option<Predicate> {
         let column = match self.source(expression)? {
-            Source::Integer { column, total: false, .. } | Source::Float(column) => column,
-            Source::Keyword(field) => fields::column_of(field),
-            Source::DuplicateOf | Source::Jaccard | Source::Cluster | Source::ClusterSize => {
+            Content::Integer { column, total: false, .. } | Content::Float(column) => column,
+            Content::Keyword(field) => fields::column_of(field),
+            Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize => {
                 return None;
             }
             _ => return Some(if present { Predicate::All } else { Predicate::Nothing }),
@@ -167,7 +167,7 @@ impl<'a> Translator<'a> {
             Some(source) => (source, false),
             None => (self.source(uncast_number(left)?)?, true),
         };
-        if cast && !matches!(source, Source::Id | Source::Integer { .. }) {
+        if cast && !matches!(source, Content::Id | Content::Integer { .. }) {
             return None;
         }
         let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
@@ -176,10 +176,10 @@ impl<'a> Translator<'a> {
             each.map(|each| each.into_iter().fold(Ranges::inclusive(1, 0), Ranges::union))
         };
         let leaf = match source {
-            Source::Id => Leaf::Id(numbers(ranges::of_integers)?),
-            Source::Integer { column, .. } => Leaf::Number(column, numbers(ranges::of_integers)?),
-            Source::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
-            Source::Kept | Source::Standing | Source::SourceName | Source::Keyword(_) => {
+            Content::Id => Leaf::Id(numbers(ranges::of_integers)?),
+            Content::Integer { column, .. } => Leaf::Number(column, numbers(ranges::of_integers)?),
+            Content::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
+            Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
                 let negated = match operator {
                     Operator::Eq => false,
                     Operator::NotEq => true,
@@ -194,8 +194,8 @@ impl<'a> Translator<'a> {
     }
 
     /// Literals as values of the term dictionary; those that cannot be are left out.
-    fn terms(&self, source: Source, literals: &[&ScalarValue]) -> Option<(FieldId, Vec<Vec<u8>>)> {
-        if source == Source::Kept {
+    fn terms(&self, source: Content, literals: &[&ScalarValue]) -> Option<(FieldId, Vec<Vec<u8>>)> {
+        if source == Content::Kept {
             let wanted: Option<Vec<bool>> = literals
                 .iter()
                 .map(|literal| match literal {
@@ -212,14 +212,14 @@ impl<'a> Translator<'a> {
             literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
         let texts = texts?.into_iter();
         Some(match source {
-            Source::Standing => {
+            Content::Standing => {
                 (fields::STANDING, self.standing_values(texts.filter_map(Standing::from_name)))
             }
-            Source::SourceName => {
+            Content::SourceName => {
                 let found = texts.filter_map(|name| self.view.source_named(name));
                 (fields::SOURCE, found.map(|(source, _)| fields::source_value(source)).collect())
             }
-            Source::Keyword(field) => (field, texts.map(fields::keyword_value).collect()),
+            Content::Keyword(field) => (field, texts.map(fields::keyword_value).collect()),
             _ => return None,
         })
     }
@@ -234,7 +234,7 @@ impl<'a> Translator<'a> {
         Predicate::Value { field: fields::STANDING, values, negated }
     }
 
-    fn source(&self, expression: &Expr) -> Option<Source> {
+    fn source(&self, expression: &Expr) -> Option<Content> {
         match expression {
             Expr::Column(column) => self.columns.named(&column.name).map(|column| column.source),
             _ => None,

@@ -112,13 +112,11 @@ fn explain(filters: &[Expr]) -> String {
     if filters.is_empty() { "all".to_owned() } else { filters.join(" AND ") }
 }
 
-/// Runs of blocks of equal length, at most `parts`, at least one.
+/// Runs of blocks of equal length, at most `parts`; one, empty, when there are no blocks.
 fn split(blocks: Range<u64>, parts: usize) -> Vec<Range<u64>> {
     let len = blocks.end.div_ceil(u64::try_from(parts).unwrap_or(1).max(1)).max(1);
-    let runs =
-        (0..blocks.end.div_ceil(len)).map(|run| run * len..((run + 1) * len).min(blocks.end));
-    let runs: Vec<Range<u64>> = runs.collect();
-    if runs.is_empty() { vec![0..0] } else { runs }
+    let runs = blocks.end.div_ceil(len).max(1);
+    (0..runs).map(|run| run * len..((run + 1) * len).min(blocks.end)).collect()
 }
 
 /// The scan of one run of blocks.

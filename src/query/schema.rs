@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Where the values of a column of `documents` come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Content {
     /// The document's own number.
     Id,
     /// The key shown for it.
@@ -52,24 +52,24 @@ pub(super) struct DocumentColumn {
     /// Its name in SQL.
     pub name: String,
     /// Where its values come from.
-    pub source: Source,
+    pub source: Content,
 }
 
 impl DocumentColumn {
     fn field(&self) -> Field {
         let (kind, nullable) = match self.source {
-            Source::Id => (DataType::UInt64, false),
-            Source::Key | Source::SourceName | Source::Standing => (DataType::Utf8, false),
-            Source::Kept => (DataType::Boolean, false),
-            Source::DuplicateOf | Source::Cluster => (DataType::UInt64, true),
-            Source::Jaccard | Source::Float(_) => (DataType::Float64, true),
-            Source::ClusterSize => (DataType::Int64, true),
+            Content::Id => (DataType::UInt64, false),
+            Content::Key | Content::SourceName | Content::Standing => (DataType::Utf8, false),
+            Content::Kept => (DataType::Boolean, false),
+            Content::DuplicateOf | Content::Cluster => (DataType::UInt64, true),
+            Content::Jaccard | Content::Float(_) => (DataType::Float64, true),
+            Content::ClusterSize => (DataType::Int64, true),
             // Views, because a batch of long texts may pass the 2 GiB of plain string offsets.
-            Source::Text | Source::Meta => (DataType::Utf8View, false),
-            Source::Integer { unsigned, total, .. } => {
+            Content::Text | Content::Meta => (DataType::Utf8View, false),
+            Content::Integer { unsigned, total, .. } => {
                 (if unsigned { DataType::UInt64 } else { DataType::Int64 }, !total)
             }
-            Source::Keyword(_) => (DataType::Utf8, true),
+            Content::Keyword(_) => (DataType::Utf8, true),
         };
         Field::new(&self.name, kind, nullable)
     }
@@ -87,24 +87,24 @@ pub(super) struct DocumentColumns {
 impl DocumentColumns {
     /// The columns of `view`. A declared field whose name is taken is left to `meta`.
     pub(super) fn of(view: &View) -> Self {
-        let counted = |column| Source::Integer { column, unsigned: false, total: true };
-        let commit = Source::Integer { column: fields::COMMIT_OF, unsigned: true, total: true };
+        let counted = |column| Content::Integer { column, unsigned: false, total: true };
+        let commit = Content::Integer { column: fields::COMMIT_OF, unsigned: true, total: true };
         let mut columns: Vec<DocumentColumn> = Vec::new();
         let mut add = |name: &str, source| {
             if columns.iter().all(|column| column.name != name) {
                 columns.push(DocumentColumn { name: name.to_owned(), source });
             }
         };
-        add("id", Source::Id);
-        add("key", Source::Key);
-        add("source", Source::SourceName);
+        add("id", Content::Id);
+        add("key", Content::Key);
+        add("source", Content::SourceName);
         // A declared `language` takes the place of the built-in one, also in the store.
         let declared = view.fields().iter().find(|field| field.name == "language");
-        add("language", declared.map_or(Source::Keyword(fields::LANGUAGE), declared_source));
+        add("language", declared.map_or(Content::Keyword(fields::LANGUAGE), declared_source));
         add("commit", commit);
         add("bytes", counted(fields::BYTES));
         add("chars", counted(fields::CHARS));
-        let tokens = |tokenizer| Source::Integer {
+        let tokens = |tokenizer| Content::Integer {
             column: fields::tokens_of(tokenizer),
             unsigned: false,
             total: false,
@@ -115,14 +115,14 @@ impl DocumentColumns {
         for (tokenizer, record) in view.tokenizers() {
             add(&format!("tokens_{}", record.name), tokens(tokenizer));
         }
-        add("kept", Source::Kept);
-        add("standing", Source::Standing);
-        add("dup_of", Source::DuplicateOf);
-        add("jaccard", Source::Jaccard);
-        add("cluster", Source::Cluster);
-        add("cluster_size", Source::ClusterSize);
-        add("text", Source::Text);
-        add("meta", Source::Meta);
+        add("kept", Content::Kept);
+        add("standing", Content::Standing);
+        add("dup_of", Content::DuplicateOf);
+        add("jaccard", Content::Jaccard);
+        add("cluster", Content::Cluster);
+        add("cluster_size", Content::ClusterSize);
+        add("text", Content::Text);
+        add("meta", Content::Meta);
         for field in view.fields() {
             add(&field.name, declared_source(field));
         }
@@ -142,11 +142,11 @@ impl DocumentColumns {
     }
 }
 
-fn declared_source(field: &FieldDeclaration) -> Source {
+fn declared_source(field: &FieldDeclaration) -> Content {
     let column = fields::column_of(field.id);
     match field.kind {
-        FieldKind::Keyword => Source::Keyword(field.id),
-        FieldKind::Int => Source::Integer { column, unsigned: false, total: false },
-        FieldKind::Float => Source::Float(column),
+        FieldKind::Keyword => Content::Keyword(field.id),
+        FieldKind::Int => Content::Integer { column, unsigned: false, total: false },
+        FieldKind::Float => Content::Float(column),
     }
 }

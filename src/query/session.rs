@@ -42,8 +42,8 @@ pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_table("documents", Arc::new(Documents::new(view))).map_err(QueryError::run)?;
-    for (name, table) in small_tables::all(view) {
-        context.register_table(name, Arc::new(table)).map_err(QueryError::run)?;
+    for table in small_tables::all(view) {
+        context.register_table(table.name(), Arc::new(table)).map_err(QueryError::run)?;
     }
     Ok(context.state())
 }
@@ -105,14 +105,9 @@ pub(super) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
 
 fn reads_text(plan: &LogicalPlan) -> bool {
     let here = match plan {
-        LogicalPlan::TableScan(scan) => {
-            let heavy = |name: &String| name == "text" || name == "meta";
-            scan.table_name.table() == "documents"
-                && scan
-                    .projected_schema
-                    .field_names()
-                    .iter()
-                    .any(|name| heavy(&name.rsplit('.').next().unwrap_or_default().to_owned()))
+        LogicalPlan::TableScan(scan) if scan.table_name.table() == "documents" => {
+            let mut fields = scan.projected_schema.fields().iter();
+            fields.any(|field| field.name() == "text" || field.name() == "meta")
         }
         _ => false,
     };

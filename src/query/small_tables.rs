@@ -30,31 +30,34 @@ pub(super) struct SmallTable {
     push: Push,
 }
 
-/// All small tables of a view, with their names.
-pub(super) fn all(view: &View) -> Vec<(&'static str, SmallTable)> {
+/// All small tables of a view.
+pub(super) fn all(view: &View) -> Vec<SmallTable> {
     let tokens = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
-    let source_columns: Vec<(String, DataType)> = ["documents", "kept", "bytes", "kept_bytes"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(tokens)
-        .map(|name| (name, DataType::Int64))
-        .collect();
-    let sources = std::iter::once(("name".to_owned(), DataType::Utf8)).chain(source_columns);
-    let tables: [(&'static str, Vec<(String, DataType)>, Push); 7] = [
-        ("duplicates", named(&DUPLICATES), duplicates),
-        ("sources", sources.collect(), self::sources),
-        ("commits", named(&COMMITS), commits),
-        ("epochs", named(&EPOCHS), epochs),
-        ("rejects", named(&REJECTS), rejects),
-        ("tokenizers", named(&TOKENIZERS), tokenizers),
-        ("snapshots", named(&SNAPSHOTS), snapshots),
-    ];
-    let table = |(name, columns, push): (&'static str, Vec<(String, DataType)>, Push)| {
-        let fields: Vec<Field> =
-            columns.into_iter().map(|(name, kind)| Field::new(name, kind, false)).collect();
-        (name, SmallTable { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push })
-    };
-    tables.into_iter().map(table).collect()
+    let counters = ["documents", "kept", "bytes", "kept_bytes"].map(str::to_owned);
+    let mut per_source = vec![("name".to_owned(), DataType::Utf8)];
+    per_source.extend(counters.into_iter().chain(tokens).map(|name| (name, DataType::Int64)));
+    vec![
+        SmallTable::new(view, "duplicates", named(&DUPLICATES), duplicates),
+        SmallTable::new(view, "sources", per_source, sources),
+        SmallTable::new(view, "commits", named(&COMMITS), commits),
+        SmallTable::new(view, "epochs", named(&EPOCHS), epochs),
+        SmallTable::new(view, "rejects", named(&REJECTS), rejects),
+        SmallTable::new(view, "tokenizers", named(&TOKENIZERS), tokenizers),
+        SmallTable::new(view, "snapshots", named(&SNAPSHOTS), snapshots),
+    ]
+}
+
+impl SmallTable {
+    fn new(view: &View, name: &'static str, columns: Vec<(String, DataType)>, push: Push) -> Self {
+        let field = |(name, kind)| Field::new(name, kind, false);
+        let fields: Vec<Field> = columns.into_iter().map(field).collect();
+        Self { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push }
+    }
+
+    /// Its name in SQL.
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 fn named(columns: &[(&str, DataType)]) -> Vec<(String, DataType)> {

@@ -18,7 +18,7 @@ mod pretokens;
 mod self_test;
 mod train;
 
-pub use encode::{Backend, Tokenizer};
+pub use encode::{Backend, Encoder, Tokenizer};
 pub use error::TokenizerError;
 pub use gpt2::from_vocab_and_merges;
 pub use train::{BpeTraining, TrainOptions};

@@ -28,6 +28,11 @@ impl Teller {
         self.say(&format!("  $ {}", command(words)))
     }
 
+    /// A command of the shell, quoted already.
+    pub(super) fn command_line(&self, words: &[&str]) -> anyhow::Result<()> {
+        self.say(&format!("  $ {}", words.join(" ")))
+    }
+
     /// A line; empty for a gap.
     pub(super) fn say(&self, line: &str) -> anyhow::Result<()> {
         if self.silent { Ok(()) } else { print::line(line) }

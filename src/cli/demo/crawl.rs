@@ -1,0 +1,116 @@
+//! The demo's ingests: a crawl, the next one, and all of it once more.
+
+use super::Demo;
+use super::examples;
+use super::input::Input;
+use crate::cli::print;
+use corpusdb::{DocId, DuplicatePair, Format, IngestOptions, IngestReport, ReadOptions};
+
+/// Ingests one crawl, each input as its source.
+pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
+    for input in inputs {
+        demo.teller.command(&words(demo, input))?;
+    }
+    let reports = run(demo, inputs)?;
+    let rows: Vec<Vec<String>> = reports.iter().map(row).collect();
+    demo.teller.table(&["source", "read", "kept", "exact", "near", "other", "text", "seconds", "MB/s"], &rows)?;
+    let rejected: u64 = reports.iter().map(|report| report.rejected).sum();
+    if rejected > 0 {
+        let rejected = print::number(rejected);
+        demo.teller.say(&format!("  {rejected} could not be read as text; `corpusdb rejects {}` lists them.", demo.corpus))?;
+    }
+    Ok(reports)
+}
+
+/// Ingests everything once more; answers how many documents that added.
+pub(super) fn again(demo: &Demo<'_>, crawls: &[Vec<Input>]) -> anyhow::Result<u64> {
+    let (mut added, mut unchanged, mut seconds) = (0, 0, 0.0);
+    for input in crawls.iter().flatten() {
+        demo.teller.command(&words(demo, input))?;
+    }
+    for inputs in crawls {
+        for report in run(demo, inputs)? {
+            added += report.added;
+            unchanged += report.unchanged;
+            seconds += report.seconds;
+        }
+    }
+    demo.teller.say("")?;
+    let (told, known) = (print::number(added), print::number(unchanged));
+    demo.teller.say(&format!("  {told} added, {known} unchanged, in {seconds:.2} s"))?;
+    Ok(added)
+}
+
+fn words<'a>(demo: &'a Demo<'_>, input: &'a Input) -> Vec<&'a str> {
+    let mut words = vec!["ingest", &demo.corpus, &input.path, "--source", &input.source];
+    if input.format == Format::Text {
+        words.extend(["--format", "text"]);
+    }
+    words
+}
+
+fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
+    let context = demo.context;
+    let mut reports = Vec::new();
+    for input in inputs {
+        let options = IngestOptions {
+            read: ReadOptions { format: input.format, ..ReadOptions::default() },
+            threads: context.threads,
+            ..IngestOptions::new(&input.source)
+        };
+        let mut writer = context.write(&demo.place.corpus())?;
+        let paths = std::slice::from_ref(&input.path);
+        reports.push(writer.ingest(paths, &options, &[], context.progress.as_ref(), &context.interrupt)?);
+        demo.end_bar();
+    }
+    Ok(reports)
+}
+
+fn row(report: &IngestReport) -> Vec<String> {
+    let other = report.empty + report.rejected + report.unchanged;
+    let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
+    vec![
+        report.source.clone(),
+        print::number(report.read),
+        print::number(report.kept),
+        print::number(report.exact_duplicates),
+        print::number(report.near_duplicates),
+        print::number(other),
+        print::size(report.bytes),
+        format!("{:.1}", report.seconds),
+        format!("{rate:.1}"),
+    ]
+}
+
+/// Text and time of some ingests, with their rate.
+pub(super) fn throughput(reports: &[IngestReport]) -> (u64, f64, f64) {
+    let bytes: u64 = reports.iter().map(|report| report.bytes).sum();
+    let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
+    (bytes, seconds, bytes as f64 / seconds.max(1e-9) / 1e6)
+}
+
+/// Shows duplicates with what they matched; answers all of them, and the near one to look at.
+pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>, Option<DocId>)> {
+    demo.teller.command(&["duplicates", &demo.corpus])?;
+    let pairs = demo.open()?.duplicates(None, None)?;
+    let near = pairs.iter().filter(|pair| pair.kind == "near").count() as u64;
+    let exact = pairs.len() as u64 - near;
+    demo.teller.say("")?;
+    demo.teller.say(&format!("  {} equal byte for byte, {} similar; some of them:", print::number(exact), print::number(near)))?;
+    let short = |key: &str| demo.place.short(key).to_owned();
+    let examples = examples::pick(&pairs, &short);
+    let mut heading = "";
+    for example in &examples {
+        if heading != example.heading {
+            heading = &example.heading;
+            demo.teller.say("")?;
+            demo.teller.say(&format!("  {heading}:"))?;
+        }
+        let pair = example.pair;
+        demo.teller.say(&format!("    {:.3}  document {:<6} {}", pair.jaccard, pair.id, short(&pair.key)))?;
+        demo.teller.say(&format!("     like  document {:<6} {}", pair.witness, short(&pair.witness_key)))?;
+    }
+    let shown = examples.iter().map(|example| example.pair).find(|pair| pair.kind == "near" && pair.jaccard < 1.0);
+    let shown = shown.map(|pair| DocId(pair.id));
+    Ok((pairs, shown))
+}

@@ -1,0 +1,215 @@
+//! `corpusdb demo`: the whole path on real text, told step by step.
+//!
+//! Stages: `place` the directory, `crates` and `input` what goes in, `crawl` (with `examples`) the
+//! ingests, `tokens`, `queries`, `epochs`; `teller` says what happens and which command does the same.
+
+mod crates;
+mod crawl;
+mod epochs;
+mod examples;
+mod input;
+mod place;
+mod queries;
+mod teller;
+mod tokens;
+
+use super::setup::Context;
+use super::{Outcome, print};
+use corpusdb::{Corpus, DedupMode, DocId, EpochError, IngestReport, Interrupt, Policy};
+use input::Inputs;
+use place::Place;
+use std::path::PathBuf;
+use std::time::Instant;
+use teller::Teller;
+
+/// Show the whole path on real text: the sources of the crates that cargo unpacked, or PATHs of yours
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  corpusdb demo
+  corpusdb demo pages.jsonl.zst notes/ --dir /tmp/demo
+
+Takes about a minute, and leaves the corpus in place to play with.
+Exit code 1 when the written epoch does not verify.")]
+pub(super) struct Args {
+    /// Files, directories or patterns to use instead; each becomes a source
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// Where everything goes; an earlier demo there is replaced
+    #[arg(long, value_name = "DIR", default_value = "corpusdb-demo")]
+    dir: PathBuf,
+}
+
+/// What every step needs.
+struct Demo<'a> {
+    context: &'a Context,
+    teller: Teller,
+    place: Place,
+    /// The corpus, as a user would write it.
+    corpus: String,
+}
+
+impl Demo<'_> {
+    fn open(&self) -> anyhow::Result<Corpus> {
+        self.context.read(&self.place.corpus())
+    }
+
+    /// Clears the progress bar: a stage that is never advanced is never drawn.
+    fn end_bar(&self) {
+        self.context.progress.begin("", None);
+    }
+}
+
+fn stop_if_asked(interrupt: &Interrupt) -> anyhow::Result<()> {
+    if interrupt.is_raised() {
+        return Err(corpusdb::Error::from(EpochError::Interrupted).into());
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    let place = Place::make(&args.dir, context.memory)?;
+    let corpus = place.show(&place.corpus());
+    let demo = Demo { context, teller: Teller::new(context.json), place, corpus };
+    let teller = &demo.teller;
+    teller.say("corpusdb demo: from raw text to packed training rows, with every command to do it yourself.")?;
+    teller.say(&format!("Everything stays in {}.", demo.place.shown))?;
+
+    let inputs = gather(&demo, &args.paths)?;
+    let is_code = inputs.crates.is_some();
+
+    teller.step("Make a corpus")?;
+    teller.command(&["init", &demo.corpus])?;
+    let policy = Policy::new(DedupMode::Witness, 0.8).map_err(corpusdb::Error::from)?;
+    Corpus::init(&demo.place.corpus(), &policy, &[])?;
+    teller.say("  An empty directory with a policy: of texts that are at least 80 % similar, one is kept.")?;
+
+    let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
+    for (number, crawl) in inputs.crawls.iter().enumerate() {
+        stop_if_asked(&context.interrupt)?;
+        teller.step(if number == 0 { "Ingest a crawl" } else { "Ingest the next crawl, against all that is there" })?;
+        let reports = crawl::ingest(&demo, crawl)?;
+        let (bytes, seconds, rate) = crawl::throughput(&reports);
+        teller.say(&format!(
+            "  {} in {seconds:.1} s: {rate:.1} MB/s on {} thread(s), deduplicated, indexed and synced to disk.",
+            print::size(bytes),
+            context.threads
+        ))?;
+        crawls.push(reports);
+    }
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("See what was removed, and in favour of what")?;
+    let (pairs, near) = crawl::duplicates(&demo)?;
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("Ingest the same again: nothing is added")?;
+    let added_again = crawl::again(&demo, &inputs.crawls)?;
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("Train a tokenizer on what was kept")?;
+    let trained = tokens::train(&demo)?;
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("Ask questions")?;
+    let query_seconds = queries::run(&demo, is_code)?;
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("Plan an epoch: which documents, in which mix, packed how")?;
+    let planned = epochs::plan(&demo, is_code)?;
+
+    teller.step("Build it")?;
+    let (manifest, build_seconds) = epochs::build(&demo, &planned)?;
+    epochs::figures(&demo, &manifest)?;
+
+    stop_if_asked(&context.interrupt)?;
+    teller.step("Verify it: read the files back and compare them with the corpus")?;
+    let (verification, verify_seconds) = epochs::verify(&demo, &planned)?;
+
+    let seconds = started.elapsed().as_secs_f64();
+    let good = verification.passed() && added_again == 0;
+    if added_again > 0 {
+        teller.say(&format!("\nFAILED: ingesting the same again added {added_again} documents."))?;
+    }
+    next(&demo, near, planned.number, seconds)?;
+    if context.json {
+        print::json(&serde_json::json!({
+            "type": "demo", "corpus": demo.place.corpus(), "seconds": seconds, "passed": good,
+            "crates": inputs.crates.as_ref().map(|choice| serde_json::json!({ "taken": choice.taken.len(), "left": choice.left })),
+            "crawls": crawls, "added_again": added_again,
+            "duplicates": pairs.len(), "near_duplicates": pairs.iter().filter(|pair| pair.kind == "near").count(),
+            "tokenizer": {
+                "name": tokens::NAME, "vocab_size": trained.vocab_size, "tokens": trained.tokens,
+                "bytes_per_token": trained.bytes_per_token, "train_seconds": trained.train_seconds,
+                "encode_seconds": trained.encode_seconds,
+            },
+            "query_seconds": query_seconds,
+            "plan": planned.number, "plan_seconds": planned.seconds, "explanation": planned.explanation,
+            "build_seconds": build_seconds, "manifest": manifest,
+            "verify_seconds": verify_seconds, "verification": verification,
+        }))?;
+    }
+    Ok(if good { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Finds what to ingest, and says what it is.
+fn gather(demo: &Demo<'_>, paths: &[String]) -> anyhow::Result<Inputs> {
+    if !paths.is_empty() {
+        return Ok(input::given(paths));
+    }
+    let teller = &demo.teller;
+    teller.step("Gather real text")?;
+    let inputs = input::gather(&demo.place, &demo.context.interrupt)?;
+    let rows = inputs.crawls.iter().flatten().map(|input| {
+        vec![input.path.clone(), input.source.clone(), print::number(input.files), print::size(input.bytes)]
+    });
+    teller.say("  The source code, documentation and licences of the crates that cargo unpacked to build this program,")?;
+    teller.say("  copied into two halves of a \"crawl\". There are many near duplicates in it: licences, READMEs,")?;
+    teller.say("  generated code, and several versions of one crate.")?;
+    teller.table(&["directory", "source", "files", "bytes"], &rows.collect::<Vec<_>>())?;
+    if let Some(choice) = &inputs.crates {
+        let mut left = choice.left.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+        if choice.left.len() > 4 {
+            left.push_str(", ...");
+        }
+        teller.say(&format!("  {} crates taken.", choice.taken.len()))?;
+        if !choice.left.is_empty() {
+            teller.say(&format!("  Left out, to stay under two minutes: the {} largest ({left})", choice.left.len()))?;
+            teller.say(&format!("  and {} files of over 256 KiB.", choice.large_files))?;
+        }
+    }
+    Ok(inputs)
+}
+
+/// What to try next, with paths and ids of this run.
+fn next(demo: &Demo<'_>, near: Option<DocId>, plan: u32, seconds: f64) -> anyhow::Result<()> {
+    let teller = &demo.teller;
+    let corpus = demo.corpus.as_str();
+    teller.say("")?;
+    teller.say(&format!("Done in {seconds:.0} s. The corpus stays in {corpus}. Try next:"))?;
+    teller.say("")?;
+    if let Some(directory) = program_directory() {
+        teller.command_line(&["export", &format!("PATH={directory}:$PATH")])?;
+    }
+    teller.command(&["info", corpus])?;
+    if let Some(DocId(id)) = near {
+        teller.command(&["duplicates", corpus, &id.to_string(), "--diff"])?;
+        teller.command(&["show", corpus, &id.to_string()])?;
+    }
+    teller.command(&["sample", corpus, "-n", "3", "--seed", "7", "--where", "kept AND tokens < 300"])?;
+    teller.command(&["sql", corpus, "SELECT source, standing, count(*) AS n FROM documents GROUP BY source, standing ORDER BY n DESC"])?;
+    teller.command(&["epoch", "explain", corpus, &plan.to_string()])?;
+    teller.command(&["check", corpus, "--deep"])?;
+    teller.command(&["demo", "your/files.jsonl", "more/*.parquet", "--dir", "/tmp/my-demo"])?;
+    teller.say("")?;
+    teller.say(&format!("To remove it all: rm -r {}", teller::quote(&demo.place.shown)))
+}
+
+/// Where this program is, when the shell would not find it.
+fn program_directory() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let directory = program.parent()?;
+    let found = std::env::split_paths(&std::env::var_os("PATH")?).any(|path| path == directory);
+    if found { None } else { Some(teller::quote(&directory.display().to_string())) }
+}

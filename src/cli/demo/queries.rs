@@ -1,0 +1,53 @@
+//! The demo's three queries: a group, a count, a top list.
+
+use super::Demo;
+use crate::cli::print;
+use corpusdb::{Corpus, Printer, QueryFormat};
+use std::time::Instant;
+
+const PER_SOURCE: &str = "SELECT source, count(*) AS documents, sum(CASE WHEN kept THEN 1 ELSE 0 END) AS kept, \
+     sum(tokens) AS tokens FROM documents GROUP BY source ORDER BY source";
+const LONG: &str = "kept AND tokens > 2048";
+
+/// Runs the three; answers the seconds each took, on an open corpus.
+pub(super) fn run(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Vec<f64>> {
+    let corpus = demo.open()?;
+    let first = sql(demo, &corpus, PER_SOURCE)?;
+
+    let condition = if is_code { format!("source = 'code' AND {LONG}") } else { LONG.to_owned() };
+    demo.teller.say("")?;
+    demo.teller.command(&["count", &demo.corpus, "--where", &condition])?;
+    let started = Instant::now();
+    let count = corpus.count(Some(&condition))?;
+    let second = started.elapsed().as_secs_f64();
+    let count = print::number(count);
+    demo.teller.say(&format!("  {count} documents longer than one row of 2048 tokens{}", took(second)))?;
+
+    demo.teller.say("")?;
+    let key = if is_code { format!("replace(key, '{}', '')", demo.place.prefix().replace('\'', "''")) } else { "key".to_owned() };
+    let most = format!(
+        "SELECT cluster_size AS copies, source, id, {key} AS document FROM documents WHERE kept ORDER BY copies DESC, id LIMIT 5"
+    );
+    let third = sql(demo, &corpus, &most)?;
+    Ok(vec![first, second, third])
+}
+
+fn sql(demo: &Demo<'_>, corpus: &Corpus, statement: &str) -> anyhow::Result<f64> {
+    demo.teller.command(&["sql", &demo.corpus, statement])?;
+    let mut out = Vec::new();
+    let mut printer = Printer::new(QueryFormat::Table, &mut out);
+    let started = Instant::now();
+    corpus.sql(statement, &mut |batch| printer.batch(batch))?;
+    let seconds = started.elapsed().as_secs_f64();
+    printer.finish().map_err(corpusdb::Error::from)?;
+    let text = String::from_utf8_lossy(&out);
+    for line in text.lines() {
+        demo.teller.say(&format!("  {line}"))?;
+    }
+    demo.teller.say(&format!(" {}", took(seconds)))?;
+    Ok(seconds)
+}
+
+fn took(seconds: f64) -> String {
+    format!(" ({:.1} ms)", seconds * 1e3)
+}

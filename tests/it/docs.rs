@@ -1,0 +1,115 @@
+//! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
+
+use corpusdb::columns::FAMILIES;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The reference as the command prints it.
+fn reference() -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_corpusdb")).arg("reference").output().unwrap();
+    assert!(output.status.success(), "corpusdb reference: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The verbs of a reference: what its headings name, but for those that only lead to others.
+fn verbs(reference: &str) -> BTreeSet<String> {
+    let headings = reference.lines().filter(|line| line.starts_with('#'));
+    let names: Vec<&str> = headings.filter_map(|line| line.split('`').nth(1)?.strip_prefix("corpusdb ")).collect();
+    let leads = |name: &str| names.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    names.iter().filter(|name| !leads(name)).map(|name| (*name).to_owned()).collect()
+}
+
+/// The rows of the table under the line `head`, without its rule.
+fn table<'t>(text: &'t str, head: &str) -> Vec<&'t str> {
+    text.lines().skip_while(|line| *line != head).skip(2).take_while(|line| line.starts_with('|')).collect()
+}
+
+/// The verb that a row of the table of verbs begins with.
+fn verb_of(row: &str) -> Option<&str> {
+    row.strip_prefix("| `")?.split('`').next()
+}
+
+/// Paths of the repository that a document names in backticks or links to from `folder`.
+fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
+    const ROOTS: [&str; 6] = ["src/", "docs/", "tests/", "benches/", "migrations/", "scripts/"];
+    let is_path = |part: &&str| ROOTS.iter().any(|root| part.starts_with(root)) && !part.contains(['*', ' ', '<', '{']);
+    let quoted = text.split('`').skip(1).step_by(2).filter(is_path).map(PathBuf::from);
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+    let local = links.filter(|link| !link.contains("://") && !link.starts_with('#'));
+    let local = local.map(|link| folder.join(link.split('#').next().unwrap_or(link)));
+    quoted.chain(local).collect()
+}
+
+#[test]
+fn the_reference_is_what_the_command_prints() {
+    assert!(read("docs/CLI.md") == reference(), "docs/CLI.md is not what `corpusdb reference` prints: run `make docs`");
+}
+
+#[test]
+fn the_table_of_families_is_the_list_of_columns() {
+    let text = read("docs/FORMAT.md");
+    let documented = table(&text, "| name | key | value |");
+    let declared: Vec<String> =
+        FAMILIES.iter().map(|family| format!("| {} | {} | {} |", family.name, family.key, family.value)).collect();
+    assert!(documented == declared, "docs/FORMAT.md must have the table\n{}", declared.join("\n"));
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CONTRIBUTING.md"), PathBuf::from("CHANGELOG.md")];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        documents.push(Path::new("docs").join(entry.unwrap().file_name()));
+    }
+    let mut checked = 0;
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        for path in named_paths(&read(document.to_str().unwrap()), document.parent().unwrap()) {
+            assert!(root().join(&path).exists(), "{} names {}, which does not exist", document.display(), path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "only {checked} paths found");
+}
+
+#[test]
+fn the_readme_lists_every_verb() {
+    let readme = read("README.md");
+    let listed: BTreeSet<String> =
+        table(&readme, "| verb | does |").into_iter().filter_map(verb_of).map(str::to_owned).collect();
+    assert_eq!(listed, verbs(&reference()), "verbs of README.md, then those of the command");
+}
+
+/// The TOML blocks of a document.
+fn recipes(text: &str) -> Vec<&str> {
+    text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn recipes_in_documents_are_recipes() {
+    let texts = [read("README.md"), read("docs/EPOCHS.md")];
+    let found: Vec<&str> = texts.iter().flat_map(|text| recipes(text)).collect();
+    assert!(!found.is_empty());
+    for recipe in found {
+        corpusdb::Recipe::parse(recipe).unwrap_or_else(|error| panic!("{error}:\n{recipe}"));
+    }
+}
+
+#[test]
+fn tables_verbs_and_paths_are_read_as_written() {
+    assert_eq!(table("x\n| a |\n|---|\n| 1 |\n| 2 |\n\n| 3 |", "| a |"), ["| 1 |", "| 2 |"]);
+    let reference = "# Command line\n## `corpusdb`\n### `corpusdb init`\n### `corpusdb epoch`\n#### `corpusdb epoch plan`\n";
+    assert_eq!(verbs(reference), BTreeSet::from(["init".to_owned(), "epoch plan".to_owned()]));
+    assert_eq!(verb_of("| `epoch plan` | plans |"), Some("epoch plan"));
+    let text = "See `src/store/keys.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
+    let expected = [PathBuf::from("src/store/keys.rs"), PathBuf::from("docs/CLI.md")];
+    assert_eq!(named_paths(text, Path::new("docs")), expected);
+    assert_eq!(recipes("a\n```toml\nx = 1\n```\nb ```text\n```"), ["x = 1\n"]);
+}
