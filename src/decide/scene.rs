@@ -2,7 +2,7 @@
 
 use super::error::DecideError;
 use crate::dedup::{Fingerprinter, Sketch};
-use crate::model::{DocId, Match, MatchKind, Standing};
+use crate::model::{BucketMap, DocId, Match, MatchKind, Standing};
 use crate::store::{Header, StoreError, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,8 +47,10 @@ pub(super) struct Scene {
     pub(super) matches: BTreeMap<DocId, Change<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
     pub(super) exact: BTreeMap<(TextForm, [u8; 16]), Option<DocId>>,
-    /// Buckets of documents that were kept for the first time in this commit, ascending.
-    local: HashMap<(u8, u64), Vec<DocId>>,
+    /// Buckets of documents that were kept for the first time in this commit: most have one member.
+    local: BucketMap<DocId>,
+    /// All members, ascending, of those with more.
+    local_more: BucketMap<Vec<DocId>>,
     pub(super) indexed: BTreeMap<DocId, Vec<u64>>,
     /// Whether a document stored before this commit changed its standing.
     pub(super) unsettled: bool,
@@ -66,7 +68,8 @@ impl Scene {
             matches: BTreeMap::new(),
             members: HashMap::new(),
             exact: BTreeMap::new(),
-            local: HashMap::new(),
+            local: BucketMap::default(),
+            local_more: BucketMap::default(),
             indexed: BTreeMap::new(),
             unsettled: false,
         }
@@ -164,13 +167,20 @@ impl Scene {
 
     /// Members that joined the bucket in this commit, ascending.
     pub(super) fn local(&self, band: u8, hash: u64) -> &[DocId] {
-        self.local.get(&(band, hash)).map_or(&[], Vec::as_slice)
+        match self.local.get(&(band, hash)) {
+            None => &[],
+            Some(only) => self.local_more.get(&(band, hash)).map_or(std::slice::from_ref(only), Vec::as_slice),
+        }
     }
 
     /// Notes that the document belongs into its buckets from now on.
     pub(super) fn index(&mut self, document: DocId, bands: Vec<u64>) {
-        for (band, hash) in (0..=u8::MAX).zip(&bands) {
-            let bucket = self.local.entry((band, *hash)).or_default();
+        for key in (0..=u8::MAX).zip(bands.iter().copied()) {
+            let first = *self.local.entry(key).or_insert(document);
+            if first == document {
+                continue;
+            }
+            let bucket = self.local_more.entry(key).or_insert_with(|| vec![first]);
             if let Err(at) = bucket.binary_search(&document) {
                 bucket.insert(at, document);
             }

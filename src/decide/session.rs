@@ -256,7 +256,7 @@ impl Session {
                     buckets.into_iter().map(|bucket| bucket.map(|bucket| (bucket.first, bucket.more))).collect()
                 }
             };
-            batch.index(*id, bands, &stored)?;
+            batch.index(*id, bands, &stored);
         }
         Ok(self.counts)
     }

@@ -27,7 +27,10 @@ const CHUNK_TOKENS: u64 = 1 << 20;
 /// [`EpochError::OutputExists`], [`EpochError::Infeasible`], [`EpochError::Stale`],
 /// [`EpochError::IdTooLarge`], [`EpochError::PadNeeded`], [`EpochError::Interrupted`],
 /// [`EpochError::Io`], [`EpochError::Parquet`], [`EpochError::Store`]. Nothing is left behind.
-#[expect(clippy::too_many_arguments, reason = "what is built, from what, where to, and how to run it")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is built, from what, where to, and how to run it"
+)]
 pub fn build(
     view: &View,
     plan: &Plan,
@@ -61,11 +64,17 @@ fn refuse_taken(out: &Path) -> Result<(), EpochError> {
     match fs::symlink_metadata(out) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(EpochError::io("reading", out)(error)),
-        Ok(found) if !found.is_dir() => return Err(EpochError::OutputExists { path: out.to_path_buf() }),
+        Ok(found) if !found.is_dir() => {
+            return Err(EpochError::OutputExists { path: out.to_path_buf() });
+        }
         Ok(_) => {}
     }
     let mut entries = fs::read_dir(out).map_err(EpochError::io("reading", out))?;
-    if entries.next().is_some() { Err(EpochError::OutputExists { path: out.to_path_buf() }) } else { Ok(()) }
+    if entries.next().is_some() {
+        Err(EpochError::OutputExists { path: out.to_path_buf() })
+    } else {
+        Ok(())
+    }
 }
 
 fn staging(out: &Path, plan: &Plan) -> PathBuf {
@@ -77,7 +86,9 @@ fn staging(out: &Path, plan: &Plan) -> PathBuf {
 /// Removes what an interrupted build left.
 fn clear(staging: &Path) -> Result<(), EpochError> {
     match fs::remove_dir_all(staging) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(EpochError::io("removing", staging)(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(EpochError::io("removing", staging)(error))
+        }
         _ => Ok(()),
     }
 }
@@ -132,7 +143,12 @@ fn write_all(
     Ok(manifest)
 }
 
-fn read_rows(view: &View, plan: &Plan, opened: &Opened<'_>, rows: &[StreamRow]) -> Result<Vec<Row>, EpochError> {
+fn read_rows(
+    view: &View,
+    plan: &Plan,
+    opened: &Opened<'_>,
+    rows: &[StreamRow],
+) -> Result<Vec<Row>, EpochError> {
     let tokenizer = &plan.tokenizer;
     let reader = || TokenReader::new(view, opened.tokenizer, &tokenizer.name, tokenizer.specials);
     rows.par_iter().map_init(reader, |reader, row| read_row(reader, plan, opened, row)).collect()
@@ -144,7 +160,8 @@ fn read_row(
     opened: &Opened<'_>,
     row: &StreamRow,
 ) -> Result<Row, EpochError> {
-    let source = opened.sources.get(row.source).ok_or_else(|| EpochError::bug("a row of no source"))?;
+    let source =
+        opened.sources.get(row.source).ok_or_else(|| EpochError::bug("a row of no source"))?;
     let segments = source.segments(&row.row)?;
     let mut ids = Vec::with_capacity(plan.capacity.min(1 << 16) as usize);
     for segment in &segments {
@@ -159,7 +176,11 @@ fn read_row(
     {
         // Rows of later passes may fall otherwise than those of the first, which planning checked.
         let name = source.rules().name.to_owned();
-        return Err(EpochError::PadNeeded { format: plan.recipe.output.format.name(), name, rows: 1 });
+        return Err(EpochError::PadNeeded {
+            format: plan.recipe.output.format.name(),
+            name,
+            rows: 1,
+        });
     }
     Ok(Row { source: row.source, ids, real, segments })
 }

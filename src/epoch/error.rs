@@ -111,7 +111,9 @@ pub enum EpochError {
         path: PathBuf,
     },
     /// A token id does not fit the format.
-    #[error("token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}")]
+    #[error(
+        "token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}"
+    )]
     IdTooLarge {
         /// The id.
         id: u32,

@@ -108,24 +108,26 @@ pub fn explain(
         1.0
     };
     let specials = &plan.tokenizer.specials;
-    let sources = plan.sources.iter().zip(&rows_of).zip(emitted).map(|((source, rows), taken)| SourceExplanation {
-        name: source.name.clone(),
-        documents: source.documents,
-        tokens: source.tokens,
-        bos_added: if specials.bos.is_some() { source.documents } else { 0 },
-        eos_added: if specials.eos.is_some() { source.documents } else { 0 },
-        pass_rows: source.rows,
-        efficiency: source.efficiency,
-        dropped_documents: source.losses.dropped_documents,
-        dropped_tokens: source.losses.dropped_tokens,
-        truncated_tokens: source.losses.truncated_tokens,
-        lone_eos: source.losses.lone_eos,
-        rows: *rows,
-        epoch_tokens: *taken,
-        passes: ratio((*taken).into(), source.packed_tokens.into()),
-        unused_tokens: source.packed_tokens.saturating_sub(*taken),
-        asked_share: plan.asked_share(source),
-        achieved_share: ratio((*taken).into(), tokens.into()),
+    let sources = plan.sources.iter().zip(&rows_of).zip(emitted).map(|((source, rows), taken)| {
+        SourceExplanation {
+            name: source.name.clone(),
+            documents: source.documents,
+            tokens: source.tokens,
+            bos_added: if specials.bos.is_some() { source.documents } else { 0 },
+            eos_added: if specials.eos.is_some() { source.documents } else { 0 },
+            pass_rows: source.rows,
+            efficiency: source.efficiency,
+            dropped_documents: source.losses.dropped_documents,
+            dropped_tokens: source.losses.dropped_tokens,
+            truncated_tokens: source.losses.truncated_tokens,
+            lone_eos: source.losses.lone_eos,
+            rows: *rows,
+            epoch_tokens: *taken,
+            passes: ratio((*taken).into(), source.packed_tokens.into()),
+            unused_tokens: source.packed_tokens.saturating_sub(*taken),
+            asked_share: plan.asked_share(source),
+            achieved_share: ratio((*taken).into(), tokens.into()),
+        }
     });
     Ok(Explanation {
         plan: plan.hash_hex(),
@@ -155,9 +157,21 @@ impl fmt::Display for Explanation {
             self.capacity
         )?;
         let header = [
-            "source", "documents", "tokens", "rows", "real", "passes", "packed", "dropped", "cut", "unused", "asked", "gets",
+            "source",
+            "documents",
+            "tokens",
+            "rows",
+            "real",
+            "passes",
+            "packed",
+            "dropped",
+            "cut",
+            "unused",
+            "asked",
+            "gets",
         ];
-        let mut lines: Vec<Vec<String>> = vec![header.iter().map(|word| (*word).to_owned()).collect()];
+        let mut lines: Vec<Vec<String>> =
+            vec![header.iter().map(|word| (*word).to_owned()).collect()];
         for source in &self.sources {
             lines.push(vec![
                 source.name.clone(),
@@ -185,7 +199,8 @@ impl fmt::Display for Explanation {
             self.padding_percent,
             self.epochs
         )?;
-        let steps: Vec<String> = self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
+        let steps: Vec<String> =
+            self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
         write!(f, "steps: {}", steps.join(", "))
     }
 }
@@ -197,7 +212,9 @@ fn percent(share: f64) -> String {
 /// Columns aligned, the first to the left and the others to the right.
 fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
     let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     for line in lines {
         for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {

@@ -30,7 +30,12 @@ pub(super) struct TokenReader<'a> {
 }
 
 impl<'a> TokenReader<'a> {
-    pub const fn new(view: &'a View, tokenizer: TokenizerId, tokenizer_name: &'a str, specials: SpecialIds) -> Self {
+    pub const fn new(
+        view: &'a View,
+        tokenizer: TokenizerId,
+        tokenizer_name: &'a str,
+        specials: SpecialIds,
+    ) -> Self {
         Self { view, tokenizer, tokenizer_name, specials, document: None, sequence: Vec::new() }
     }
 

@@ -124,12 +124,18 @@ impl Counts {
 impl Manifest {
     /// The manifest of `epoch` with these counts and files; `started` are the tokens each source had
     /// emitted before the epoch.
-    pub(super) fn new(plan: &Plan, epoch: u64, started: &[u64], counts: &Counts, mut files: Vec<ManifestFile>) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        epoch: u64,
+        started: &[u64],
+        counts: &Counts,
+        mut files: Vec<ManifestFile>,
+    ) -> Self {
         let rows: u64 = counts.sources.iter().map(|source| source.rows).sum();
         let tokens: u64 = counts.sources.iter().map(|source| source.tokens).sum();
         let space = u128::from(rows) * u128::from(plan.capacity);
-        let sources = plan.sources.iter().zip(&counts.sources).zip(started).map(|((source, counts), started)| {
-            ManifestSource {
+        let sources = plan.sources.iter().zip(&counts.sources).zip(started).map(
+            |((source, counts), started)| ManifestSource {
                 name: source.name.clone(),
                 documents: counts.documents,
                 rows: counts.rows,
@@ -138,8 +144,8 @@ impl Manifest {
                 dropped: source.losses,
                 asked_share: plan.asked_share(source),
                 achieved_share: ratio(counts.tokens.into(), tokens.into()),
-            }
-        });
+            },
+        );
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let format = plan.recipe.output.format;
         Self {
@@ -177,10 +183,13 @@ impl Manifest {
     /// # Errors
     /// [`EpochError::Plan`] when the text is no manifest of this version.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
-        let manifest: Self =
-            serde_json::from_str(text).map_err(|error| EpochError::Plan(format!("{MANIFEST_FILE}: {error}")))?;
+        let manifest: Self = serde_json::from_str(text)
+            .map_err(|error| EpochError::Plan(format!("{MANIFEST_FILE}: {error}")))?;
         if manifest.version != MANIFEST_VERSION {
-            let message = format!("{MANIFEST_FILE} has version {}, this release reads {MANIFEST_VERSION}", manifest.version);
+            let message = format!(
+                "{MANIFEST_FILE} has version {}, this release reads {MANIFEST_VERSION}",
+                manifest.version
+            );
             return Err(EpochError::Plan(message));
         }
         Ok(manifest)

@@ -69,7 +69,8 @@ impl Scheduler {
     pub fn pick(&self, rows: impl Fn(usize) -> Option<u32>) -> Option<usize> {
         let mut best: Option<(usize, u128, u64)> = None;
         for (source, (emitted, weight)) in self.emitted.iter().zip(&self.weights).enumerate() {
-            let eligible = u128::from(*emitted) * self.whole <= u128::from(*weight) * u128::from(self.total);
+            let eligible =
+                u128::from(*emitted) * self.whole <= u128::from(*weight) * u128::from(self.total);
             if !eligible {
                 continue;
             }
@@ -128,7 +129,9 @@ mod tests {
     fn noise(seed: u64) -> impl FnMut(usize) -> u32 {
         let mut state = seed;
         move |_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             1 + (state >> 40) as u32 % LENGTH
         }
     }
@@ -142,8 +145,14 @@ mod tests {
             }
             assert!(furthest(&weights, 30_000, |_| LENGTH) <= u64::from(LENGTH));
             // One source gives full rows, the others crumbs, and the reverse.
-            assert!(furthest(&weights, 30_000, |i| if i == 0 { LENGTH } else { 7 }) <= u64::from(LENGTH));
-            assert!(furthest(&weights, 30_000, |i| if i == 0 { 7 } else { LENGTH }) <= u64::from(LENGTH));
+            assert!(
+                furthest(&weights, 30_000, |i| if i == 0 { LENGTH } else { 7 })
+                    <= u64::from(LENGTH)
+            );
+            assert!(
+                furthest(&weights, 30_000, |i| if i == 0 { 7 } else { LENGTH })
+                    <= u64::from(LENGTH)
+            );
         }
     }
 
@@ -160,7 +169,8 @@ mod tests {
     fn natural_shares_end_all_sources_together() {
         // Weights equal to what the sources hold: none is asked when it has run out.
         let mut left = [vec![5_u32, 5, 5], vec![7; 20], vec![1]];
-        let sizes: Vec<u64> = left.iter().map(|rows| rows.iter().map(|r| u64::from(*r)).sum()).collect();
+        let sizes: Vec<u64> =
+            left.iter().map(|rows| rows.iter().map(|r| u64::from(*r)).sum()).collect();
         let mut scheduler = Scheduler::new(sizes.clone());
         while scheduler.total() < sizes.iter().sum() {
             let source = scheduler.pick(|i| left[i].last().copied()).unwrap();

@@ -10,6 +10,7 @@
 //! interleaved by tokens. Token ids are read only while writing and verifying; planning knows lengths.
 
 mod build;
+mod classes;
 mod documents;
 mod error;
 mod explain;
@@ -39,8 +40,9 @@ pub use pack::Losses;
 pub use plan::{PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
 pub use planning::{Planned, plan};
 pub use recipe::{
-    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions, PadSide,
-    PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice, Unit,
+    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions,
+    PadSide, PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice,
+    Unit,
 };
 pub use special::SpecialIds;
 pub use verify::{Check, Verification, verify};

@@ -42,21 +42,33 @@ pub(super) fn open<'a>(
     }
     let mut sources = Vec::new();
     for source in &plan.sources {
-        let selection = selections.iter().find(|(name, _)| *name == source.name).map(|(_, selection)| selection);
-        let selection =
-            selection.ok_or_else(|| EpochError::Stale(format!("the documents of source `{}` are gone", source.name)))?;
+        let selection = selections
+            .iter()
+            .find(|(name, _)| *name == source.name)
+            .map(|(_, selection)| selection);
+        let selection = selection.ok_or_else(|| {
+            EpochError::Stale(format!("the documents of source `{}` are gone", source.name))
+        })?;
         if digest(selection) != source.selection {
             return Err(EpochError::Stale(format!("source `{}` has other documents", source.name)));
         }
         let rules = plan.rules(source);
-        let documents =
-            Documents { view, tokenizer, tokenizer_name: name, selection, overhead: rules.policy.overhead() };
+        let documents = Documents {
+            view,
+            tokenizer,
+            tokenizer_name: name,
+            selection,
+            overhead: rules.policy.overhead(),
+        };
         let (rows, histogram) = match purpose {
             Purpose::Count => SourceRows::to_count(rules, documents)?,
             Purpose::Give => SourceRows::to_give(rules, documents)?,
         };
         if histogram_digest(&histogram) != source.histogram {
-            return Err(EpochError::Stale(format!("documents of source `{}` have other lengths", source.name)));
+            return Err(EpochError::Stale(format!(
+                "documents of source `{}` have other lengths",
+                source.name
+            )));
         }
         sources.push(rows);
     }

@@ -95,18 +95,33 @@ impl Plan {
     #[must_use]
     pub fn to_json(&self) -> String {
         // Plain fields with string keys, so this cannot fail; the text would fail to parse if it did.
-        serde_json::to_string(self).unwrap_or_else(|error| format!("cannot encode the plan: {error}"))
+        serde_json::to_string(self)
+            .unwrap_or_else(|error| format!("cannot encode the plan: {error}"))
     }
 
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`EpochError::Plan`] when the text is no plan of this version.
+    /// [`EpochError::Plan`] when the text is no plan of this version; as [`Recipe::parse`] for its recipe.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
-        let plan: Self = serde_json::from_str(text).map_err(|error| EpochError::Plan(error.to_string()))?;
+        let plan: Self =
+            serde_json::from_str(text).map_err(|error| EpochError::Plan(error.to_string()))?;
         if plan.version != PLAN_VERSION {
-            let message = format!("version {} is unknown to this release, which reads version {PLAN_VERSION}", plan.version);
+            let message = format!(
+                "version {} is unknown to this release, which reads version {PLAN_VERSION}",
+                plan.version
+            );
             return Err(EpochError::Plan(message));
+        }
+        plan.recipe.check()?;
+        let empty =
+            plan.sources.iter().any(|source| source.weight == 0 || source.packed_tokens == 0);
+        if empty
+            || plan.budget == 0
+            || plan.sources.is_empty()
+            || plan.capacity != capacity(&plan.recipe)
+        {
+            return Err(EpochError::Plan("its numbers contradict each other".to_owned()));
         }
         Ok(plan)
     }
@@ -203,14 +218,18 @@ impl PlannedSource {
 /// The largest budget of an epoch with which `max_repeats` reaches to the end of `epoch`.
 pub(super) fn largest_budget(sources: &[PlannedSource], epoch: u64) -> u64 {
     let whole: u128 = sources.iter().map(|source| u128::from(source.weight)).sum();
-    let largest = sources
-        .iter()
-        .map(|source| source.available() * whole / (u128::from(source.weight).max(1) * (u128::from(epoch) + 1)));
+    let largest = sources.iter().map(|source| {
+        source.available() * whole / (u128::from(source.weight).max(1) * (u128::from(epoch) + 1))
+    });
     narrow(largest.min().unwrap_or(0))
 }
 
 /// The packing rules of a source of a recipe.
-pub(super) fn policy(recipe: &Recipe, source: Option<&SourceRecipe>, specials: &SpecialIds) -> Policy {
+pub(super) fn policy(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    specials: &SpecialIds,
+) -> Policy {
     Policy {
         kind: recipe.pack.kind,
         capacity: capacity(recipe),

@@ -4,7 +4,8 @@ use super::documents::{Documents, digest, histogram_digest, with_tokens};
 use super::error::EpochError;
 use super::mix::integer_weights;
 use super::plan::{
-    PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, largest_budget, long_name, narrow, policy, ratio,
+    PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, largest_budget, long_name,
+    narrow, policy, ratio,
 };
 use super::recipe::{Format, Method, PackKind, Recipe, SourceRecipe};
 use super::rows::{Rules, SourceRows};
@@ -43,13 +44,18 @@ pub fn plan(
     let (tokenizer, pinned) = find_tokenizer(view, &mut recipe)?;
     let listed = !recipe.sources.is_empty();
     if !listed {
-        recipe.sources = view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
+        recipe.sources =
+            view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
     }
     progress.begin("select", Some(recipe.sources.len() as u64));
     let mut selections = Vec::new();
-    let base = snapshot_kept & select(view, recipe.select.condition.as_deref())?;
+    let mut base = snapshot_kept.clone();
+    if let Some(condition) = &recipe.select.condition {
+        base &= select(view, Some(condition))?;
+    }
     for source in &recipe.sources {
-        selections.push((source.name.clone(), select_source(view, &recipe, source, tokenizer, &base)?));
+        selections
+            .push((source.name.clone(), select_source(view, &recipe, source, tokenizer, &base)?));
         progress.advance(selections.len() as u64);
     }
     if !listed {
@@ -72,7 +78,8 @@ pub fn plan(
     };
     let whole: u128 = sources.iter().map(|source| u128::from(source.weight)).sum();
     for source in &mut sources {
-        source.expected_tokens = narrow(u128::from(source.weight) * u128::from(budget) / whole.max(1));
+        source.expected_tokens =
+            narrow(u128::from(source.weight) * u128::from(budget) / whole.max(1));
     }
     let commit = view.snapshot(snapshot)?.map_or(view.commit().0, |record| record.commit);
     let plan = Plan {
@@ -89,7 +96,10 @@ pub fn plan(
     Ok(Planned { plan, selections })
 }
 
-fn find_tokenizer(view: &View, recipe: &mut Recipe) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
+fn find_tokenizer(
+    view: &View,
+    recipe: &mut Recipe,
+) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
     let names: Vec<String> = view.tokenizers().map(|(_, record)| record.name.clone()).collect();
     let name = match (&recipe.tokenizer.name, names.as_slice()) {
         (Some(name), _) => name.clone(),
@@ -99,7 +109,10 @@ fn find_tokenizer(view: &View, recipe: &mut Recipe) -> Result<(TokenizerId, Pinn
             return Err(EpochError::Recipe(message.to_owned()));
         }
         (None, _) => {
-            return Err(EpochError::Recipe(format!("tokenizer.name is needed: there is {}", listing(&names))));
+            return Err(EpochError::Recipe(format!(
+                "tokenizer.name is needed: there is {}",
+                listing(&names)
+            )));
         }
     };
     let (id, record) = view.tokenizer_named(&name).ok_or_else(|| EpochError::Unknown {
@@ -134,21 +147,32 @@ fn select_source(
     with_tokens(view, tokenizer, &selection, recipe.select.min_tokens)
 }
 
-fn check_selections(recipe: &Recipe, selections: &[(String, RoaringTreemap)]) -> Result<(), EpochError> {
+fn check_selections(
+    recipe: &Recipe,
+    selections: &[(String, RoaringTreemap)],
+) -> Result<(), EpochError> {
     if selections.is_empty() {
         let why = "no kept document of the snapshot passes select".to_owned();
         return Err(EpochError::Empty { what: "the epoch".to_owned(), why });
     }
     for (at, (name, selection)) in selections.iter().enumerate() {
         if selection.is_empty() {
-            let why = format!("no kept document of the snapshot passes select.where, its own where and min_tokens = {}", recipe.select.min_tokens);
+            let why = format!(
+                "no kept document of the snapshot passes select.where, its own where and min_tokens = {}",
+                recipe.select.min_tokens
+            );
             return Err(EpochError::Empty { what: format!("source `{name}`"), why });
         }
         for (other, others) in selections.iter().take(at) {
             let documents = selection.intersection_len(others);
             if documents > 0 {
                 let example = (selection & others).min().unwrap_or(0);
-                return Err(EpochError::Overlap { first: other.clone(), second: name.clone(), documents, example });
+                return Err(EpochError::Overlap {
+                    first: other.clone(),
+                    second: name.clone(),
+                    documents,
+                    example,
+                });
             }
         }
     }
@@ -201,7 +225,11 @@ fn plan_source(
         losses: policy.losses(&histogram),
         rows,
         full_rows,
-        efficiency: if fixed { ratio(packed.into(), u128::from(rows) * u128::from(policy.capacity)) } else { 1.0 },
+        efficiency: if fixed {
+            ratio(packed.into(), u128::from(rows) * u128::from(policy.capacity))
+        } else {
+            1.0
+        },
         weight: 0,
         expected_tokens: 0,
         max_repeats: source.max_repeats,
@@ -219,7 +247,8 @@ fn set_weights(recipe: &Recipe, sources: &mut [PlannedSource]) -> Result<(), Epo
     }
     let weights: Vec<f64> = recipe.sources.iter().filter_map(|source| source.weight).collect();
     let weights = integer_weights(&weights).filter(|weights| weights.len() == sources.len());
-    let weights = weights.ok_or_else(|| EpochError::Recipe("every source needs a positive weight".to_owned()))?;
+    let weights = weights
+        .ok_or_else(|| EpochError::Recipe("every source needs a positive weight".to_owned()))?;
     for (source, weight) in sources.iter_mut().zip(weights) {
         source.weight = weight;
     }
@@ -242,5 +271,9 @@ fn check_padding(plan: &Plan) -> Result<(), EpochError> {
 }
 
 fn listing(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
 }

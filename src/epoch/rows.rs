@@ -1,6 +1,7 @@
 //! The rows of one source: pass after pass, each a pure function of (source, pass, row).
 
-use super::documents::{ClassIndex, Documents};
+use super::classes::ClassIndex;
+use super::documents::Documents;
 use super::error::EpochError;
 use super::pack::{Cutter, Document, Histogram, Items, Patterns, Policy, Segment};
 use super::permutation::{Permutation, Purpose};
@@ -56,7 +57,10 @@ impl<'a> SourceRows<'a> {
     ///
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Store`].
-    pub fn to_count(rules: Rules<'a>, documents: Documents<'a>) -> Result<(Self, Histogram), EpochError> {
+    pub fn to_count(
+        rules: Rules<'a>,
+        documents: Documents<'a>,
+    ) -> Result<(Self, Histogram), EpochError> {
         let histogram = documents.histogram()?;
         Ok((Self::new(rules, documents, &histogram, None), histogram))
     }
@@ -65,7 +69,10 @@ impl<'a> SourceRows<'a> {
     ///
     /// # Errors
     /// As [`SourceRows::to_count`].
-    pub fn to_give(rules: Rules<'a>, documents: Documents<'a>) -> Result<(Self, Histogram), EpochError> {
+    pub fn to_give(
+        rules: Rules<'a>,
+        documents: Documents<'a>,
+    ) -> Result<(Self, Histogram), EpochError> {
         if rules.policy.kind != PackKind::BestFit {
             return Self::to_count(rules, documents);
         }
@@ -73,7 +80,12 @@ impl<'a> SourceRows<'a> {
         Ok((Self::new(rules, documents, &histogram, Some(classes)), histogram))
     }
 
-    fn new(rules: Rules<'a>, documents: Documents<'a>, histogram: &Histogram, classes: Option<ClassIndex>) -> Self {
+    fn new(
+        rules: Rules<'a>,
+        documents: Documents<'a>,
+        histogram: &Histogram,
+        classes: Option<ClassIndex>,
+    ) -> Self {
         let body = if rules.policy.kind == PackKind::BestFit {
             let items = Items::of(histogram, &rules.policy);
             let patterns = Patterns::pack(items.descending(), rules.policy.capacity);
@@ -118,9 +130,10 @@ impl<'a> SourceRows<'a> {
 
     fn start(&self, pass: u32) -> State<'_> {
         match &self.body {
-            Body::BestFit { patterns, .. } => {
-                State::Packed { order: self.permutation(patterns.rows(), pass, Purpose::Rows, 0), next: 0 }
-            }
+            Body::BestFit { patterns, .. } => State::Packed {
+                order: self.permutation(patterns.rows(), pass, Purpose::Rows, 0),
+                next: 0,
+            },
             Body::InOrder { blocks } => State::Cut {
                 cutter: Cutter::new(self.rules.policy),
                 walk: Box::new(Walk {
@@ -162,7 +175,8 @@ impl<'a> SourceRows<'a> {
         let (pattern, nth) = patterns.row(index).ok_or_else(none)?;
         let mut segments = Vec::new();
         for item in &pattern.items {
-            let order = self.permutation(items.count(item.size), pass, Purpose::Items, item.size.into());
+            let order =
+                self.permutation(items.count(item.size), pass, Purpose::Items, item.size.into());
             for copy in 0..item.copies {
                 let ordinal = item.first + nth * u64::from(item.copies) + u64::from(copy);
                 let found = items.locate(item.size, order.at(ordinal)).ok_or_else(none)?;
@@ -221,11 +235,13 @@ impl Cursor<'_> {
                     place: Place::Packed(index),
                 }))
             }
-            State::Cut { cutter, walk } => Ok(cutter.next_row(|| walk.next_document())?.map(|segments| RowRef {
-                pass: self.pass,
-                tokens: segments.iter().map(|segment| segment.length).sum(),
-                place: Place::Cut(segments),
-            })),
+            State::Cut { cutter, walk } => {
+                Ok(cutter.next_row(|| walk.next_document())?.map(|segments| RowRef {
+                    pass: self.pass,
+                    tokens: segments.iter().map(|segment| segment.length).sum(),
+                    place: Place::Cut(segments),
+                }))
+            }
         }
     }
 }
@@ -257,8 +273,11 @@ impl Walk<'_> {
             None => self.next,
         };
         self.next += 1;
-        let (slot, length) =
-            self.lengths.get(at).copied().ok_or_else(|| EpochError::bug("a permutation left its range"))?;
+        let (slot, length) = self
+            .lengths
+            .get(at)
+            .copied()
+            .ok_or_else(|| EpochError::bug("a permutation left its range"))?;
         Ok(Some(Document { id: DocId::at(self.block, slot), length }))
     }
 
@@ -270,8 +289,8 @@ impl Walk<'_> {
         self.block = block.ok_or_else(|| EpochError::bug("a permutation left its range"))?.0;
         self.lengths = self.rows.documents.lengths(self.block)?;
         let documents = self.lengths.len() as u64;
-        self.inside =
-            shuffled.then(|| self.rows.permutation(documents, self.pass, Purpose::Documents, self.block));
+        self.inside = shuffled
+            .then(|| self.rows.permutation(documents, self.pass, Purpose::Documents, self.block));
         self.next = 0;
         Ok(())
     }

@@ -39,7 +39,11 @@ pub(super) fn special_ids(file: &[u8], specials: &Specials) -> Result<SpecialIds
             known: known(&file),
         }),
     };
-    Ok(SpecialIds { bos: find(&specials.bos)?, eos: find(&specials.eos)?, pad: find(&specials.pad)? })
+    Ok(SpecialIds {
+        bos: find(&specials.bos)?,
+        eos: find(&specials.eos)?,
+        pad: find(&specials.pad)?,
+    })
 }
 
 fn id_of(file: &Value, name: &str) -> Option<u32> {
@@ -49,7 +53,9 @@ fn id_of(file: &Value, name: &str) -> Option<u32> {
         Value::Object(ids) => ids.get(name)?.as_u64(),
         // Unigram: pieces with scores, the id is the position.
         Value::Array(pieces) => {
-            let at = pieces.iter().position(|piece| piece.get(0).and_then(Value::as_str) == Some(name))?;
+            let at = pieces
+                .iter()
+                .position(|piece| piece.get(0).and_then(Value::as_str) == Some(name))?;
             u64::try_from(at).ok()
         }
         _ => None,
@@ -63,7 +69,8 @@ fn added(file: &Value) -> impl Iterator<Item = (&str, u64)> {
 }
 
 fn known(file: &Value) -> String {
-    let mut names: Vec<String> = added(file).take(LISTED).map(|(content, _)| format!("`{content}`")).collect();
+    let mut names: Vec<String> =
+        added(file).take(LISTED).map(|(content, _)| format!("`{content}`")).collect();
     if added(file).count() > LISTED {
         names.push("more added tokens".to_owned());
     }

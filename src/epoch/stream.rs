@@ -32,7 +32,11 @@ impl<'a> Stream<'a> {
     ///
     /// # Errors
     /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::Store`].
-    pub fn open(plan: &Plan, sources: &'a [SourceRows<'a>], epoch: u64) -> Result<Self, EpochError> {
+    pub fn open(
+        plan: &Plan,
+        sources: &'a [SourceRows<'a>],
+        epoch: u64,
+    ) -> Result<Self, EpochError> {
         plan.check_feasible(epoch)?;
         let mut cursors: Vec<Cursor<'a>> = sources.iter().map(SourceRows::cursor).collect();
         let heads = cursors.iter_mut().map(Cursor::next_row).collect::<Result<_, _>>()?;
@@ -59,11 +63,13 @@ impl<'a> Stream<'a> {
             .scheduler
             .pick(|source| heads.get(source).and_then(Option::as_ref).map(|row| row.tokens))
             .ok_or_else(|| EpochError::bug("no source is due"))?;
-        let (Some(head), Some(cursor)) = (self.heads.get_mut(source), self.cursors.get_mut(source)) else {
+        let (Some(head), Some(cursor)) = (self.heads.get_mut(source), self.cursors.get_mut(source))
+        else {
             return Err(EpochError::bug("a source is due that does not exist"));
         };
         // A feasible budget never asks a source that has run out.
-        let row = head.take().ok_or_else(|| EpochError::bug("a source ran out within its budget"))?;
+        let row =
+            head.take().ok_or_else(|| EpochError::bug("a source ran out within its budget"))?;
         *head = cursor.next_row()?;
         self.scheduler.record(source, row.tokens);
         Ok(Some(StreamRow { source, row }))

@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn columns_of_a_padded_row() {
-        let segment = |length| Segment { document: DocId(0), offset: 0, length, document_length: length };
+        let segment =
+            |length| Segment { document: DocId(0), offset: 0, length, document_length: length };
         let segments = [segment(3), segment(1), segment(2)];
         let ids = [11, 12, 13, 21, 31, 32, 9, 9];
         let (mut label, mut mask, mut position, mut start) = (vec![], vec![], vec![], vec![]);

@@ -1,5 +1,6 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress. No I/O.
 
+mod bucket_map;
 mod field;
 mod id;
 mod policy;
@@ -7,6 +8,7 @@ mod progress;
 mod record;
 mod standing;
 
+pub use bucket_map::BucketMap;
 pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,

@@ -24,6 +24,7 @@ use super::keys::{
 use super::matching::{encode_match, encode_member};
 use super::numbers::{Patch, encode_patch};
 use super::open::{Writer, synced};
+use super::sorted_rows::SortedRows;
 use super::records::{
     CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
     TokenizerRecord,
@@ -32,7 +33,7 @@ use super::terms;
 use super::texts::{self, TextEncoder};
 use super::view::View;
 use crate::model::{
-    ColumnId, CommitSeq, DocId, FieldId, FileId, Match, MatchKind, SourceId, Standing, TermId, TokenizerId,
+    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Match, MatchKind, SourceId, Standing, TermId, TokenizerId,
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
@@ -61,6 +62,9 @@ pub struct Batch<'w> {
     writer: &'w mut Writer,
     view: View,
     rows: WriteBatch,
+    bands: SortedRows,
+    bands_more: SortedRows,
+    identities: SortedRows,
     state: State,
     sources: BTreeMap<SourceId, SourceRecord>,
     names: HashMap<String, SourceId>,
@@ -69,7 +73,7 @@ pub struct Batch<'w> {
     patches: BTreeMap<(ColumnId, u64), Patch>,
     new_terms: HashMap<(FieldId, Vec<u8>), TermId>,
     /// Buckets this batch wrote: first member, and whether it is marked as having more.
-    buckets: HashMap<(u8, u64), (DocId, bool)>,
+    buckets: BucketMap<(DocId, bool)>,
     rejects: HashSet<[u8; 16]>,
     kept: HashMap<DocId, bool>,
     encoder: Option<Arc<TextEncoder>>,
@@ -85,6 +89,9 @@ impl<'w> Batch<'w> {
             writer,
             view,
             rows: WriteBatch::default(),
+            bands: SortedRows::default(),
+            bands_more: SortedRows::default(),
+            identities: SortedRows::default(),
             state,
             sources: BTreeMap::new(),
             names,
@@ -92,7 +99,7 @@ impl<'w> Batch<'w> {
             postings: BTreeMap::new(),
             patches: BTreeMap::new(),
             new_terms: HashMap::new(),
-            buckets: HashMap::new(),
+            buckets: BucketMap::default(),
             rejects: HashSet::new(),
             kept: HashMap::new(),
             encoder: None,
@@ -255,7 +262,7 @@ impl<'w> Batch<'w> {
         if let Some(sketch) = &document.sketch {
             self.put::<Sketches>(&key, sketch)?;
         }
-        self.put::<Keys>(&IdentityKey { hash: document.identity }, &ids::encode_document(id))?;
+        self.identities.put(&IdentityKey { hash: document.identity }.to_bytes(), &ids::encode_document(id));
         let record = self.source_record(header.source)?;
         record.documents += 1;
         record.bytes += header.bytes;
@@ -376,34 +383,27 @@ impl<'w> Batch<'w> {
 
     /// Puts a document that is kept for the first time into its band buckets. `found` says of each
     /// bucket what the store holds: its first member and whether it is marked as having more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a family is absent.
-    pub fn index(&mut self, document: DocId, bands: &[u64], found: &[Option<(DocId, bool)>]) -> Result<(), StoreError> {
+    pub fn index(&mut self, document: DocId, bands: &[u64], found: &[Option<(DocId, bool)>]) {
         let generation = self.view.generation();
-        let Self { rows, buckets, writer, .. } = self;
-        let bands_family = db::family::<Bands>(&writer.db)?;
-        let more_family = db::family::<BandsMore>(&writer.db)?;
         for (band, (hash, stored)) in (0..=u8::MAX).zip(bands.iter().zip(found)) {
             let key = BandKey { generation, band, hash: BandHash(*hash) };
-            let known = buckets.get(&(band, *hash)).copied().or(*stored);
+            let known = self.buckets.get(&(band, *hash)).copied().or(*stored);
             match known {
                 None => {
-                    rows.put_cf(&bands_family, key.to_bytes(), encode_first(document, false));
-                    buckets.insert((band, *hash), (document, false));
+                    self.bands.put(&key.to_bytes(), &encode_first(document, false));
+                    self.buckets.insert((band, *hash), (document, false));
                 }
                 Some((first, _)) if first == document => {}
                 Some((first, marked)) => {
                     if !marked {
-                        rows.put_cf(&bands_family, key.to_bytes(), encode_first(first, true));
+                        self.bands.put(&key.to_bytes(), &encode_first(first, true));
                     }
-                    buckets.insert((band, *hash), (first, true));
+                    self.buckets.insert((band, *hash), (first, true));
                     let member = BandMemberKey { generation, band, hash: BandHash(*hash), document };
-                    rows.put_cf(&more_family, member.to_bytes(), []);
+                    self.bands_more.put(&member.to_bytes(), &[]);
                 }
             }
         }
-        Ok(())
     }
 
     /// Stores the token ids of a kept document.
@@ -525,6 +525,9 @@ impl<'w> Batch<'w> {
     /// [`StoreError`] when the disk refuses: nothing of the batch is stored.
     pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
+        std::mem::take(&mut self.bands).write(&db::family::<Bands>(&self.writer.db)?, &mut self.rows);
+        std::mem::take(&mut self.bands_more).write(&db::family::<BandsMore>(&self.writer.db)?, &mut self.rows);
+        std::mem::take(&mut self.identities).write(&db::family::<Keys>(&self.writer.db)?, &mut self.rows);
         let postings = db::family::<Postings>(&self.writer.db)?;
         for ((term, block), delta) in &self.postings {
             let key = PostingKey { term: *term, block: Block(*block) };

@@ -28,6 +28,7 @@ mod open;
 mod place;
 mod records;
 mod rows;
+mod sorted_rows;
 mod terms;
 mod texts;
 mod tuning;

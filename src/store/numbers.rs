@@ -70,6 +70,17 @@ impl ColumnBlock {
         *cell = value.unwrap_or(0);
         *word &= !(1 << (slot % 64));
         *word |= u64::from(value.is_some()) << (slot % 64);
+        if value.is_none() {
+            self.trim();
+        }
+    }
+
+    /// Drops nulls behind the last value, so that equal contents have equal forms.
+    fn trim(&mut self) {
+        let words = self.present.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
+        self.present.truncate(words);
+        let last = self.present.last().map_or(0, |word| 64 - word.leading_zeros() as usize);
+        self.values.truncate((words.max(1) - 1) * 64 + last);
     }
 
     /// The stored form: values as offsets from the minimum, in the narrowest of 0, 1, 2, 4, 8 bytes.
@@ -142,6 +153,7 @@ impl ColumnBlock {
         cursor.end()?;
         let mut block = Self { values, present };
         block.zero_nulls();
+        block.trim();
         Ok(block)
     }
 

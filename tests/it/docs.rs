@@ -16,21 +16,32 @@ fn read(path: &str) -> String {
 /// The reference as the command prints it.
 fn reference() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_corpusdb")).arg("reference").output().unwrap();
-    assert!(output.status.success(), "corpusdb reference: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "corpusdb reference: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The verbs of a reference: what its headings name, but for those that only lead to others.
 fn verbs(reference: &str) -> BTreeSet<String> {
     let headings = reference.lines().filter(|line| line.starts_with('#'));
-    let names: Vec<&str> = headings.filter_map(|line| line.split('`').nth(1)?.strip_prefix("corpusdb ")).collect();
-    let leads = |name: &str| names.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    let names: Vec<&str> =
+        headings.filter_map(|line| line.split('`').nth(1)?.strip_prefix("corpusdb ")).collect();
+    let leads = |name: &str| {
+        names.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')))
+    };
     names.iter().filter(|name| !leads(name)).map(|name| (*name).to_owned()).collect()
 }
 
 /// The rows of the table under the line `head`, without its rule.
 fn table<'t>(text: &'t str, head: &str) -> Vec<&'t str> {
-    text.lines().skip_while(|line| *line != head).skip(2).take_while(|line| line.starts_with('|')).collect()
+    text.lines()
+        .skip_while(|line| *line != head)
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .collect()
 }
 
 /// The verb that a row of the table of verbs begins with.
@@ -41,9 +52,12 @@ fn verb_of(row: &str) -> Option<&str> {
 /// Paths of the repository that a document names in backticks or links to from `folder`.
 fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
     const ROOTS: [&str; 6] = ["src/", "docs/", "tests/", "benches/", "migrations/", "scripts/"];
-    let is_path = |part: &&str| ROOTS.iter().any(|root| part.starts_with(root)) && !part.contains(['*', ' ', '<', '{']);
+    let is_path = |part: &&str| {
+        ROOTS.iter().any(|root| part.starts_with(root)) && !part.contains(['*', ' ', '<', '{'])
+    };
     let quoted = text.split('`').skip(1).step_by(2).filter(is_path).map(PathBuf::from);
-    let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+    let links =
+        text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
     let local = links.filter(|link| !link.contains("://") && !link.starts_with('#'));
     let local = local.map(|link| folder.join(link.split('#').next().unwrap_or(link)));
     quoted.chain(local).collect()
@@ -51,28 +65,44 @@ fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_reference_is_what_the_command_prints() {
-    assert!(read("docs/CLI.md") == reference(), "docs/CLI.md is not what `corpusdb reference` prints: run `make docs`");
+    assert!(
+        read("docs/CLI.md") == reference(),
+        "docs/CLI.md is not what `corpusdb reference` prints: run `make docs`"
+    );
 }
 
 #[test]
 fn the_table_of_families_is_the_list_of_columns() {
     let text = read("docs/FORMAT.md");
     let documented = table(&text, "| name | key | value |");
-    let declared: Vec<String> =
-        FAMILIES.iter().map(|family| format!("| {} | {} | {} |", family.name, family.key, family.value)).collect();
+    let declared: Vec<String> = FAMILIES
+        .iter()
+        .map(|family| format!("| {} | {} | {} |", family.name, family.key, family.value))
+        .collect();
     assert!(documented == declared, "docs/FORMAT.md must have the table\n{}", declared.join("\n"));
 }
 
 #[test]
 fn paths_in_documents_exist() {
-    let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CONTRIBUTING.md"), PathBuf::from("CHANGELOG.md")];
+    let mut documents = vec![
+        PathBuf::from("README.md"),
+        PathBuf::from("CONTRIBUTING.md"),
+        PathBuf::from("CHANGELOG.md"),
+    ];
     for entry in std::fs::read_dir(root().join("docs")).unwrap() {
         documents.push(Path::new("docs").join(entry.unwrap().file_name()));
     }
     let mut checked = 0;
-    for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+    for document in
+        documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+    {
         for path in named_paths(&read(document.to_str().unwrap()), document.parent().unwrap()) {
-            assert!(root().join(&path).exists(), "{} names {}, which does not exist", document.display(), path.display());
+            assert!(
+                root().join(&path).exists(),
+                "{} names {}, which does not exist",
+                document.display(),
+                path.display()
+            );
             checked += 1;
         }
     }
@@ -82,8 +112,11 @@ fn paths_in_documents_exist() {
 #[test]
 fn the_readme_lists_every_verb() {
     let readme = read("README.md");
-    let listed: BTreeSet<String> =
-        table(&readme, "| verb | does |").into_iter().filter_map(verb_of).map(str::to_owned).collect();
+    let listed: BTreeSet<String> = table(&readme, "| verb | does |")
+        .into_iter()
+        .filter_map(verb_of)
+        .map(str::to_owned)
+        .collect();
     assert_eq!(listed, verbs(&reference()), "verbs of README.md, then those of the command");
 }
 

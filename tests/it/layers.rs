@@ -44,11 +44,8 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Files that import each other all the same, by folder. No new ones; those that come apart are struck off.
-const KNOTS: &[(&str, &[&str])] = &[
-    ("store", &["bands", "view"]),
-    ("store", &["batch", "open"]),
-    ("store", &["db", "rows"]),
-];
+const KNOTS: &[(&str, &[&str])] =
+    &[("store", &["bands", "view"]), ("store", &["batch", "open"]), ("store", &["db", "rows"])];
 
 // ---- the source, read ----
 
@@ -82,8 +79,12 @@ fn files(folders: &[&str]) -> Vec<File> {
 fn tokens(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let starts = |at: usize, with: &str| with.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
-    let after = |from: usize, with: &str| (from..chars.len()).find(|at| starts(*at, with)).map_or(chars.len(), |at| at + with.len());
+    let starts = |at: usize, with: &str| {
+        with.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c))
+    };
+    let after = |from: usize, with: &str| {
+        (from..chars.len()).find(|at| starts(*at, with)).map_or(chars.len(), |at| at + with.len())
+    };
     let mut found: Vec<String> = Vec::new();
     let mut at = 0;
     while let Some(c) = chars.get(at).copied() {
@@ -133,7 +134,10 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let marked = MARK.iter().enumerate().all(|(i, mark)| tokens.get(at + i).is_some_and(|token| token == mark));
+        let marked = MARK
+            .iter()
+            .enumerate()
+            .all(|(i, mark)| tokens.get(at + i).is_some_and(|token| token == mark));
         if marked && tokens.get(at + MARK.len() + 1).is_some_and(|token| token == "{") {
             let mut depth = 0;
             for (i, token) in tokens.iter().enumerate().skip(at) {
@@ -155,10 +159,15 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
 fn paths(tokens: &[String], starts: &[&str]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
-        let behind = |steps| at.checked_sub(steps).and_then(|at: usize| tokens.get(at)).map_or("", String::as_str);
-        let is_name = |token: &str| token.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$'));
+        let behind = |steps| {
+            at.checked_sub(steps).and_then(|at: usize| tokens.get(at)).map_or("", String::as_str)
+        };
+        let is_name = |token: &str| {
+            token.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$'))
+        };
         let continues = behind(1) == "::" && is_name(behind(2)) && !is_keyword(behind(2));
-        let begins = starts.contains(&token.as_str()) && !continues && !matches!(behind(1), "$" | ".");
+        let begins =
+            starts.contains(&token.as_str()) && !continues && !matches!(behind(1), "$" | ".");
         if begins && tokens.get(at + 1).is_some_and(|next| next == "::") {
             tree(tokens, at, &[], &mut found);
         }
@@ -172,7 +181,12 @@ fn is_keyword(word: &str) -> bool {
 }
 
 /// Follows one path from `at`; answers where it ends.
-fn tree(tokens: &[String], mut at: usize, prefix: &[String], found: &mut Vec<Vec<String>>) -> usize {
+fn tree(
+    tokens: &[String],
+    mut at: usize,
+    prefix: &[String],
+    found: &mut Vec<Vec<String>>,
+) -> usize {
     let mut path = prefix.to_vec();
     loop {
         match tokens.get(at).map(String::as_str) {
@@ -181,12 +195,16 @@ fn tree(tokens: &[String], mut at: usize, prefix: &[String], found: &mut Vec<Vec
                 while tokens.get(at).is_some_and(|token| token != "}") {
                     let end = tree(tokens, at, &path, found);
                     // Over `as name` and commas; always forward.
-                    at = (end.max(at + 1)..tokens.len()).find(|at| matches!(tokens[*at].as_str(), "," | "}")).unwrap_or(tokens.len());
+                    at = (end.max(at + 1)..tokens.len())
+                        .find(|at| matches!(tokens[*at].as_str(), "," | "}"))
+                        .unwrap_or(tokens.len());
                     at += usize::from(tokens.get(at).is_some_and(|token| token == ","));
                 }
                 return at + 1;
             }
-            Some(name) if name == "*" || name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+            Some(name)
+                if name == "*" || name.starts_with(|c: char| c.is_alphabetic() || c == '_') =>
+            {
                 path.push(name.to_owned());
                 at += 1;
             }
@@ -240,7 +258,11 @@ fn imports_upwards(file: &File) -> Vec<String> {
     let Some(from) = module(&file.path) else {
         for path in paths(&tokens, &["crate"]) {
             if path.get(1).is_none_or(|name| name != "cli") {
-                faults.push(format!("{}: the command sees only `corpusdb::`, not `{}`", file.path, path.join("::")));
+                faults.push(format!(
+                    "{}: the command sees only `corpusdb::`, not `{}`",
+                    file.path,
+                    path.join("::")
+                ));
             }
         }
         return faults;
@@ -252,12 +274,18 @@ fn imports_upwards(file: &File) -> Vec<String> {
     let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
         return vec![format!("{}: `{layer}` is in no layer", file.path)];
     };
-    let mut seen: Vec<Vec<String>> = paths(&tokens, &["crate"]).iter().map(|path| resolve(&from, path)).collect();
+    let mut seen: Vec<Vec<String>> =
+        paths(&tokens, &["crate"]).iter().map(|path| resolve(&from, path)).collect();
     seen.extend(paths(&without_tests(&tokens), &["super"]).iter().map(|path| resolve(&from, path)));
     for path in seen {
         let inside = path.first().is_some_and(|name| name == layer);
-        let listed = |entry: &&str| entry.split("::").enumerate().all(|(i, name)| path.get(i).is_some_and(|part| part == name));
-        if !inside && !allowed.iter().any(|entry| listed(&entry)) {
+        let listed = |entry: &str| {
+            entry
+                .split("::")
+                .enumerate()
+                .all(|(i, name)| path.get(i).is_some_and(|part| part == name))
+        };
+        if !inside && !allowed.iter().any(|entry| listed(entry)) {
             faults.push(format!("{}: {layer} must not import `{}`", file.path, path.join("::")));
         }
     }
@@ -267,7 +295,12 @@ fn imports_upwards(file: &File) -> Vec<String> {
 fn grouped_imports(file: &File) -> Vec<String> {
     let grouped = |window: &[String]| window == ["use", "crate", "::", "{"];
     let is_grouped = tokens(&file.text).windows(4).any(grouped);
-    is_grouped.then(|| format!("{}: one `use crate::module::..` a module, no `use crate::{{..}}`", file.path)).into_iter().collect()
+    is_grouped
+        .then(|| {
+            format!("{}: one `use crate::module::..` a module, no `use crate::{{..}}`", file.path)
+        })
+        .into_iter()
+        .collect()
 }
 
 fn strangers(file: &File) -> Vec<String> {
@@ -283,8 +316,17 @@ fn strangers(file: &File) -> Vec<String> {
 }
 
 fn unopened(file: &File) -> Vec<String> {
-    let opens = file.text.lines().next().and_then(|line| line.strip_prefix("//! ")).is_some_and(|line| !line.trim().is_empty());
-    if opens { Vec::new() } else { vec![format!("{}: must open with `//!` and its one responsibility", file.path)] }
+    let opens = file
+        .text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("//! "))
+        .is_some_and(|line| !line.trim().is_empty());
+    if opens {
+        Vec::new()
+    } else {
+        vec![format!("{}: must open with `//!` and its one responsibility", file.path)]
+    }
 }
 
 type Edges = BTreeMap<String, BTreeSet<String>>;
@@ -312,13 +354,21 @@ fn graphs(files: &[File]) -> BTreeMap<String, Edges> {
 }
 
 /// The module that declares what `path` names, re-exports followed.
-fn home_of(modules: &BTreeMap<Vec<String>, Vec<String>>, path: Vec<String>, hops: usize) -> Vec<String> {
+fn home_of(
+    modules: &BTreeMap<Vec<String>, Vec<String>>,
+    path: Vec<String>,
+    hops: usize,
+) -> Vec<String> {
     let known = (0..=path.len()).rev().find(|end| modules.contains_key(&path[..*end])).unwrap_or(0);
     let (module, name) = (path[..known].to_vec(), path.get(known));
     let (Some(name), Some(tokens), true) = (name, modules.get(&module), hops < 8) else {
         return module;
     };
-    let children: Vec<&str> = modules.keys().filter(|other| other.len() == known + 1 && other[..known] == module[..]).map(|other| other[known].as_str()).collect();
+    let children: Vec<&str> = modules
+        .keys()
+        .filter(|other| other.len() == known + 1 && other[..known] == module[..])
+        .map(|other| other[known].as_str())
+        .collect();
     let exported = paths(tokens, &children).into_iter().find(|path| path.last() == Some(name));
     match exported {
         Some(path) => home_of(modules, [module, path].concat(), hops + 1),
@@ -332,11 +382,14 @@ fn knots(edges: &Edges) -> BTreeSet<Vec<String>> {
         let mut seen = BTreeSet::new();
         let mut waiting = vec![from];
         while let Some(node) = waiting.pop() {
-            waiting.extend(edges.get(node).into_iter().flatten().filter(|next| seen.insert((*next).clone())));
+            waiting.extend(
+                edges.get(node).into_iter().flatten().filter(|next| seen.insert((*next).clone())),
+            );
         }
         seen
     };
-    let ways: BTreeMap<&String, BTreeSet<String>> = edges.keys().map(|node| (node, reached(node))).collect();
+    let ways: BTreeMap<&String, BTreeSet<String>> =
+        edges.keys().map(|node| (node, reached(node))).collect();
     let knot = |(node, seen): (&&String, &BTreeSet<String>)| -> Option<Vec<String>> {
         let back = |other: &&String| ways.get(other).is_some_and(|seen| seen.contains(*node));
         seen.contains(*node).then(|| seen.iter().filter(back).cloned().collect())
@@ -359,7 +412,10 @@ fn imports_go_one_way() {
 
 #[test]
 fn imports_name_one_module_a_line() {
-    let faults = files(&["src", "migrations", "tests", "benches"]).iter().flat_map(grouped_imports).collect::<Vec<_>>();
+    let faults = files(&["src", "migrations", "tests", "benches"])
+        .iter()
+        .flat_map(grouped_imports)
+        .collect::<Vec<_>>();
     assert_none(&faults);
 }
 
@@ -370,7 +426,10 @@ fn external_crates_stay_at_home() {
 
 #[test]
 fn files_open_with_their_responsibility() {
-    let faults = files(&["src", "migrations", "tests", "benches"]).iter().flat_map(unopened).collect::<Vec<_>>();
+    let faults = files(&["src", "migrations", "tests", "benches"])
+        .iter()
+        .flat_map(unopened)
+        .collect::<Vec<_>>();
     assert_none(&faults);
 }
 
@@ -379,8 +438,10 @@ fn no_cycles() {
     let graphs = graphs(&files(&["src", "migrations"]));
     assert!(graphs[""].len() >= LAYERS.len() - 1, "edges between folders: {:?}", graphs[""]);
     let known: BTreeSet<String> = KNOTS.iter().map(|(folder, knot)| tied(folder, knot)).collect();
-    let found: BTreeSet<String> =
-        graphs.iter().flat_map(|(folder, edges)| knots(edges).into_iter().map(|knot| tied(folder, &knot))).collect();
+    let found: BTreeSet<String> = graphs
+        .iter()
+        .flat_map(|(folder, edges)| knots(edges).into_iter().map(|knot| tied(folder, &knot)))
+        .collect();
     assert_none(&found.difference(&known).cloned().collect::<Vec<_>>());
     let gone: Vec<_> = known.difference(&found).collect();
     assert!(gone.is_empty(), "no longer true, strike it off KNOTS: {gone:?}");
@@ -402,7 +463,10 @@ fn an_import_upwards_is_seen() {
     for (path, text) in [
         ("src/store/x.rs", "use crate::query::View;"),
         ("src/store/x.rs", "fn f() { crate::dedup::words(\"\") }"),
-        ("src/store/x.rs", "use crate::model::DocId;\n#[cfg(test)]\nmod tests { use crate::ingest::run; }"),
+        (
+            "src/store/x.rs",
+            "use crate::model::DocId;\n#[cfg(test)]\nmod tests { use crate::ingest::run; }",
+        ),
         ("src/store/x/y.rs", "use super::super::super::decide::{Session};"),
         ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
         ("src/model/x.rs", "use crate::Error;"),
@@ -414,7 +478,10 @@ fn an_import_upwards_is_seen() {
         assert_eq!(imports_upwards(&file(path, text)).len(), 1, "{path}: {text}");
     }
     for (path, text) in [
-        ("src/store/x.rs", "use crate::model::{DocId, Match};\nuse super::keys::Key;\n// crate::query\n"),
+        (
+            "src/store/x.rs",
+            "use crate::model::{DocId, Match};\nuse super::keys::Key;\n// crate::query\n",
+        ),
         ("src/store/x.rs", "fn f() { g(\"crate::query\", r#\"crate::\"query\"#, '\"', b'\\'') }"),
         ("src/epoch/x.rs", "use crate::query::{QueryError, select};"),
         ("src/corpus.rs", "use crate::query::info;"),
@@ -428,12 +495,21 @@ fn an_import_upwards_is_seen() {
 fn a_group_a_stranger_and_a_silent_file_are_seen() {
     assert_eq!(grouped_imports(&file("src/a.rs", "use crate::{\n a, b };")).len(), 1);
     assert_none(&grouped_imports(&file("src/a.rs", "use crate::a::{b, c};")));
-    for text in ["use rocksdb::DB;", "fn f() -> ::rocksdb::DB {}", "type A = rocksdb::DB;", "use clap;\nuse clap::Args;"] {
+    for text in [
+        "use rocksdb::DB;",
+        "fn f() -> ::rocksdb::DB {}",
+        "type A = rocksdb::DB;",
+        "use clap;\nuse clap::Args;",
+    ] {
         assert_eq!(strangers(&file("src/query/a.rs", text)).len(), 1, "{text}");
     }
     assert_none(&strangers(&file("src/store/a.rs", "use rocksdb::DB;")));
     assert_none(&strangers(&file("src/query/a.rs", "use super::parquet::x; // rocksdb::DB")));
-    assert_eq!(unopened(&file("src/a.rs", "use std::fs;")).len() + unopened(&file("src/a.rs", "//!\nx")).len(), 2);
+    assert_eq!(
+        unopened(&file("src/a.rs", "use std::fs;")).len()
+            + unopened(&file("src/a.rs", "//!\nx")).len(),
+        2
+    );
     assert_none(&unopened(&file("src/a.rs", "//! One thing.\n")));
 }
 
@@ -452,6 +528,7 @@ fn a_cycle_is_seen() {
     let [lib, face, x, _, _] = sound;
     let siblings = [lib, face, x, file("src/a/y.rs", "use super::x::X;"), file("src/b.rs", "")];
     assert_eq!(knots(&graphs(&siblings)["a"]).first().map(Vec::len), Some(2));
-    let folders = [file("src/a/mod.rs", "fn f() { crate::b::g() }"), file("src/b.rs", "use super::a::f;")];
+    let folders =
+        [file("src/a/mod.rs", "fn f() { crate::b::g() }"), file("src/b.rs", "use super::a::f;")];
     assert_eq!(knots(&graphs(&folders)[""]).first().map(Vec::len), Some(2));
 }

@@ -3,6 +3,7 @@
 use super::Demo;
 use super::examples;
 use super::input::Input;
+use super::teller::command;
 use crate::cli::print;
 use corpusdb::{DocId, DuplicatePair, Format, IngestOptions, IngestReport, ReadOptions};
 
@@ -13,11 +14,10 @@ pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<In
     }
     let reports = run(demo, inputs)?;
     let rows: Vec<Vec<String>> = reports.iter().map(row).collect();
-    demo.teller.table(&["source", "read", "kept", "exact", "near", "other", "text", "seconds", "MB/s"], &rows)?;
-    let rejected: u64 = reports.iter().map(|report| report.rejected).sum();
-    if rejected > 0 {
-        let rejected = print::number(rejected);
-        demo.teller.say(&format!("  {rejected} could not be read as text; `corpusdb rejects {}` lists them.", demo.corpus))?;
+    demo.teller.table(&["source", "read", "kept", "exact", "near", "empty", "rejected", "text", "seconds", "MB/s"], &rows)?;
+    if reports.iter().any(|report| report.rejected > 0) {
+        let list = command(&["rejects", &demo.corpus]);
+        demo.teller.say(&format!("  Rejected files are no UTF-8 text; they are set aside: {list}"))?;
     }
     Ok(reports)
 }
@@ -25,9 +25,7 @@ pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<In
 /// Ingests everything once more; answers how many documents that added.
 pub(super) fn again(demo: &Demo<'_>, crawls: &[Vec<Input>]) -> anyhow::Result<u64> {
     let (mut added, mut unchanged, mut seconds) = (0, 0, 0.0);
-    for input in crawls.iter().flatten() {
-        demo.teller.command(&words(demo, input))?;
-    }
+    demo.teller.say("  The ingest commands above once more, all of them:")?;
     for inputs in crawls {
         for report in run(demo, inputs)? {
             added += report.added;
@@ -35,7 +33,6 @@ pub(super) fn again(demo: &Demo<'_>, crawls: &[Vec<Input>]) -> anyhow::Result<u6
             seconds += report.seconds;
         }
     }
-    demo.teller.say("")?;
     let (told, known) = (print::number(added), print::number(unchanged));
     demo.teller.say(&format!("  {told} added, {known} unchanged, in {seconds:.2} s"))?;
     Ok(added)
@@ -46,6 +43,9 @@ fn words<'a>(demo: &'a Demo<'_>, input: &'a Input) -> Vec<&'a str> {
     if input.format == Format::Text {
         words.extend(["--format", "text"]);
     }
+    if let Some(field) = &demo.text_field {
+        words.extend(["--text-field", field]);
+    }
     words
 }
 
@@ -54,7 +54,7 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
     let mut reports = Vec::new();
     for input in inputs {
         let options = IngestOptions {
-            read: ReadOptions { format: input.format, ..ReadOptions::default() },
+            read: ReadOptions { format: input.format, text_field: demo.text_field.clone(), ..ReadOptions::default() },
             threads: context.threads,
             ..IngestOptions::new(&input.source)
         };
@@ -67,7 +67,6 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
 }
 
 fn row(report: &IngestReport) -> Vec<String> {
-    let other = report.empty + report.rejected + report.unchanged;
     let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
     vec![
         report.source.clone(),
@@ -75,7 +74,8 @@ fn row(report: &IngestReport) -> Vec<String> {
         print::number(report.kept),
         print::number(report.exact_duplicates),
         print::number(report.near_duplicates),
-        print::number(other),
+        print::number(report.empty),
+        print::number(report.rejected),
         print::size(report.bytes),
         format!("{:.1}", report.seconds),
         format!("{rate:.1}"),
@@ -96,7 +96,9 @@ pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>,
     let near = pairs.iter().filter(|pair| pair.kind == "near").count() as u64;
     let exact = pairs.len() as u64 - near;
     demo.teller.say("")?;
-    demo.teller.say(&format!("  {} equal byte for byte, {} similar; some of them:", print::number(exact), print::number(near)))?;
+    demo.teller.say("  Every removed document names the kept one it matched, and their exact similarity (Jaccard, over")?;
+    let (exact, near) = (print::number(exact), print::number(near));
+    demo.teller.say(&format!("  runs of five words). {exact} are equal byte for byte, {near} are similar. Some of them:"))?;
     let short = |key: &str| demo.place.short(key).to_owned();
     let examples = examples::pick(&pairs, &short);
     let mut heading = "";

@@ -7,30 +7,30 @@ use anyhow::Context as _;
 use corpusdb::{BuildJob, Explanation, Manifest, Plan, Recipe, Selections, Verification};
 use std::time::Instant;
 
-/// The mix of the crates: mostly code, and licences a little although there are few of them.
-const MIX: &str = "\
-[[source]]
-name = \"code\"
-weight = 0.90
-
-[[source]]
-name = \"docs\"
-weight = 0.09
-max_repeats = 2
-
-[[source]]
-name = \"licenses\"
-weight = 0.01
-max_repeats = 4
-";
+/// The mix of the crates, as source, weight and most passes: mostly code, and licences a little
+/// although there are few of them.
+const MIX: [(&str, f64, u32); 3] = [("code", 0.90, 1), ("docs", 0.09, 2), ("licenses", 0.01, 4)];
 
 /// The mix of paths that nothing is known of.
 const NATURAL: &str = "\
 [mix]
-method = \"natural\"     # every source as much as it holds
+method = \"natural\"       # every source as much as it holds
+
 ";
 
-fn recipe(mix: &str) -> String {
+/// The recipe: for crates, the mix without sources that have nothing.
+fn recipe(is_code: bool, has: impl Fn(&str) -> bool) -> String {
+    let table = |(name, weight, passes): &(&str, f64, u32)| {
+        let repeats = match passes {
+            1 => String::new(),
+            passes => format!("max_repeats = {passes}          # its documents may come so often\n"),
+        };
+        format!("[[source]]\nname = \"{name}\"\nweight = {weight:.2}            # share of all tokens\n{repeats}\n")
+    };
+    let mix = match is_code {
+        true => MIX.iter().filter(|(name, ..)| has(name)).map(table).collect(),
+        false => NATURAL.to_owned(),
+    };
     format!(
         "version = 1
 seed = 42
@@ -39,10 +39,9 @@ seed = 42
 name = \"{}\"
 specials = {{ eos = \"<|endoftext|>\", pad = \"<|endoftext|>\" }}
 
-{mix}
-[pack]
-kind = \"best-fit\"       # documents are put together so that rows are full
-length = 2048
+{mix}[pack]
+kind = \"best-fit\"        # documents are combined so that rows are full
+length = 2048            # tokens in a row
 
 [output]
 format = \"parquet\"
@@ -64,7 +63,8 @@ pub(super) struct Planned {
 pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
     let path = demo.place.recipe();
     let shown = demo.place.show(&path);
-    let text = recipe(if is_code { MIX } else { NATURAL });
+    let info = demo.open()?.info()?;
+    let text = recipe(is_code, |name| info.sources.iter().any(|source| source.name == name && source.kept > 0));
     std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
     demo.teller.command_line(&["cat", &quote(&shown)])?;
     for line in text.lines() {
@@ -125,11 +125,10 @@ pub(super) fn build(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Manif
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     demo.teller.say("")?;
     demo.teller.say(&format!(
-        "  {} rows, {} tokens, {} in {} file(s), {seconds:.1} s",
+        "  {} rows, {} tokens; {} in {seconds:.1} s",
         print::number(manifest.totals.rows),
         print::number(manifest.totals.tokens),
-        print::size(bytes),
-        manifest.files.len()
+        print::size(bytes)
     ))?;
     Ok((manifest, seconds))
 }
@@ -163,10 +162,9 @@ pub(super) fn figures(demo: &Demo<'_>, manifest: &Manifest) -> anyhow::Result<()
             percent(source.achieved_share),
             print::number(source.tokens),
             print::number(source.rows),
-            print::number(source.documents),
         ]
     });
-    demo.teller.table(&["source", "asked", "achieved", "tokens", "rows", "documents"], &rows.collect::<Vec<_>>())?;
+    demo.teller.table(&["source", "asked", "achieved", "tokens", "rows"], &rows.collect::<Vec<_>>())?;
     demo.teller.say(&format!(
         "  Packing efficiency {:.3} %: {} of {} positions are padding.",
         manifest.totals.efficiency * 100.0,

@@ -1,6 +1,6 @@
 //! What the demo ingests: files of crates gathered into one directory a source, or the user's paths.
 
-use super::crates::{self, Choice, Crate, SOURCES};
+use super::crates::{Choice, Crate, SOURCES};
 use super::place::Place;
 use anyhow::Context as _;
 use corpusdb::{Format, Interrupt};
@@ -33,8 +33,7 @@ pub(super) struct Inputs {
 /// Copies the files of the crates into `crawl-1` and `crawl-2`, every other crate: versions of one
 /// crate are neighbours by name, so they fall into different crawls. Copies, so that every command
 /// that the demo shows can be run as it stands.
-pub(super) fn gather(place: &Place, interrupt: &Interrupt) -> anyhow::Result<Inputs> {
-    let choice = crates::choose()?;
+pub(super) fn gather(choice: Choice, place: &Place, interrupt: &Interrupt) -> anyhow::Result<Inputs> {
     let mut crawls = Vec::new();
     for number in 0..2 {
         let directory = place.crawl(number);
@@ -44,7 +43,9 @@ pub(super) fn gather(place: &Place, interrupt: &Interrupt) -> anyhow::Result<Inp
             copy(found, &directory, &mut inputs)?;
         }
         inputs.retain(|input| input.files > 0);
-        crawls.push(inputs);
+        if !inputs.is_empty() {
+            crawls.push(inputs);
+        }
     }
     Ok(Inputs { crawls, crates: Some(choice) })
 }

@@ -15,7 +15,8 @@ mod tokens;
 
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{Corpus, DedupMode, DocId, EpochError, IngestReport, Interrupt, Policy};
+use corpusdb::{Corpus, CurateError, DedupMode, DocId, IngestReport, Interrupt, Policy};
+use crates::Choice;
 use input::Inputs;
 use place::Place;
 use std::path::PathBuf;
@@ -35,6 +36,9 @@ pub(super) struct Args {
     /// Files, directories or patterns to use instead; each becomes a source
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
+    /// The field with the text in the files given [default: the first of text, content, raw_content, document, body]
+    #[arg(long, value_name = "FIELD", requires = "paths")]
+    text_field: Option<String>,
     /// Where everything goes; an earlier demo there is replaced
     #[arg(long, value_name = "DIR", default_value = "corpusdb-demo")]
     dir: PathBuf,
@@ -47,6 +51,7 @@ struct Demo<'a> {
     place: Place,
     /// The corpus, as a user would write it.
     corpus: String,
+    text_field: Option<String>,
 }
 
 impl Demo<'_> {
@@ -62,21 +67,25 @@ impl Demo<'_> {
 
 fn stop_if_asked(interrupt: &Interrupt) -> anyhow::Result<()> {
     if interrupt.is_raised() {
-        return Err(corpusdb::Error::from(EpochError::Interrupted).into());
+        return Err(corpusdb::Error::from(CurateError::Interrupted).into());
     }
     Ok(())
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let started = Instant::now();
+    let choice = if args.paths.is_empty() { Some(crates::choose()?) } else { None };
     let place = Place::make(&args.dir, context.memory)?;
     let corpus = place.show(&place.corpus());
-    let demo = Demo { context, teller: Teller::new(context.json), place, corpus };
+    let demo = Demo { context, teller: Teller::new(context.json), place, corpus, text_field: args.text_field };
     let teller = &demo.teller;
     teller.say("corpusdb demo: from raw text to packed training rows, with every command to do it yourself.")?;
     teller.say(&format!("Everything stays in {}.", demo.place.shown))?;
 
-    let inputs = gather(&demo, &args.paths)?;
+    let inputs = match choice {
+        Some(choice) => gather(&demo, choice)?,
+        None => input::given(&args.paths),
+    };
     let is_code = inputs.crates.is_some();
 
     teller.step("Make a corpus")?;
@@ -89,12 +98,17 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     for (number, crawl) in inputs.crawls.iter().enumerate() {
         stop_if_asked(&context.interrupt)?;
         teller.step(if number == 0 { "Ingest a crawl" } else { "Ingest the next crawl, against all that is there" })?;
+        if number == 0 {
+            teller.say("  Each file becomes a document. Its words are hashed into a sketch; a new document is compared with")?;
+            teller.say("  stored ones of a similar sketch, word by word, and kept only if it is like none of them.")?;
+        }
         let reports = crawl::ingest(&demo, crawl)?;
         let (bytes, seconds, rate) = crawl::throughput(&reports);
         teller.say(&format!(
-            "  {} in {seconds:.1} s: {rate:.1} MB/s on {} thread(s), deduplicated, indexed and synced to disk.",
+            "  {} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
             print::size(bytes),
-            context.threads
+            context.threads,
+            if context.threads == 1 { "thread" } else { "threads" }
         ))?;
         crawls.push(reports);
     }
@@ -153,30 +167,27 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     Ok(if good { Outcome::Good } else { Outcome::Bad })
 }
 
-/// Finds what to ingest, and says what it is.
-fn gather(demo: &Demo<'_>, paths: &[String]) -> anyhow::Result<Inputs> {
-    if !paths.is_empty() {
-        return Ok(input::given(paths));
-    }
+/// Gathers what to ingest, and says what it is.
+fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
     let teller = &demo.teller;
     teller.step("Gather real text")?;
-    let inputs = input::gather(&demo.place, &demo.context.interrupt)?;
+    let inputs = input::gather(choice, &demo.place, &demo.context.interrupt)?;
     let rows = inputs.crawls.iter().flatten().map(|input| {
         vec![input.path.clone(), input.source.clone(), print::number(input.files), print::size(input.bytes)]
     });
-    teller.say("  The source code, documentation and licences of the crates that cargo unpacked to build this program,")?;
-    teller.say("  copied into two halves of a \"crawl\". There are many near duplicates in it: licences, READMEs,")?;
-    teller.say("  generated code, and several versions of one crate.")?;
+    teller.say("  The source code, documentation and licences of the crates that cargo has unpacked for this project,")?;
+    teller.say("  copied into two \"crawls\", every other crate to each. Nothing is downloaded. It is full of near")?;
+    teller.say("  duplicates: licences, READMEs, generated code, several versions of one crate.")?;
     teller.table(&["directory", "source", "files", "bytes"], &rows.collect::<Vec<_>>())?;
     if let Some(choice) = &inputs.crates {
         let mut left = choice.left.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         if choice.left.len() > 4 {
             left.push_str(", ...");
         }
-        teller.say(&format!("  {} crates taken.", choice.taken.len()))?;
+        let (taken, large) = (choice.taken.len(), choice.large_files);
+        teller.say(&format!("  {taken} crates, without their {large} code files of over 256 KiB."))?;
         if !choice.left.is_empty() {
-            teller.say(&format!("  Left out, to stay under two minutes: the {} largest ({left})", choice.left.len()))?;
-            teller.say(&format!("  and {} files of over 256 KiB.", choice.large_files))?;
+            teller.say(&format!("  Left out to keep it short: the {} largest crates ({left}).", choice.left.len()))?;
         }
     }
     Ok(inputs)
@@ -192,16 +203,21 @@ fn next(demo: &Demo<'_>, near: Option<DocId>, plan: u32, seconds: f64) -> anyhow
     if let Some(directory) = program_directory() {
         teller.command_line(&["export", &format!("PATH={directory}:$PATH")])?;
     }
-    teller.command(&["info", corpus])?;
+    let tried = |why: &str, words: &[&str]| {
+        teller.say(&format!("  # {why}"))?;
+        teller.command(words)
+    };
+    tried("what the corpus holds", &["info", corpus])?;
     if let Some(DocId(id)) = near {
-        teller.command(&["duplicates", corpus, &id.to_string(), "--diff"])?;
-        teller.command(&["show", corpus, &id.to_string()])?;
+        let id = id.to_string();
+        tried("why one document was removed, and how it differs from what it matched", &["show", corpus, &id])?;
+        teller.command(&["duplicates", corpus, &id, "--diff"])?;
     }
-    teller.command(&["sample", corpus, "-n", "3", "--seed", "7", "--where", "kept AND tokens < 300"])?;
-    teller.command(&["sql", corpus, "SELECT source, standing, count(*) AS n FROM documents GROUP BY source, standing ORDER BY n DESC"])?;
-    teller.command(&["epoch", "explain", corpus, &plan.to_string()])?;
-    teller.command(&["check", corpus, "--deep"])?;
-    teller.command(&["demo", "your/files.jsonl", "more/*.parquet", "--dir", "/tmp/my-demo"])?;
+    tried("three short documents, the same three every time", &["sample", corpus, "-n", "3", "--seed", "7", "--where", "kept AND tokens < 300"])?;
+    tried("anything else, in SQL", &["sql", corpus, "SELECT standing, count(*) AS n FROM documents GROUP BY standing"])?;
+    tried("every setting and figure of the plan", &["epoch", "explain", corpus, &plan.to_string()])?;
+    tried("recompute everything that was derived from the documents, and compare", &["check", corpus, "--deep"])?;
+    tried("the same with your own text", &["demo", "pages.jsonl.zst", "notes/", "--dir", "my-demo"])?;
     teller.say("")?;
     teller.say(&format!("To remove it all: rm -r {}", teller::quote(&demo.place.shown)))
 }

@@ -153,7 +153,10 @@ impl Filling {
     }
 
     fn into_patterns(self, capacity: u32) -> Patterns {
-        let open = self.open.iter().flat_map(|(space, groups)| groups.iter().map(|group| (*space, *group)));
+        let open = self
+            .open
+            .iter()
+            .flat_map(|(space, groups)| groups.iter().map(|group| (*space, *group)));
         let full = self.full.iter().map(|group| (0, *group));
         let mut next: BTreeMap<u32, u64> = BTreeMap::new();
         let mut packed = Patterns::default();
@@ -186,7 +189,8 @@ mod tests {
         let mut rows: Vec<(u32, Vec<u32>)> = Vec::new();
         for (size, count) in sizes.iter().rev() {
             for _ in 0..*count {
-                let best = rows.iter_mut().filter(|(free, _)| free >= size).min_by_key(|(free, _)| *free);
+                let best =
+                    rows.iter_mut().filter(|(free, _)| free >= size).min_by_key(|(free, _)| *free);
                 match best {
                     Some((free, row)) => {
                         *free -= size;
@@ -204,8 +208,11 @@ mod tests {
     fn expand(patterns: &Patterns) -> Vec<Vec<u32>> {
         let mut rows = Vec::new();
         for pattern in patterns.patterns() {
-            let row: Vec<u32> =
-                pattern.items.iter().flat_map(|item| std::iter::repeat_n(item.size, item.copies as usize)).collect();
+            let row: Vec<u32> = pattern
+                .items
+                .iter()
+                .flat_map(|item| std::iter::repeat_n(item.size, item.copies as usize))
+                .collect();
             rows.extend(std::iter::repeat_n(row, pattern.rows as usize));
         }
         rows.sort();
@@ -273,7 +280,8 @@ mod tests {
         let mut sizes = Counts::new();
         for length in 1..200_000_u32 {
             let x = (f64::from(length).ln() - mu) / sigma;
-            let density = (-x * x / 2.0).exp() / (f64::from(length) * sigma * (2.0 * std::f64::consts::PI).sqrt());
+            let density = (-x * x / 2.0).exp()
+                / (f64::from(length) * sigma * (2.0 * std::f64::consts::PI).sqrt());
             let count = (density * documents).round() as u64;
             let (full, tail) = (length / capacity, length % capacity);
             *sizes.entry(capacity).or_default() += count * u64::from(full);

@@ -101,7 +101,9 @@ mod tests {
     }
 
     fn shapes(rows: &[Vec<Segment>]) -> Vec<Vec<(u64, u32, u32)>> {
-        rows.iter().map(|row| row.iter().map(|s| (s.document.0, s.offset, s.length)).collect()).collect()
+        rows.iter()
+            .map(|row| row.iter().map(|s| (s.document.0, s.offset, s.length)).collect())
+            .collect()
     }
 
     #[test]
@@ -109,7 +111,13 @@ mod tests {
         let rows = cut(PackKind::Greedy, 10, Long::Split, &[4, 5, 3, 23, 2]);
         assert_eq!(
             shapes(&rows),
-            [vec![(0, 0, 4), (1, 0, 5)], vec![(2, 0, 3)], vec![(3, 0, 10)], vec![(3, 10, 10)], vec![(3, 20, 3), (4, 0, 2)]]
+            [
+                vec![(0, 0, 4), (1, 0, 5)],
+                vec![(2, 0, 3)],
+                vec![(3, 0, 10)],
+                vec![(3, 10, 10)],
+                vec![(3, 20, 3), (4, 0, 2)]
+            ]
         );
     }
 
@@ -126,8 +134,14 @@ mod tests {
     fn none_gives_each_document_its_row() {
         let rows = cut(PackKind::None, 10, Long::Split, &[4, 21, 3]);
         // 21 = two full rows and a lone EOS, which is left out.
-        assert_eq!(shapes(&rows), [vec![(0, 0, 4)], vec![(1, 0, 10)], vec![(1, 10, 10)], vec![(2, 0, 3)]]);
-        assert_eq!(shapes(&cut(PackKind::None, 10, Long::Drop, &[4, 21, 3])), [vec![(0, 0, 4)], vec![(2, 0, 3)]]);
+        assert_eq!(
+            shapes(&rows),
+            [vec![(0, 0, 4)], vec![(1, 0, 10)], vec![(1, 10, 10)], vec![(2, 0, 3)]]
+        );
+        assert_eq!(
+            shapes(&cut(PackKind::None, 10, Long::Drop, &[4, 21, 3])),
+            [vec![(0, 0, 4)], vec![(2, 0, 3)]]
+        );
     }
 
     proptest! {

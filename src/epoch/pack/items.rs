@@ -79,7 +79,8 @@ impl Items {
         let within = index - before;
         let per_document = u64::from(share.per_document);
         let chunk = u32::try_from(within % per_document).ok()?;
-        let offset = if size == self.capacity { chunk * self.capacity } else { share.packed - size };
+        let offset =
+            if size == self.capacity { chunk * self.capacity } else { share.packed - size };
         Some(Item { length: share.length, rank: within / per_document, offset })
     }
 }

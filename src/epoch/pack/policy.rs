@@ -53,7 +53,8 @@ impl Policy {
             Long::Truncate => self.capacity,
             // `concat` cuts anywhere and the EOS is what separates documents there: it stays.
             Long::Split | Long::Paragraph => {
-                let lone_eos = self.eos && self.kind != PackKind::Concat && length % self.capacity == 1;
+                let lone_eos =
+                    self.eos && self.kind != PackKind::Concat && length % self.capacity == 1;
                 length - u32::from(lone_eos)
             }
         }
@@ -62,7 +63,10 @@ impl Policy {
     /// Tokens packed in one pass.
     #[must_use]
     pub fn packed_tokens(&self, histogram: &Histogram) -> u64 {
-        histogram.iter().map(|(length, documents)| u64::from(self.packed(*length)) * documents).sum()
+        histogram
+            .iter()
+            .map(|(length, documents)| u64::from(self.packed(*length)) * documents)
+            .sum()
     }
 
     /// What one pass leaves out.
@@ -111,7 +115,13 @@ mod tests {
         for long in [Long::Split, Long::Truncate, Long::Drop] {
             let policy = policy(long, PackKind::BestFit);
             let lost = policy.losses(&histogram);
-            assert_eq!(policy.packed_tokens(&histogram) + lost.dropped_tokens + lost.truncated_tokens + lost.lone_eos, total);
+            assert_eq!(
+                policy.packed_tokens(&histogram)
+                    + lost.dropped_tokens
+                    + lost.truncated_tokens
+                    + lost.lone_eos,
+                total
+            );
         }
         assert_eq!(policy(Long::Split, PackKind::BestFit).losses(&histogram).lone_eos, 3);
     }

@@ -47,16 +47,23 @@ impl Reader for MegatronShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
         let mut rows = self.segments.next_rows()?;
         for row in &mut rows {
-            let length = self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
+            let length =
+                self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
             let Some(length) = length else {
-                return malformed(&self.index_path, "has fewer sequences than the segment table has rows");
+                return malformed(
+                    &self.index_path,
+                    "has fewer sequences than the segment table has rows",
+                );
             };
             self.next += 1;
             row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
         }
         if rows.is_empty() {
             if self.next < self.index.lengths.len() {
-                return malformed(&self.index_path, "has more sequences than the segment table has rows");
+                return malformed(
+                    &self.index_path,
+                    "has more sequences than the segment table has rows",
+                );
             }
             expect_end(&mut self.tokens, &self.path)?;
         }
@@ -70,7 +77,9 @@ impl Index {
         let at = |from: usize, len: usize| {
             bytes.get(from..from + len).ok_or_else(|| format!("ends before byte {}", from + len))
         };
-        let u64_at = |from: usize| at(from, 8).map(|found| found.iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b)));
+        let u64_at = |from: usize| {
+            at(from, 8).map(|found| found.iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b)))
+        };
         if at(0, 9)? != [0x4d, 0x4d, 0x49, 0x44, 0x49, 0x44, 0x58, 0, 0] {
             return Err("does not begin with MMIDIDX".to_owned());
         }
@@ -86,16 +95,22 @@ impl Index {
         let (sequences, boundaries) = (u64_at(18)?, u64_at(26)?);
         let expected = 34 + u128::from(sequences) * 12 + u128::from(boundaries) * 8;
         if expected != bytes.len() as u128 || boundaries != sequences.wrapping_add(1) {
-            return Err(format!("has {} bytes for {sequences} sequences and {boundaries} boundaries", bytes.len()));
+            return Err(format!(
+                "has {} bytes for {sequences} sequences and {boundaries} boundaries",
+                bytes.len()
+            ));
         }
         // The counts fit the file just measured.
         let count = usize::try_from(sequences).map_err(|error| error.to_string())?;
         let mut lengths = Vec::with_capacity(count);
         let mut offset = 0_u64;
         for sequence in 0..count {
-            let length = at(34 + 4 * sequence, 4)?.iter().rev().fold(0_u32, |v, b| v << 8 | u32::from(*b));
+            let length =
+                at(34 + 4 * sequence, 4)?.iter().rev().fold(0_u32, |v, b| v << 8 | u32::from(*b));
             if u64_at(34 + 4 * count + 8 * sequence)? != offset {
-                return Err(format!("sequence {sequence} does not begin at byte {offset} of the tokens"));
+                return Err(format!(
+                    "sequence {sequence} does not begin at byte {offset} of the tokens"
+                ));
             }
             if u64_at(34 + 12 * count + 8 * sequence)? != sequence as u64 {
                 return Err(format!("document {sequence} does not begin with sequence {sequence}"));
@@ -139,7 +154,10 @@ mod tests {
             bytes[at] ^= 0x40;
             let changed = Index::parse(&bytes);
             // A length may change into another length: then what follows it has moved.
-            assert!(changed.is_err() || changed.is_ok_and(|index| index.lengths != [5, 3]), "byte {at}");
+            assert!(
+                changed.is_err() || changed.is_ok_and(|index| index.lengths != [5, 3]),
+                "byte {at}"
+            );
         }
         for end in 0..golden.len() {
             assert!(Index::parse(&golden[..end]).is_err(), "cut at {end}");

@@ -79,10 +79,14 @@ pub(super) fn open(dir: &Path, shard: usize, layout: Layout) -> Result<Box<dyn R
     let path = |extension: &str| -> PathBuf { dir.join(format!("shard-{shard:05}.{extension}")) };
     Ok(match layout.format {
         Format::Parquet => Box::new(parquet::ParquetShard::open(&path("parquet"))?),
-        Format::Megatron => {
-            Box::new(megatron::MegatronShard::open(&path("bin"), &path("idx"), &path("segments.parquet"))?)
+        Format::Megatron => Box::new(megatron::MegatronShard::open(
+            &path("bin"),
+            &path("idx"),
+            &path("segments.parquet"),
+        )?),
+        Format::Raw => {
+            Box::new(raw::RawShard::open(&path("bin"), &path("segments.parquet"), layout)?)
         }
-        Format::Raw => Box::new(raw::RawShard::open(&path("bin"), &path("segments.parquet"), layout)?),
     })
 }
 

@@ -26,7 +26,9 @@ impl Reader for ParquetShard {
         let positions = batch.lists::<Int32Type>("position_ids")?;
         let starts = batch.lists::<Int32Type>("seq_start_id")?;
         let views = labels.into_iter().zip(masks).zip(positions).zip(starts);
-        for ((row, ids), (((labels, loss_mask), position_ids), seq_start_id)) in rows.iter_mut().zip(ids).zip(views) {
+        for ((row, ids), (((labels, loss_mask), position_ids), seq_start_id)) in
+            rows.iter_mut().zip(ids).zip(views)
+        {
             for id in ids {
                 match u32::try_from(id) {
                     Ok(id) => row.ids.push(id),

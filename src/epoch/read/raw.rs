@@ -43,14 +43,22 @@ impl Reader for RawShard {
 }
 
 /// Reads `tokens` little-endian ids of `width` bytes each.
-pub(super) fn read_ids(from: &mut impl Read, tokens: usize, width: usize, path: &Path) -> Result<Vec<u32>, ReadError> {
+pub(super) fn read_ids(
+    from: &mut impl Read,
+    tokens: usize,
+    width: usize,
+    path: &Path,
+) -> Result<Vec<u32>, ReadError> {
     let mut bytes = Vec::new();
     let wanted = tokens * width;
     from.take(wanted as u64).read_to_end(&mut bytes).map_err(EpochError::io("reading", path))?;
     if bytes.len() != wanted {
         return malformed(path, format!("ends {} bytes early", wanted - bytes.len()));
     }
-    Ok(bytes.chunks_exact(width).map(|id| id.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte))).collect())
+    Ok(bytes
+        .chunks_exact(width)
+        .map(|id| id.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+        .collect())
 }
 
 pub(super) fn expect_end(from: &mut impl Read, path: &Path) -> Result<(), ReadError> {

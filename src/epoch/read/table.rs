@@ -43,16 +43,25 @@ pub(super) struct Batch<'a> {
 
 impl Batch<'_> {
     /// A list column.
-    pub fn lists<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<Vec<T::Native>>, ReadError> {
+    pub fn lists<T: ArrowPrimitiveType>(
+        &self,
+        name: &str,
+    ) -> Result<Vec<Vec<T::Native>>, ReadError> {
         let column = self.column(name)?;
-        let Some(lists) = column.as_list_opt::<i32>().filter(|lists| lists.null_count() == 0) else {
+        let Some(lists) = column.as_list_opt::<i32>().filter(|lists| lists.null_count() == 0)
+        else {
             return malformed(self.path, format!("column {name} is not a list without nulls"));
         };
         let mut rows = Vec::with_capacity(lists.len());
         for list in lists.iter().flatten() {
             match list.as_primitive_opt::<T>().filter(|values| values.null_count() == 0) {
                 Some(values) => rows.push(values.values().to_vec()),
-                None => return malformed(self.path, format!("column {name} has other values than {}", T::DATA_TYPE)),
+                None => {
+                    return malformed(
+                        self.path,
+                        format!("column {name} has other values than {}", T::DATA_TYPE),
+                    );
+                }
             }
         }
         Ok(rows)
@@ -62,7 +71,9 @@ impl Batch<'_> {
     pub fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, ReadError> {
         match self.column(name)?.as_primitive_opt::<T>().filter(|values| values.null_count() == 0) {
             Some(values) => Ok(values.values().to_vec()),
-            None => malformed(self.path, format!("column {name} is not {} without nulls", T::DATA_TYPE)),
+            None => {
+                malformed(self.path, format!("column {name} is not {} without nulls", T::DATA_TYPE))
+            }
         }
     }
 

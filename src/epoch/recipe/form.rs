@@ -64,7 +64,13 @@ pub struct Select {
 
 impl Default for Select {
     fn default() -> Self {
-        Self { condition: None, min_tokens: 1, exclude_contaminated: None, holdout: None, repeat: None }
+        Self {
+            condition: None,
+            min_tokens: 1,
+            exclude_contaminated: None,
+            holdout: None,
+            repeat: None,
+        }
     }
 }
 

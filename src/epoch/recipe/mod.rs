@@ -7,8 +7,9 @@ mod check;
 mod form;
 
 pub use form::{
-    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions, PadSide,
-    PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice, Unit,
+    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions,
+    PadSide, PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice,
+    Unit,
 };
 
 use super::error::EpochError;
@@ -20,8 +21,8 @@ impl Recipe {
     /// [`EpochError::Recipe`] when it does not parse or contradicts itself (with line and column where
     /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
-        let mut recipe: Self =
-            toml::from_str(text).map_err(|error| EpochError::Recipe(error.to_string().trim_end().to_owned()))?;
+        let mut recipe: Self = toml::from_str(text)
+            .map_err(|error| EpochError::Recipe(error.to_string().trim_end().to_owned()))?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         for source in &mut recipe.sources {
             source.from.get_or_insert_with(|| source.name.clone());
@@ -30,8 +31,13 @@ impl Recipe {
             let weighted = recipe.sources.iter().any(|source| source.weight.is_some());
             recipe.mix.method = Some(if weighted { Method::Weights } else { Method::Natural });
         }
-        check::check(&recipe)?;
+        recipe.check()?;
         Ok(recipe)
+    }
+
+    /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
+    pub(super) fn check(&self) -> Result<(), EpochError> {
+        check::check(self)
     }
 
     /// The recipe as TOML with every default spelt out. Parses to the same recipe.

@@ -44,7 +44,13 @@ fn defaults_are_filled_and_spelt_out() {
     assert_eq!(recipe.mix.method, Some(Method::Natural));
     assert_eq!(recipe.output.format, Format::Parquet);
     let spelt = recipe.to_toml_with_defaults();
-    for default in ["seed = 0", "min_tokens = 1", "kind = \"best-fit\"", "length = 2048", "shard_bytes = 268435456"] {
+    for default in [
+        "seed = 0",
+        "min_tokens = 1",
+        "kind = \"best-fit\"",
+        "length = 2048",
+        "shard_bytes = 268435456",
+    ] {
         assert!(spelt.contains(default), "{default} in {spelt}");
     }
     assert_eq!(Recipe::parse(&spelt).unwrap(), recipe);
@@ -81,7 +87,10 @@ fn what_is_not_built_says_so_and_what_works() {
         ("[mix]\nmethod = \"temperature\"\ntemperature = 3.0", "temperature"),
         ("[mix]\nmethod = \"unimax\"", "unimax"),
         ("[mix]\nunit = \"loss-tokens\"", "unit"),
-        ("[mix]\nschedule = [ { at_tokens = 0, weights = { web = 1.0 }, ramp = \"step\" } ]", "schedule"),
+        (
+            "[mix]\nschedule = [ { at_tokens = 0, weights = { web = 1.0 }, ramp = \"step\" } ]",
+            "schedule",
+        ),
         ("[order]\nkind = \"length-grouped\"", "length-grouped"),
         ("[order]\nkind = \"curriculum\"\ncurriculum = { by = \"quality\" }", "curriculum"),
         ("[pack]\noptions = { long = \"paragraph\" }", "paragraph"),
@@ -105,8 +114,14 @@ fn contradictions_are_errors() {
         ("version = 1\n[order]\nkind = \"sequential\"", "best-fit"),
         ("version = 1\n[pack]\nlength = 1", "pack.length"),
         ("version = 1\n[[source]]\nname = \"a\"\n[[source]]\nname = \"a\"", "two sources"),
-        ("version = 1\n[[source]]\nname = \"a\"\nweight = 1\n[[source]]\nname = \"b\"", "`b` has no weight"),
-        ("version = 1\n[mix]\nmethod = \"natural\"\n[[source]]\nname = \"a\"\nweight = 1", "needs mix.method"),
+        (
+            "version = 1\n[[source]]\nname = \"a\"\nweight = 1\n[[source]]\nname = \"b\"",
+            "`b` has no weight",
+        ),
+        (
+            "version = 1\n[mix]\nmethod = \"natural\"\n[[source]]\nname = \"a\"\nweight = 1",
+            "needs mix.method",
+        ),
         ("version = 1\n[[source]]\nname = \"a\"\nweight = -1", "weight of source `a`"),
         ("version = 1\n[[source]]\nname = \"a\"\nmax_repeats = 0", "max_repeats"),
     ];

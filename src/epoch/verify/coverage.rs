@@ -21,7 +21,7 @@ impl Coverage {
     pub fn new(started: u64, packed: u64) -> Self {
         Self {
             pass: None,
-            from_start: packed > 0 && started % packed == 0,
+            from_start: started.is_multiple_of(packed),
             whole: RoaringTreemap::new(),
             parts: BTreeMap::new(),
         }
@@ -42,7 +42,9 @@ impl Coverage {
     /// Counts a segment.
     pub fn add(&mut self, segment: &FoundSegment) -> Result<(), String> {
         let document = segment.document;
-        let twice = || Err(format!("document {document} comes twice in a pass at token {}", segment.offset));
+        let twice = || {
+            Err(format!("document {document} comes twice in a pass at token {}", segment.offset))
+        };
         if self.whole.contains(document) {
             return twice();
         }
@@ -78,8 +80,14 @@ impl Coverage {
         }
         let missing = &expected - &whole;
         match missing.min() {
-            Some(document) => Err(format!("{} documents are missing in a pass, document {document} is one", missing.len())),
-            None => Err(format!("{} documents come in a pass that should be left out", (whole - expected).len())),
+            Some(document) => Err(format!(
+                "{} documents are missing in a pass, document {document} is one",
+                missing.len()
+            )),
+            None => Err(format!(
+                "{} documents come in a pass that should be left out",
+                (whole - expected).len()
+            )),
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Token files: ids of rows end to end, with a segment table beside each, since boundaries are data.
 
 use super::files::HashedFile;
-use super::parquet::{segment_columns, segment_fields};
+use super::segments::{segment_columns, segment_fields};
 use super::table::TableFile;
 use super::{Options, Writer, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
+use crate::epoch::width::Width;
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::datatypes::{DataType, Field};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use crate::epoch::width::Width;
 
 /// Writes the index of a shard from the tokens of its rows.
 pub(super) type IndexWriter = fn(&Path, u32, &[u32], Width) -> Result<ManifestFile, EpochError>;
@@ -38,7 +37,15 @@ struct Shard {
 
 impl Bins {
     pub fn create(dir: &Path, options: Options, index: Option<IndexWriter>) -> Self {
-        Self { dir: dir.to_path_buf(), options, index, shard: 0, open: None, row: 0, done: Vec::new() }
+        Self {
+            dir: dir.to_path_buf(),
+            options,
+            index,
+            shard: 0,
+            open: None,
+            row: 0,
+            done: Vec::new(),
+        }
     }
 
     fn row_bytes(&self, row: &Row) -> u64 {
@@ -62,7 +69,11 @@ impl Bins {
             Some(shard) => shard,
             None => Shard {
                 tokens: HashedFile::create(&self.dir, &shard_name(self.shard, "bin"))?,
-                segments: TableFile::create(&self.dir, &shard_name(self.shard, "segments.parquet"), fields())?,
+                segments: TableFile::create(
+                    &self.dir,
+                    &shard_name(self.shard, "segments.parquet"),
+                    fields(),
+                )?,
                 lengths: Vec::new(),
                 bytes: 0,
             },
@@ -73,9 +84,13 @@ impl Bins {
             self.encode(row, &mut bytes)?;
             shard.tokens.put(&bytes)?;
             shard.bytes += bytes.len() as u64;
-            shard.lengths.push(u32::try_from(row.ids.len()).map_err(|_| EpochError::bug("a row of 2^32 tokens"))?);
+            shard.lengths.push(
+                u32::try_from(row.ids.len())
+                    .map_err(|_| EpochError::bug("a row of 2^32 tokens"))?,
+            );
         }
-        let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values((self.row..).take(rows.len())));
+        let numbers: ArrayRef =
+            Arc::new(UInt64Array::from_iter_values((self.row..).take(rows.len())));
         let mut columns = vec![numbers];
         columns.extend(segment_columns(rows, &self.options)?);
         shard.segments.write(&columns, rows.len())?;
@@ -130,18 +145,6 @@ impl Writer for Bins {
     fn finish(mut self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
         self.close()?;
         Ok(self.done)
-    }
-}
-
-impl Options {
-    pub(super) fn too_large(&self, id: u32, row: &Row) -> EpochError {
-        EpochError::IdTooLarge {
-            id,
-            document: row.segments.first().map_or(0, |segment| segment.document.0),
-            width: self.width.name(),
-            format: self.format.name(),
-            vocab: self.vocab,
-        }
     }
 }
 

@@ -7,10 +7,10 @@
 
 use super::bin::Bins;
 use super::files::HashedFile;
-use crate::epoch::width::Width;
 use super::{Options, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::manifest::ManifestFile;
+use crate::epoch::width::Width;
 use std::path::Path;
 
 pub(in crate::epoch) const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
@@ -19,7 +19,12 @@ pub(super) fn create(dir: &Path, options: Options) -> Bins {
     Bins::create(dir, options, Some(write_index))
 }
 
-fn write_index(dir: &Path, shard: u32, lengths: &[u32], width: Width) -> Result<ManifestFile, EpochError> {
+fn write_index(
+    dir: &Path,
+    shard: u32,
+    lengths: &[u32],
+    width: Width,
+) -> Result<ManifestFile, EpochError> {
     let mut file = HashedFile::create(dir, &shard_name(shard, "idx"))?;
     let rows = lengths.len() as u64;
     file.put(MAGIC)?;

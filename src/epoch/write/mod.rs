@@ -1,8 +1,8 @@
 //! Writers: rows to files. One module a format, all of the same shape: created for a directory,
 //! given chunks of rows in order, finished for the list of files.
 //!
-//! `files` hashes what is written; `table` writes Parquet row groups; `bin` writes token files with
-//! their segment tables, of which `megatron` and `raw` are the two kinds. No file holds a clock, a
+//! `files` hashes what is written; `table` writes Parquet row groups, `segments` the
+//! columns that say what is in a row; `bin` writes token files with their segment tables, of which `megatron` and `raw` are the two kinds. No file holds a clock, a
 //! path or a random id: the same rows give the same bytes.
 
 mod bin;
@@ -10,10 +10,8 @@ mod files;
 mod megatron;
 mod parquet;
 mod raw;
+mod segments;
 mod table;
-
-
-
 
 use super::error::EpochError;
 use super::ids::Row;
@@ -41,7 +39,21 @@ pub(super) struct Options {
     /// The type token ids are written as.
     pub width: Width,
     pub format: Format,
+    /// Vocabulary size of the tokenizer.
     pub vocab: u32,
+}
+
+impl Options {
+    /// The error of an id in `row` that the type does not hold.
+    fn too_large(&self, id: u32, row: &Row) -> EpochError {
+        EpochError::IdTooLarge {
+            id,
+            document: row.segments.first().map_or(0, |segment| segment.document.0),
+            width: self.width.name(),
+            format: self.format.name(),
+            vocab: self.vocab,
+        }
+    }
 }
 
 /// The writer of a plan's format into `dir`, which exists.

@@ -4,17 +4,17 @@
 //! `loss_mask` (1 where the next token is of the same segment), `position_ids`, `seq_lengths`,
 //! `seq_start_id`, `source`, `doc_ids`, `doc_offsets`. Pads are in the first four only.
 
+use super::segments::segment_columns;
 use super::table::{TableFile, list_column, list_field};
 use super::{Options, Writer, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
 use crate::epoch::views;
-use arrow::array::{ArrayRef, StringArray};
-use arrow::datatypes::{DataType, Field, Int8Type, Int32Type, Int64Type};
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub(super) struct Parquet {
     dir: PathBuf,
@@ -72,7 +72,8 @@ fn fields() -> Vec<Field> {
 }
 
 fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
-    let ids: Vec<Vec<i32>> = rows.par_iter().map(|row| signed(row, options)).collect::<Result<_, _>>()?;
+    let ids: Vec<Vec<i32>> =
+        rows.par_iter().map(|row| signed(row, options)).collect::<Result<_, _>>()?;
     let tokens = ids.iter().map(Vec::len).sum();
     let widths = || rows.iter().map(|row| row.ids.len());
     let mut labels = Vec::with_capacity(tokens);
@@ -103,32 +104,4 @@ fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError>
 fn signed(row: &Row, options: &Options) -> Result<Vec<i32>, EpochError> {
     let narrow = |id: &u32| i32::try_from(*id).map_err(|_| options.too_large(*id, row));
     row.ids.iter().map(narrow).collect()
-}
-
-/// Columns of the segment table, shared with the binary formats.
-pub(super) fn segment_fields() -> Vec<Field> {
-    vec![
-        list_field("seq_lengths", DataType::Int32),
-        Field::new("source", DataType::Utf8, false),
-        list_field("doc_ids", DataType::Int64),
-        list_field("doc_offsets", DataType::Int64),
-    ]
-}
-
-/// The columns of [`segment_fields`].
-pub(super) fn segment_columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
-    let segments = || rows.iter().flat_map(|row| &row.segments);
-    let counts = || rows.iter().map(|row| row.segments.len());
-    let names: Vec<&str> =
-        rows.iter().map(|row| options.sources.get(row.source).map_or("", String::as_str)).collect();
-    let documents: Vec<i64> = segments()
-        .map(|segment| i64::try_from(segment.document.0))
-        .collect::<Result<_, _>>()
-        .map_err(|_| EpochError::bug("a document id over 2^63"))?;
-    Ok(vec![
-        list_column::<Int32Type>(segments().map(|segment| segment.length.cast_signed()).collect(), counts()),
-        Arc::new(StringArray::from(names)),
-        list_column::<Int64Type>(documents, counts()),
-        list_column::<Int64Type>(segments().map(|segment| i64::from(segment.offset)).collect(), counts()),
-    ])
 }

@@ -4,7 +4,9 @@ use super::files::HashedFile;
 use crate::epoch::error::EpochError;
 use crate::epoch::manifest::ManifestFile;
 use ::parquet::arrow::ArrowWriter;
-use ::parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use ::parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
 use ::parquet::basic::{Compression, Encoding, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -106,8 +108,9 @@ fn properties(fields: &[Field]) -> WriterProperties {
             let ids = IDS.contains(&field.name().as_str());
             let encoding = if ids { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
             let path = ColumnPath::new(path);
-            properties =
-                properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, encoding);
         }
     }
     properties.build()

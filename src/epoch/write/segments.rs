@@ -1,0 +1,46 @@
+//! The columns that say what is in a row; the same in Parquet shards and beside token files.
+
+use super::Options;
+use super::table::{list_column, list_field};
+use crate::epoch::error::EpochError;
+use crate::epoch::ids::Row;
+use arrow::array::{ArrayRef, StringArray};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
+use std::sync::Arc;
+
+/// The fields of the segment columns.
+pub(super) fn segment_fields() -> Vec<Field> {
+    vec![
+        list_field("seq_lengths", DataType::Int32),
+        Field::new("source", DataType::Utf8, false),
+        list_field("doc_ids", DataType::Int64),
+        list_field("doc_offsets", DataType::Int64),
+    ]
+}
+
+/// The columns of [`segment_fields`].
+pub(super) fn segment_columns(
+    rows: &[Row],
+    options: &Options,
+) -> Result<Vec<ArrayRef>, EpochError> {
+    let segments = || rows.iter().flat_map(|row| &row.segments);
+    let counts = || rows.iter().map(|row| row.segments.len());
+    let names: Vec<&str> =
+        rows.iter().map(|row| options.sources.get(row.source).map_or("", String::as_str)).collect();
+    let documents: Vec<i64> = segments()
+        .map(|segment| i64::try_from(segment.document.0))
+        .collect::<Result<_, _>>()
+        .map_err(|_| EpochError::bug("a document id over 2^63"))?;
+    Ok(vec![
+        list_column::<Int32Type>(
+            segments().map(|segment| segment.length.cast_signed()).collect(),
+            counts(),
+        ),
+        Arc::new(StringArray::from(names)),
+        list_column::<Int64Type>(documents, counts()),
+        list_column::<Int64Type>(
+            segments().map(|segment| i64::from(segment.offset)).collect(),
+            counts(),
+        ),
+    ])
+}
