@@ -10,5 +10,7 @@
     reason = "a test that goes wrong should stop there and say so"
 )]
 
+mod dedup;
 mod docs;
 mod layers;
+mod support;
