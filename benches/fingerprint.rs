@@ -15,7 +15,7 @@
 )]
 
 use corpusdb::dedup::{Fingerprinter, Sketch, bands_into, shared_at_least};
-use corpusdb::model::{DedupMode, Policy};
+use corpusdb::{DedupMode, Policy};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 

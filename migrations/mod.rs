@@ -9,8 +9,6 @@ use rocksdb::{DB, WriteBatch};
 pub struct Step {
     /// The format version the store has after the step.
     pub to: u32,
-    /// What it changes, for the user who watches it run.
-    pub description: &'static str,
     /// Adds the step's writes to the batch that also raises the version. Must be idempotent.
     pub apply: fn(&DB, &mut WriteBatch) -> Result<(), StoreError>,
 }

@@ -1,12 +1,12 @@
 //! Format 1: the first released layout. Its record types are frozen here, apart from the current ones.
 
-use super::Step;
 use super::super::StoreError;
+use super::Step;
 use bincode::Encode;
 use rocksdb::{DB, WriteBatch};
 
 /// From an empty database to format 1.
-pub const STEP: Step = Step { to: 1, description: "create the state record", apply };
+pub const STEP: Step = Step { to: 1, apply };
 
 #[derive(Encode, Default)]
 struct State {

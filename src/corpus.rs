@@ -8,8 +8,8 @@ use crate::ingest::{self, IngestError, IngestOptions, IngestReport, LoadedTokeni
 use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, Policy, Progress};
 use crate::query::{self, DiffPart, DuplicatePair, Info, QueryError, Shown};
 use crate::store::{
-    self, CommitRecord, Depth, EpochRecord, Fault, Memory, RejectRecord, SnapshotRecord, StoreError,
-    TokenizerRecord, View, Writer, fields,
+    self, CommitRecord, Depth, EpochRecord, Fault, Memory, RejectRecord, SnapshotRecord,
+    StoreError, TokenizerRecord, View, Writer, fields,
 };
 use crate::tokenizer::{Backend, Tokenizer, TrainOptions};
 use arrow::record_batch::RecordBatch;
@@ -31,7 +31,11 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed.
-    pub fn init(path: &Path, policy: &Policy, declared: &[(String, FieldKind)]) -> Result<(), Error> {
+    pub fn init(
+        path: &Path,
+        policy: &Policy,
+        declared: &[(String, FieldKind)],
+    ) -> Result<(), Error> {
         let fields = declare(declared)?;
         Ok(store::create(path, policy, &fields)?)
     }
@@ -79,7 +83,11 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Query`] when the statement is wrong or no query.
-    pub fn sql(&self, statement: &str, each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>) -> Result<(), Error> {
+    pub fn sql(
+        &self,
+        statement: &str,
+        each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
+    ) -> Result<(), Error> {
         Ok(query::sql(&self.view, statement, each)?)
     }
 
@@ -111,7 +119,11 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Query`] when there is no such document.
-    pub fn duplicates(&self, document: Option<DocId>, limit: Option<u64>) -> Result<Vec<DuplicatePair>, Error> {
+    pub fn duplicates(
+        &self,
+        document: Option<DocId>,
+        limit: Option<u64>,
+    ) -> Result<Vec<DuplicatePair>, Error> {
         Ok(query::duplicates(&self.view, document, limit)?)
     }
 
@@ -139,7 +151,8 @@ impl Corpus {
         let mut faults = store::check(&self.view, &self.path, depth, progress)?;
         if depth == Depth::Deep {
             let loaded = load_tokenizers(&self.view)?;
-            let tokenizers: Vec<_> = loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
+            let tokenizers: Vec<_> =
+                loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
             faults.extend(curate::check(&self.view, &tokenizers, progress)?);
         }
         Ok(faults)
@@ -181,7 +194,12 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
-    pub fn build(&self, plan: &Plan, selections: &Selections, job: &BuildJob<'_>) -> Result<Manifest, Error> {
+    pub fn build(
+        &self,
+        plan: &Plan,
+        selections: &Selections,
+        job: &BuildJob<'_>,
+    ) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
         Ok(epoch::build(&self.view, plan, selections, epoch, out, threads, progress, interrupt)?)
     }
@@ -190,7 +208,13 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Epoch`] when the store cannot be read; what is wrong with the files is in the answer.
-    pub fn verify(&self, plan: &Plan, selections: &Selections, directory: &Path, progress: &dyn Progress) -> Result<Verification, Error> {
+    pub fn verify(
+        &self,
+        plan: &Plan,
+        selections: &Selections,
+        directory: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Verification, Error> {
         Ok(epoch::verify(&self.view, plan, selections, directory, progress)?)
     }
 }
@@ -246,15 +270,26 @@ impl CorpusWriter {
         let inputs = expand(paths)?;
         for name in tokenizers {
             if self.view().tokenizer_named(name).is_none() {
-                let known: Vec<_> = self.view().tokenizers().map(|(_, record)| record.name.clone()).collect();
-                let known = if known.is_empty() { "there is none".to_owned() } else { format!("there is {}", known.join(", ")) };
+                let known: Vec<_> =
+                    self.view().tokenizers().map(|(_, record)| record.name.clone()).collect();
+                let known = if known.is_empty() {
+                    "there is none".to_owned()
+                } else {
+                    format!("there is {}", known.join(", "))
+                };
                 return Err(IngestError::UnknownTokenizer { name: name.clone(), known }.into());
             }
         }
         let loaded = load_tokenizers(self.view())?;
         for tokenizer in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
-            curate::encode_stored(&mut self.writer, tokenizer.id, &tokenizer.tokenizer, progress, interrupt)?;
+            curate::encode_stored(
+                &mut self.writer,
+                tokenizer.id,
+                &tokenizer.tokenizer,
+                progress,
+                interrupt,
+            )?;
         }
         Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
     }
@@ -276,7 +311,11 @@ impl CorpusWriter {
         let sample = curate::sample_texts(self.view())?;
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
         let tokenizer = Tokenizer::load(json, &sample)?;
-        let known = self.view().tokenizer_named(name).filter(|(_, record)| record.hash == hash).map(|(id, _)| id);
+        let known = self
+            .view()
+            .tokenizer_named(name)
+            .filter(|(_, record)| record.hash == hash)
+            .map(|(id, _)| id);
         let id = match known {
             Some(id) => id,
             None => {
@@ -292,14 +331,23 @@ impl CorpusWriter {
                 let mut batch = self.writer.begin()?;
                 let id = batch.add_tokenizer(&record, json)?;
                 let subject = name.to_owned();
-                batch.commit(&CommitRecord { kind: "tokenizer".to_owned(), subject, ..CommitRecord::default() })?;
+                batch.commit(&CommitRecord {
+                    kind: "tokenizer".to_owned(),
+                    subject,
+                    ..CommitRecord::default()
+                })?;
                 id
             }
         };
         let tokens = curate::encode_stored(&mut self.writer, id, &tokenizer, progress, interrupt)?;
         self.writer.flush()?;
-        let record = self.view().tokenizers().find(|(other, _)| *other == id).map(|(_, record)| record.clone());
-        let missing = StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() };
+        let record = self
+            .view()
+            .tokenizers()
+            .find(|(other, _)| *other == id)
+            .map(|(_, record)| record.clone());
+        let missing =
+            StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() };
         Ok((record.ok_or(missing)?, tokens))
     }
 
@@ -307,7 +355,11 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Curate`] when there is nothing to train on.
-    pub fn train_bpe(&self, options: &TrainOptions, progress: &dyn Progress) -> Result<Vec<u8>, Error> {
+    pub fn train_bpe(
+        &self,
+        options: &TrainOptions,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, Error> {
         Ok(curate::train_bpe(self.view(), options, progress)?)
     }
 
@@ -319,7 +371,11 @@ impl CorpusWriter {
         let mut batch = self.writer.begin()?;
         let record = batch.add_snapshot(name)?;
         let subject = name.to_owned();
-        batch.commit(&CommitRecord { kind: "snapshot".to_owned(), subject, ..CommitRecord::default() })?;
+        batch.commit(&CommitRecord {
+            kind: "snapshot".to_owned(),
+            subject,
+            ..CommitRecord::default()
+        })?;
         Ok(record)
     }
 
@@ -328,7 +384,11 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Epoch`] when the recipe cannot be met.
-    pub fn plan(&mut self, recipe: &Recipe, progress: &dyn Progress) -> Result<(EpochRecord, Plan, Selections), Error> {
+    pub fn plan(
+        &mut self,
+        recipe: &Recipe,
+        progress: &dyn Progress,
+    ) -> Result<(EpochRecord, Plan, Selections), Error> {
         let mut recipe = recipe.clone();
         if recipe.snapshot.is_none() {
             // Plans and snapshots are commits too, but change nothing that a snapshot shows.
@@ -339,11 +399,20 @@ impl CorpusWriter {
         if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
             return Ok((record, plan, selections));
         }
-        let record = EpochRecord { number: 0, hash, snapshot: plan.snapshot.name.clone(), plan: plan.to_json() };
+        let record = EpochRecord {
+            number: 0,
+            hash,
+            snapshot: plan.snapshot.name.clone(),
+            plan: plan.to_json(),
+        };
         let mut batch = self.writer.begin()?;
         let record = batch.add_epoch(record, &selections)?;
         let subject = record.number.to_string();
-        batch.commit(&CommitRecord { kind: "epoch".to_owned(), subject, ..CommitRecord::default() })?;
+        batch.commit(&CommitRecord {
+            kind: "epoch".to_owned(),
+            subject,
+            ..CommitRecord::default()
+        })?;
         Ok((record, plan, selections))
     }
 
@@ -352,7 +421,9 @@ impl CorpusWriter {
         let (documents, generation) = (self.view().documents(), self.view().generation().0);
         let kept = self.view().kept()?;
         for record in self.view().snapshots()? {
-            let same = record.documents == documents && record.generation == generation && record.kept == kept.len();
+            let same = record.documents == documents
+                && record.generation == generation
+                && record.kept == kept.len();
             if same && self.view().snapshot_kept(&record.name)? == kept {
                 return Ok(record.name);
             }
@@ -367,9 +438,16 @@ fn plan_at(view: &View, recipe: &Recipe, progress: &dyn Progress) -> Result<Plan
         None => ("now".to_owned(), view.kept()?),
         Some(name) => {
             if view.snapshot(name)?.is_none() {
-                let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
-                let known = if known.is_empty() { "none; leave `snapshot` out to make one".to_owned() } else { known.join(", ") };
-                return Err(EpochError::Unknown { what: "snapshot", name: name.clone(), known }.into());
+                let known: Vec<String> =
+                    view.snapshots()?.into_iter().map(|record| record.name).collect();
+                let known = if known.is_empty() {
+                    "none; leave `snapshot` out to make one".to_owned()
+                } else {
+                    known.join(", ")
+                };
+                return Err(
+                    EpochError::Unknown { what: "snapshot", name: name.clone(), known }.into()
+                );
             }
             (name.clone(), view.snapshot_kept(name)?)
         }
@@ -381,7 +459,11 @@ fn stored_plan(view: &View, number: u32) -> Result<(Plan, Selections), Error> {
     let epochs = view.epochs()?;
     let Some(record) = epochs.iter().find(|record| record.number == number) else {
         let known: Vec<String> = epochs.iter().map(|record| record.number.to_string()).collect();
-        let known = if known.is_empty() { "none; make one with `corpusdb epoch plan`".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() {
+            "none; make one with `corpusdb epoch plan`".to_owned()
+        } else {
+            known.join(", ")
+        };
         return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known }.into());
     };
     let plan = Plan::from_json(&record.plan)?;
@@ -395,7 +477,12 @@ fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
     let mut loaded = Vec::new();
     for (id, record) in view.tokenizers() {
         let tokenizer = Arc::new(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
-        loaded.push(LoadedTokenizer { id, name: record.name.clone(), vocab_size: record.vocab_size, tokenizer });
+        loaded.push(LoadedTokenizer {
+            id,
+            name: record.name.clone(),
+            vocab_size: record.vocab_size,
+            tokenizer,
+        });
     }
     Ok(loaded)
 }
@@ -411,15 +498,29 @@ fn backend_words(backend: &Backend) -> String {
 fn check_name(name: &str) -> Result<(), StoreError> {
     let good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || name.len() > 100 || !name.chars().all(good) {
-        return Err(StoreError::Name(format!("name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes")));
+        return Err(StoreError::Name(format!(
+            "name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes"
+        )));
     }
     Ok(())
 }
 
 /// Columns of `documents` that a declared field would hide.
 const RESERVED: [&str; 14] = [
-    "id", "key", "source", "commit", "bytes", "chars", "tokens", "kept", "standing", "dup_of", "jaccard",
-    "cluster", "cluster_size", "meta",
+    "id",
+    "key",
+    "source",
+    "commit",
+    "bytes",
+    "chars",
+    "tokens",
+    "kept",
+    "standing",
+    "dup_of",
+    "jaccard",
+    "cluster",
+    "cluster_size",
+    "meta",
 ];
 
 fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
@@ -427,8 +528,14 @@ fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, St
     for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
         check_name(name)?;
         let lower = name.to_lowercase();
-        if RESERVED.contains(&lower.as_str()) || lower == "text" || lower == "language" || lower.starts_with("tokens_") {
-            return Err(StoreError::Name(format!("field `{name}` is a column of every corpus already; rename it in your data")));
+        if RESERVED.contains(&lower.as_str())
+            || lower == "text"
+            || lower == "language"
+            || lower.starts_with("tokens_")
+        {
+            return Err(StoreError::Name(format!(
+                "field `{name}` is a column of every corpus already; rename it in your data"
+            )));
         }
         if found.iter().any(|field| field.name.to_lowercase() == lower) {
             return Err(StoreError::Name(format!("field `{name}` is declared twice")));
@@ -440,7 +547,10 @@ fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, St
 
 impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Corpus").field("path", &self.path).field("commit", &self.view.commit()).finish()
+        f.debug_struct("Corpus")
+            .field("path", &self.path)
+            .field("commit", &self.view.commit())
+            .finish()
     }
 }
 

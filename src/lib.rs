@@ -33,6 +33,14 @@
 //! # }
 //! ```
 
+/// The parts of a [`Recipe`], one type a table of its TOML.
+pub mod recipe {
+    pub use crate::epoch::{
+        Batch, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions, PadSide,
+        PadView, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice, Unit,
+    };
+}
+
 mod corpus;
 mod curate;
 mod decide;
@@ -51,24 +59,28 @@ pub use curate::CurateError;
 pub use decide::{Counts, DecideError};
 pub use dry_run::DryRun;
 pub use epoch::{
-    Check, EpochError, Explanation, Format as OutputFormat, Losses, Manifest, ManifestFile, ManifestSource,
-    ManifestTotals, Method, OrderKind, PackKind, Plan, Planned, PlannedSource, Recipe, SourceExplanation, Target,
-    Verification,
+    Check, EpochError, Explanation, Format as OutputFormat, Losses, Manifest, ManifestFile,
+    ManifestSource, ManifestTotals, PinnedSnapshot, PinnedTokenizer, Plan, Planned, PlannedSource,
+    Recipe, SourceExplanation, SpecialIds, Verification,
 };
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{IngestError, IngestOptions, IngestReport, OnError, StageSeconds};
 pub use model::{
-    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match, MatchKind, Normaliser,
-    Policy, PolicyError, Progress, SIGNATURE_VERSION, Silent, SourceId, Standing, Tally, TokenizerId,
+    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match,
+    MatchKind, Normaliser, Policy, PolicyError, Progress, SIGNATURE_VERSION, Silent, SourceId,
+    Standing, Tally, TokenizerId,
 };
 pub use query::{
-    CommitInfo, DiffPart, DuplicatePair, EpochInfo, FieldInfo, Format as QueryFormat, Info, Printer, QueryError, Shown,
-    ShownMatch, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo,
+    Cluster, CommitInfo, DiffPart, DuplicatePair, EpochInfo, FieldInfo, Format as QueryFormat,
+    Info, Printer, QueryError, Shown, ShownMatch, SnapshotInfo, SourceInfo, StandingCount,
+    TokenizerInfo,
 };
 pub use store::columns;
 pub use store::{
-    CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord, State, StoreError,
-    TokenizerRecord, View, format_version,
+    CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord,
+    State, StoreError, TokenizerRecord, View, format_version,
 };
-pub use tokenizer::{Backend, Encoder, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges};
+pub use tokenizer::{
+    Backend, Encoder, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
+};

@@ -32,12 +32,19 @@ impl Progress for Bar {
         let target = ProgressDrawTarget::stderr_with_hz(8);
         let is_bytes = stage == "ingesting";
         let template = match (total, is_bytes) {
-            (Some(_), true) => "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left {msg}",
-            (Some(_), false) => "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left {msg}",
+            (Some(_), true) => {
+                "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left {msg}"
+            }
+            (Some(_), false) => {
+                "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left {msg}"
+            }
             (None, _) => "{prefix:>12} {spinner} {elapsed} {msg}",
         };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::with_draw_target(total, target).with_style(style).with_prefix(stage.to_owned());
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(total, target)
+            .with_style(style)
+            .with_prefix(stage.to_owned());
         if let Ok(mut current) = self.0.lock()
             && let Some(before) = current.replace(bar)
         {
@@ -53,7 +60,10 @@ impl Progress for Bar {
         self.with(|bar| {
             let seconds = bar.elapsed().as_secs_f64().max(0.001);
             let rate = tally.records as f64 / seconds;
-            bar.set_message(format!("| {rate:.0} documents/s, {} kept, {} duplicates", tally.kept, tally.duplicates));
+            bar.set_message(format!(
+                "| {rate:.0} documents/s, {} kept, {} duplicates",
+                tally.kept, tally.duplicates
+            ));
         });
     }
 

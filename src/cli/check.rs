@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 /// Check a corpus: journal, bitmaps and counters; every file's checksums; with --deep every derived thing
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb check crawl\n  corpusdb check crawl --deep\n  corpusdb check crawl --digest\n\nExit code 1 when faults are found.")]
+#[command(
+    after_help = "Examples:\n  corpusdb check crawl\n  corpusdb check crawl --deep\n  corpusdb check crawl --digest\n\nExit code 1 when faults are found."
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -28,7 +30,9 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     if args.digest {
         let digest = corpus.digest(context.progress.as_ref())?;
         if context.json {
-            print::json(&serde_json::json!({ "type": "digest", "digest": digest, "commit": commit, "documents": documents }))?;
+            print::json(
+                &serde_json::json!({ "type": "digest", "digest": digest, "commit": commit, "documents": documents }),
+            )?;
         } else {
             print::line(&digest)?;
         }
@@ -41,13 +45,19 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     let faults = corpus.check(depth, context.progress.as_ref())?;
     if context.json {
-        print::json(&serde_json::json!({ "type": "check", "commit": commit, "documents": documents, "faults": faults }))?;
+        print::json(
+            &serde_json::json!({ "type": "check", "commit": commit, "documents": documents, "faults": faults }),
+        )?;
     } else {
         for fault in &faults {
             print::line(&format!("{}: {}", fault.place, fault.what))?;
         }
-        let verdict = if faults.is_empty() { "sound".to_owned() } else { format!("{} faults", faults.len()) };
-        print::line(&format!("{verdict}: commit {commit}, {} documents", print::number(documents)))?;
+        let verdict =
+            if faults.is_empty() { "sound".to_owned() } else { format!("{} faults", faults.len()) };
+        print::line(&format!(
+            "{verdict}: commit {commit}, {} documents",
+            print::number(documents)
+        ))?;
     }
     Ok(if faults.is_empty() { Outcome::Good } else { Outcome::Bad })
 }

@@ -6,7 +6,9 @@ use std::fmt::Write;
 
 /// Print a completion script
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  corpusdb completions bash > ~/.local/share/bash-completion/completions/corpusdb")]
+#[command(
+    after_help = "Example:\n  corpusdb completions bash > ~/.local/share/bash-completion/completions/corpusdb"
+)]
 pub(super) struct Args {
     /// The shell
     shell: clap_complete::Shell,
@@ -22,7 +24,9 @@ pub(super) fn run(args: Args) -> anyhow::Result<Outcome> {
 pub(super) fn reference(command: Command) -> anyhow::Result<Outcome> {
     let mut command = command.term_width(100).disable_help_subcommand(true);
     command.build();
-    let mut out = String::from("# Command line\n\nWritten by `corpusdb reference`; a test compares the two.\n");
+    let mut out = String::from(
+        "# Command line\n\nWritten by `corpusdb reference`; a test compares the two.\n",
+    );
     describe(&mut command, 2, &mut out)?;
     print::line(out.trim_end())?;
     Ok(Outcome::Good)
@@ -30,7 +34,12 @@ pub(super) fn reference(command: Command) -> anyhow::Result<Outcome> {
 
 fn describe(command: &mut Command, level: usize, out: &mut String) -> anyhow::Result<()> {
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
-    write!(out, "\n{} `{name}`\n\n```text\n{}\n```\n", "#".repeat(level), command.render_long_help().to_string().trim_end())?;
+    write!(
+        out,
+        "\n{} `{name}`\n\n```text\n{}\n```\n",
+        "#".repeat(level),
+        command.render_long_help().to_string().trim_end()
+    )?;
     for verb in command.get_subcommands_mut() {
         if !verb.is_hide_set() && verb.get_name() != "help" {
             describe(verb, level + 1, out)?;

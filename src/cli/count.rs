@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 /// Count documents
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb count crawl\n  corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\"")]
+#[command(
+    after_help = "Examples:\n  corpusdb count crawl\n  corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\""
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -18,7 +20,9 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let count = context.read(&args.corpus)?.count(args.condition.as_deref())?;
     if context.json {
-        print::json(&serde_json::json!({ "type": "count", "where": args.condition, "documents": count }))?;
+        print::json(
+            &serde_json::json!({ "type": "count", "where": args.condition, "documents": count }),
+        )?;
     } else {
         print::line(&count.to_string())?;
     }

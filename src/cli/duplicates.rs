@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 /// List removed duplicates with the kept document each one matched
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb duplicates crawl --limit 20\n  corpusdb duplicates crawl 42 --diff\n  corpusdb duplicates crawl --json > duplicates.jsonl")]
+#[command(
+    after_help = "Examples:\n  corpusdb duplicates crawl --limit 20\n  corpusdb duplicates crawl 42 --diff\n  corpusdb duplicates crawl --json > duplicates.jsonl"
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -26,7 +28,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
     let pairs = corpus.duplicates(args.id.map(DocId), args.limit)?;
     for pair in &pairs {
-        let diff = if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
+        let diff =
+            if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
         if context.json {
             #[derive(serde::Serialize)]
             struct Line<'a> {
@@ -54,7 +57,9 @@ fn none(corpus: &Corpus, id: Option<u64>) -> anyhow::Result<()> {
         None => print::talk("no duplicates"),
         Some(id) => {
             let standing = corpus.show(DocId(id))?.standing;
-            print::talk(&format!("document {id} is {standing}; it matched nothing and removed nothing"));
+            print::talk(&format!(
+                "document {id} is {standing}; it matched nothing and removed nothing"
+            ));
         }
     }
     Ok(())
@@ -63,14 +68,25 @@ fn none(corpus: &Corpus, id: Option<u64>) -> anyhow::Result<()> {
 fn show(pair: &DuplicatePair) -> anyhow::Result<()> {
     print::line(&format!(
         "{:5} {:.3}  {} {} ({})  <-  {} {} ({})",
-        pair.kind, pair.jaccard, pair.witness, pair.witness_key, pair.witness_source, pair.id, pair.key, pair.source
+        pair.kind,
+        pair.jaccard,
+        pair.witness,
+        pair.witness_key,
+        pair.witness_source,
+        pair.id,
+        pair.key,
+        pair.source
     ))
 }
 
 /// Words only in the witness as [-word-], words only in the duplicate as {+word+}; colours on a terminal.
 fn print_diff(parts: &[DiffPart]) -> anyhow::Result<()> {
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let (minus, plus) = if colour { (("\x1b[31m[-", "-]\x1b[0m"), ("\x1b[32m{+", "+}\x1b[0m")) } else { (("[-", "-]"), ("{+", "+}")) };
+    let (minus, plus) = if colour {
+        (("\x1b[31m[-", "-]\x1b[0m"), ("\x1b[32m{+", "+}\x1b[0m"))
+    } else {
+        (("[-", "-]"), ("{+", "+}"))
+    };
     let text: String = parts
         .iter()
         .map(|part| match part {
@@ -89,7 +105,9 @@ fn print_diff(parts: &[DiffPart]) -> anyhow::Result<()> {
 fn shorten(text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     match lines.as_slice() {
-        [first, .., last] if lines.len() > 6 => format!("{first}… {} equal lines …\n{last}", lines.len() - 2),
+        [first, .., last] if lines.len() > 6 => {
+            format!("{first}… {} equal lines …\n{last}", lines.len() - 2)
+        }
         _ => text.to_owned(),
     }
 }

@@ -3,7 +3,9 @@
 use super::setup::Context;
 use super::{Outcome, print};
 use anyhow::Context as _;
-use corpusdb::{BuildJob, Corpus, Explanation, Manifest, Plan, Planned, Recipe, Selections, Verification};
+use corpusdb::{
+    BuildJob, Corpus, Explanation, Manifest, Plan, Planned, Recipe, Selections, Verification,
+};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -71,7 +73,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             let (plan, selections) = match number(&what) {
                 Some(number) => corpus.stored_plan(number)?,
                 None => {
-                    let Planned { plan, selections } = corpus.plan(&read_recipe(Path::new(&what))?, context.progress.as_ref())?;
+                    let Planned { plan, selections } =
+                        corpus.plan(&read_recipe(Path::new(&what))?, context.progress.as_ref())?;
                     (plan, selections)
                 }
             };
@@ -95,7 +98,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Verify { corpus, directory } => {
             let opened = context.read(&corpus)?;
             let (plan, selections) = plan_of(&opened, &directory)?;
-            let verification = opened.verify(&plan, &selections, &directory, context.progress.as_ref())?;
+            let verification =
+                opened.verify(&plan, &selections, &directory, context.progress.as_ref())?;
             return report_verification(&verification, context);
         }
     }
@@ -107,7 +111,8 @@ fn number(what: &str) -> Option<u32> {
 }
 
 fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading the recipe {}", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("reading the recipe {}", path.display()))?;
     Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
 }
 
@@ -117,7 +122,8 @@ fn planned(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<(Plan
         Some(number) => Ok(context.read(corpus)?.stored_plan(number)?),
         None => {
             let recipe = read_recipe(Path::new(what))?;
-            let (_, plan, selections) = context.write(corpus)?.plan(&recipe, context.progress.as_ref())?;
+            let (_, plan, selections) =
+                context.write(corpus)?.plan(&recipe, context.progress.as_ref())?;
             Ok((plan, selections))
         }
     }
@@ -126,13 +132,17 @@ fn planned(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<(Plan
 /// The stored plan that the manifest in a directory names.
 fn plan_of(corpus: &Corpus, directory: &Path) -> anyhow::Result<(Plan, Selections)> {
     let path = directory.join("manifest.json");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let manifest: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
     let hash = manifest.get("plan").and_then(|hash| hash.as_str()).unwrap_or_default();
     let info = corpus.info()?;
     let Some(epoch) = info.epochs.iter().find(|epoch| epoch.hash == hash) else {
-        anyhow::bail!("{} names plan {hash}, which this corpus does not have; was it built from another corpus?", path.display());
+        anyhow::bail!(
+            "{} names plan {hash}, which this corpus does not have; was it built from another corpus?",
+            path.display()
+        );
     };
     Ok(corpus.stored_plan(epoch.number)?)
 }
@@ -141,7 +151,9 @@ fn report_plan(number: u32, plan: &Plan, context: &Context) -> anyhow::Result<()
     let hash: String = plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
     if context.json {
         let plan: serde_json::Value = serde_json::from_str(&plan.to_json())?;
-        return print::json(&serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan }));
+        return print::json(
+            &serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan }),
+        );
     }
     print::line(&format!(
         "plan {number}: {} tokens an epoch from {} sources, snapshot {}, hash {hash}",
@@ -158,7 +170,12 @@ fn report_explanation(explanation: &Explanation, context: &Context) -> anyhow::R
     print::line(explanation.to_string().trim_end())
 }
 
-fn report_manifest(manifest: &Manifest, out: &Path, seconds: f64, context: &Context) -> anyhow::Result<()> {
+fn report_manifest(
+    manifest: &Manifest,
+    out: &Path,
+    seconds: f64,
+    context: &Context,
+) -> anyhow::Result<()> {
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     let rate = bytes as f64 / seconds.max(1e-9) / 1e6;
     if context.json {
@@ -187,7 +204,10 @@ fn report_manifest(manifest: &Manifest, out: &Path, seconds: f64, context: &Cont
             print::number(source.unused_tokens),
         ]
     });
-    print::table(&["source", "documents", "rows", "tokens", "asked", "achieved", "unused"], &rows.collect::<Vec<_>>())
+    print::table(
+        &["source", "documents", "rows", "tokens", "asked", "achieved", "unused"],
+        &rows.collect::<Vec<_>>(),
+    )
 }
 
 fn report_verification(verification: &Verification, context: &Context) -> anyhow::Result<Outcome> {
@@ -196,7 +216,12 @@ fn report_verification(verification: &Verification, context: &Context) -> anyhow
         print::typed("verification", verification)?;
     } else {
         for check in &verification.checks {
-            print::line(&format!("{:6} {:14} {}", if check.passed { "ok" } else { "FAILED" }, check.name, check.detail))?;
+            print::line(&format!(
+                "{:6} {:14} {}",
+                if check.passed { "ok" } else { "FAILED" },
+                check.name,
+                check.detail
+            ))?;
         }
         print::line(if passed { "verified" } else { "verification failed" })?;
     }

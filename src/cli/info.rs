@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 /// Show policy, counts, sources, tokenizers, fields, snapshots and epochs
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb info crawl\n  corpusdb info crawl --json | jq .sources")]
+#[command(
+    after_help = "Examples:\n  corpusdb info crawl\n  corpusdb info crawl --json | jq .sources"
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -20,12 +22,23 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Good);
     }
     let n = print::number;
-    print::line(&format!("{}: commit {}, format {}", args.corpus.display(), info.commit, corpusdb::format_version()))?;
+    print::line(&format!(
+        "{}: commit {}, format {}",
+        args.corpus.display(),
+        info.commit,
+        corpusdb::format_version()
+    ))?;
     print::line(&format!("policy: {}", info.policy))?;
     let kept = format!("{} kept ({})", n(info.kept), print::size(info.kept_bytes));
-    print::line(&format!("documents: {} ({}), {kept}", n(info.documents), print::size(info.bytes)))?;
-    let others = info.standings.iter().filter(|count| count.documents > 0 && count.standing != "kept");
-    let others: Vec<String> = others.map(|count| format!("{} {}", n(count.documents), count.standing)).collect();
+    print::line(&format!(
+        "documents: {} ({}), {kept}",
+        n(info.documents),
+        print::size(info.bytes)
+    ))?;
+    let others =
+        info.standings.iter().filter(|count| count.documents > 0 && count.standing != "kept");
+    let others: Vec<String> =
+        others.map(|count| format!("{} {}", n(count.documents), count.standing)).collect();
     if !others.is_empty() {
         print::line(&format!("not kept: {}", others.join(", ")))?;
     }
@@ -33,28 +46,56 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         print::line(&format!("rejected records: {} (see `corpusdb rejects`)", n(info.rejects)))?;
     }
     if !info.sources.is_empty() {
-        let tokenizers: Vec<&str> = info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
+        let tokenizers: Vec<&str> =
+            info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
         let heads: Vec<String> = tokenizers.iter().map(|name| format!("tokens {name}")).collect();
         let mut head = vec!["source", "documents", "kept", "text", "kept text"];
         head.extend(heads.iter().map(String::as_str));
         let rows = info.sources.iter().map(|source| {
-            let mut row = vec![source.name.clone(), n(source.documents), n(source.kept), print::size(source.bytes), print::size(source.kept_bytes)];
-            row.extend(tokenizers.iter().map(|name| n(source.tokens.get(*name).and_then(|v| v.as_u64()).unwrap_or(0))));
+            let mut row = vec![
+                source.name.clone(),
+                n(source.documents),
+                n(source.kept),
+                print::size(source.bytes),
+                print::size(source.kept_bytes),
+            ];
+            row.extend(
+                tokenizers
+                    .iter()
+                    .map(|name| n(source.tokens.get(*name).and_then(|v| v.as_u64()).unwrap_or(0))),
+            );
             row
         });
         print::table(&head, &rows.collect::<Vec<_>>())?;
     }
     for tokenizer in &info.tokenizers {
-        print::line(&format!("tokenizer {}: {} ids, {} tokens, {} ({})", tokenizer.name, tokenizer.vocab_size, n(tokenizer.tokens), tokenizer.backend, tokenizer.lineage))?;
+        print::line(&format!(
+            "tokenizer {}: {} ids, {} tokens, {} ({})",
+            tokenizer.name,
+            tokenizer.vocab_size,
+            n(tokenizer.tokens),
+            tokenizer.backend,
+            tokenizer.lineage
+        ))?;
     }
     for field in &info.fields {
         print::line(&format!("field {}: {}", field.name, field.kind))?;
     }
     for snapshot in &info.snapshots {
-        print::line(&format!("snapshot {}: commit {}, {} kept", snapshot.name, snapshot.commit, n(snapshot.kept)))?;
+        print::line(&format!(
+            "snapshot {}: commit {}, {} kept",
+            snapshot.name,
+            snapshot.commit,
+            n(snapshot.kept)
+        ))?;
     }
     for epoch in &info.epochs {
-        print::line(&format!("plan {}: {} on snapshot {}", epoch.number, epoch.hash.get(..16).unwrap_or(&epoch.hash), epoch.snapshot))?;
+        print::line(&format!(
+            "plan {}: {} on snapshot {}",
+            epoch.number,
+            epoch.hash.get(..16).unwrap_or(&epoch.hash),
+            epoch.snapshot
+        ))?;
     }
     Ok(Outcome::Good)
 }

@@ -90,10 +90,17 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     let options = IngestOptions {
         source: args.source,
-        read: ReadOptions { format, text_field: args.text_field, id_field: args.id_field, max_doc_bytes: args.max_doc_bytes },
+        read: ReadOptions {
+            format,
+            text_field: args.text_field,
+            id_field: args.id_field,
+            max_doc_bytes: args.max_doc_bytes,
+        },
         on_error,
         threads: context.threads,
-        batch_bytes: args.batch_bytes.unwrap_or_else(|| (context.memory / 64).clamp(4 << 20, 64 << 20)),
+        batch_bytes: args
+            .batch_bytes
+            .unwrap_or_else(|| (context.memory / 64).clamp(4 << 20, 64 << 20)),
         reread: args.reread,
         decisions: args.decisions,
     };
@@ -112,7 +119,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn ingest(corpus: &Path, paths: &[String], options: &IngestOptions, tokenizers: &[String], context: &Context) -> anyhow::Result<IngestReport> {
+fn ingest(
+    corpus: &Path,
+    paths: &[String],
+    options: &IngestOptions,
+    tokenizers: &[String],
+    context: &Context,
+) -> anyhow::Result<IngestReport> {
     let mut writer: CorpusWriter = context.write(corpus)?;
     Ok(writer.ingest(paths, options, tokenizers, context.progress.as_ref(), &context.interrupt)?)
 }
@@ -144,7 +157,10 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
     }
     print::line(&format!("  {}", report.policy))?;
     if report.dedup.capped > 0 {
-        print::line(&format!("  note: {} crowded buckets were read only in part; near duplicates in them may be missed", n(report.dedup.capped)))?;
+        print::line(&format!(
+            "  note: {} crowded buckets were read only in part; near duplicates in them may be missed",
+            n(report.dedup.capped)
+        ))?;
     }
     Ok(())
 }

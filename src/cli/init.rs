@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 /// Make an empty corpus
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb init crawl\n  corpusdb init crawl --threshold 0.7 --field url:keyword --field quality:float")]
+#[command(
+    after_help = "Examples:\n  corpusdb init crawl\n  corpusdb init crawl --threshold 0.7 --field url:keyword --field quality:float"
+)]
 pub(super) struct Args {
     /// The directory to make
     corpus: PathBuf,
@@ -35,7 +37,8 @@ enum Mode {
 
 fn field(text: &str) -> Result<(String, FieldKind), String> {
     let (name, kind) = text.rsplit_once(':').ok_or("write NAME:keyword, NAME:int or NAME:float")?;
-    let kind = FieldKind::from_name(kind).ok_or_else(|| format!("unknown kind `{kind}`; keyword, int or float"))?;
+    let kind = FieldKind::from_name(kind)
+        .ok_or_else(|| format!("unknown kind `{kind}`; keyword, int or float"))?;
     Ok((name.to_owned(), kind))
 }
 
@@ -48,7 +51,9 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let policy = Policy::new(mode, args.threshold).map_err(corpusdb::Error::from)?;
     Corpus::init(&args.corpus, &policy, &args.fields)?;
     if context.json {
-        print::json(&serde_json::json!({ "type": "init", "corpus": args.corpus, "policy": policy }))?;
+        print::json(
+            &serde_json::json!({ "type": "init", "corpus": args.corpus, "policy": policy }),
+        )?;
     } else {
         print::talk(&format!("made {} ({policy})", args.corpus.display()));
     }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 /// List the records that could not be read, with reason, position and raw bytes
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb rejects crawl\n  corpusdb rejects crawl --json | jq -r .raw")]
+#[command(
+    after_help = "Examples:\n  corpusdb rejects crawl\n  corpusdb rejects crawl --json | jq -r .raw"
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -27,8 +29,12 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
                 "offset": reject.offset, "reason": reject.reason, "bytes": reject.bytes, "raw": raw,
             }))?;
         } else {
-            let head: String = raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
-            print::line(&format!("{}:{} (byte {}, source {}): {}: {head}", reject.path, reject.number, reject.offset, reject.source, reject.reason))?;
+            let head: String =
+                raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+            print::line(&format!(
+                "{}:{} (byte {}, source {}): {}: {head}",
+                reject.path, reject.number, reject.offset, reject.source, reject.reason
+            ))?;
         }
     }
     if (rejects.len() as u64) < total {

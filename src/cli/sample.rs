@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 /// Show N documents, drawn uniformly; the same selection and seed give the same ones
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"\n  corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl")]
+#[command(
+    after_help = "Examples:\n  corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"\n  corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl"
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -28,7 +30,10 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         if context.json {
             print::typed("document", &shown)?;
         } else {
-            print::line(&format!("--- {} {} ({}, {} bytes)", shown.id, shown.key, shown.source, shown.bytes))?;
+            print::line(&format!(
+                "--- {} {} ({}, {} bytes)",
+                shown.id, shown.key, shown.source, shown.bytes
+            ))?;
             let head: String = shown.text.chars().take(400).collect();
             let cut = if head.len() < shown.text.len() { " …" } else { "" };
             print::line(&format!("{}{cut}\n", head.trim_end()))?;

@@ -68,7 +68,8 @@ fn machine_memory() -> u64 {
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size; write 64MB or 2GiB"))?;
+    let number: u64 =
+        number.parse().map_err(|_| format!("`{text}` is not a size; write 64MB or 2GiB"))?;
     let factor = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "kb" => 1000,

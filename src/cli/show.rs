@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 /// Show everything known about one document, including why it was removed
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n\nExit code 1 when no document has the key.")]
+#[command(
+    after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n\nExit code 1 when no document has the key."
+)]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -42,12 +44,29 @@ fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
         return print::typed("document", &shown);
     }
     print::line(&format!("document {}: {}", shown.id, shown.key))?;
-    print::line(&format!("  source {}, record {} of {}, commit {}", shown.source, shown.number, shown.path.as_deref().unwrap_or("?"), shown.commit))?;
-    print::line(&format!("  {} bytes, {} characters, {} words{}", shown.bytes, shown.chars, shown.words, tokens(&shown)))?;
+    print::line(&format!(
+        "  source {}, record {} of {}, commit {}",
+        shown.source,
+        shown.number,
+        shown.path.as_deref().unwrap_or("?"),
+        shown.commit
+    ))?;
+    print::line(&format!(
+        "  {} bytes, {} characters, {} words{}",
+        shown.bytes,
+        shown.chars,
+        shown.words,
+        tokens(&shown)
+    ))?;
     print::line(&format!("  standing: {}{}", shown.standing, reason(&shown)))?;
     if let Some(cluster) = &shown.cluster {
         let members: Vec<String> = cluster.members.iter().map(u64::to_string).collect();
-        print::line(&format!("  cluster {} of {} documents: {}", cluster.id, cluster.size, members.join(", ")))?;
+        print::line(&format!(
+            "  cluster {} of {} documents: {}",
+            cluster.id,
+            cluster.size,
+            members.join(", ")
+        ))?;
     }
     if let Some(language) = &shown.language {
         print::line(&format!("  language: {language}"))?;
@@ -71,7 +90,10 @@ fn reason(shown: &Shown) -> String {
     let Some(found) = &shown.found else {
         return String::new();
     };
-    let of = format!("document {} ({}, source {})", found.witness, found.witness_key, found.witness_source);
+    let of = format!(
+        "document {} ({}, source {})",
+        found.witness, found.witness_key, found.witness_source
+    );
     match found.jaccard {
         Some(jaccard) if found.kind == "near" => {
             let share = |value: Option<f64>| value.map_or(0.0, |value| value * 100.0);

@@ -28,7 +28,9 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             report(&record, context)?;
         }
         Verb::List { corpus } => {
-            for record in context.read(&corpus)?.view().snapshots().map_err(corpusdb::Error::from)? {
+            for record in
+                context.read(&corpus)?.view().snapshots().map_err(corpusdb::Error::from)?
+            {
                 report(&record, context)?;
             }
         }
@@ -44,5 +46,8 @@ fn report(record: &corpusdb::SnapshotRecord, context: &Context) -> anyhow::Resul
         }));
     }
     let (kept, documents) = (print::number(record.kept), print::number(record.documents));
-    print::line(&format!("{}: commit {}, {kept} kept of {documents} documents", record.name, record.commit))
+    print::line(&format!(
+        "{}: commit {}, {kept} kept of {documents} documents",
+        record.name, record.commit
+    ))
 }

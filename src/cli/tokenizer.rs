@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
     /// Register a tokenizer and encode what is stored
-    #[command(after_help = "Examples:\n  corpusdb tokenizer add crawl llama tokenizer.json\n  corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt")]
+    #[command(
+        after_help = "Examples:\n  corpusdb tokenizer add crawl llama tokenizer.json\n  corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt"
+    )]
     Add {
         /// The corpus
         corpus: PathBuf,
@@ -28,7 +30,9 @@ pub(super) enum Verb {
         merges: Option<PathBuf>,
     },
     /// Train a tokenizer on the kept documents, register it and encode what is stored
-    #[command(after_help = "Example:\n  corpusdb tokenizer train crawl own-32k --model bpe --vocab-size 32768")]
+    #[command(
+        after_help = "Example:\n  corpusdb tokenizer train crawl own-32k --model bpe --vocab-size 32768"
+    )]
     Train {
         /// The corpus
         corpus: PathBuf,
@@ -63,7 +67,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             let (json, lineage) = match (file, vocab, merges) {
                 (Some(file), _, _) => (read(&file)?, file.display().to_string()),
                 (None, Some(vocab), Some(merges)) => {
-                    let json = from_vocab_and_merges(&read(&vocab)?, &read(&merges)?).map_err(corpusdb::Error::from)?;
+                    let json = from_vocab_and_merges(&read(&vocab)?, &read(&merges)?)
+                        .map_err(corpusdb::Error::from)?;
                     (json, format!("{} and {}", vocab.display(), merges.display()))
                 }
                 _ => anyhow::bail!("give a tokenizer.json, or --vocab and --merges"),
@@ -75,7 +80,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             let mut writer = context.write(&corpus)?;
             let options = TrainOptions { vocab_size, specials };
             let json = writer.train_bpe(&options, context.progress.as_ref())?;
-            let lineage = format!("bpe, {vocab_size} ids, trained at commit {}", writer.view().commit());
+            let lineage =
+                format!("bpe, {vocab_size} ids, trained at commit {}", writer.view().commit());
             register(&mut writer, &name, &json, &lineage, context)?;
         }
         Verb::List { corpus } => {
@@ -91,8 +97,15 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("reading {}", path.display()))
 }
 
-fn register(writer: &mut CorpusWriter, name: &str, json: &[u8], lineage: &str, context: &Context) -> anyhow::Result<()> {
-    let (record, tokens) = writer.add_tokenizer(name, json, lineage, context.progress.as_ref(), &context.interrupt)?;
+fn register(
+    writer: &mut CorpusWriter,
+    name: &str,
+    json: &[u8],
+    lineage: &str,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let (record, tokens) =
+        writer.add_tokenizer(name, json, lineage, context.progress.as_ref(), &context.interrupt)?;
     report(&record, Some(tokens), context)
 }
 
@@ -105,7 +118,11 @@ fn report(record: &TokenizerRecord, tokens: Option<u64>, context: &Context) -> a
             "lineage": record.lineage, "backend": record.backend, "complete": complete, "encoded_tokens": tokens,
         }));
     }
-    let encoded = tokens.map_or(String::new(), |tokens| format!(", encoded {} tokens", print::number(tokens)));
+    let encoded = tokens
+        .map_or(String::new(), |tokens| format!(", encoded {} tokens", print::number(tokens)));
     let state = if complete { "" } else { "; encoding was interrupted, add it again to go on" };
-    print::line(&format!("{}: {} ids, {} encoder{encoded}{state} ({})", record.name, record.vocab_size, record.backend, record.lineage))
+    print::line(&format!(
+        "{}: {} ids, {} encoder{encoded}{state} ({})",
+        record.name, record.vocab_size, record.backend, record.lineage
+    ))
 }

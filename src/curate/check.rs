@@ -17,7 +17,11 @@ const MOST: usize = 100;
 ///
 /// # Errors
 /// [`CurateError`] when the check itself cannot run.
-pub fn check(view: &View, tokenizers: &[(TokenizerId, &Tokenizer)], progress: &dyn Progress) -> Result<Vec<Fault>, CurateError> {
+pub fn check(
+    view: &View,
+    tokenizers: &[(TokenizerId, &Tokenizer)],
+    progress: &dyn Progress,
+) -> Result<Vec<Fault>, CurateError> {
     progress.begin("recomputing fingerprints and ids", Some(view.documents()));
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
     let mut faults = Vec::new();
@@ -38,12 +42,8 @@ pub fn check(view: &View, tokenizers: &[(TokenizerId, &Tokenizer)], progress: &d
 
 fn check_piece(view: &View, tokenizers: &[(TokenizerId, &Tokenizer)], piece: u64) -> Vec<Fault> {
     let range = piece * PIECE..((piece + 1) * PIECE).min(view.documents());
-    let mut checker = Checker {
-        view,
-        tokenizers,
-        craft: Fingerprinter::new(view.policy()),
-        faults: Vec::new(),
-    };
+    let mut checker =
+        Checker { view, tokenizers, craft: Fingerprinter::new(view.policy()), faults: Vec::new() };
     let walked = view.for_each_header(range, |document, header| {
         if let Err(error) = checker.document(document, &header) {
             checker.fault("documents", format!("document {document}: {error}"));
@@ -80,25 +80,48 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn fingerprint(&mut self, document: DocId, header: &Header, text: &str, standing: Standing) -> Result<(), CurateError> {
+    fn fingerprint(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        text: &str,
+        standing: Standing,
+    ) -> Result<(), CurateError> {
         let print = self.craft.fingerprint(text);
-        if print.tokens != header.words || print.shingles.len() as u64 != u64::from(header.shingles) || print.normalised != header.normalised {
-            self.fault("documents", format!("document {document}: fingerprint in the header is not that of its text"));
+        if print.tokens != header.words
+            || print.shingles.len() as u64 != u64::from(header.shingles)
+            || print.normalised != header.normalised
+        {
+            self.fault(
+                "documents",
+                format!("document {document}: fingerprint in the header is not that of its text"),
+            );
         }
         let stored = self.view.sketch_of_owner(header.text_owner(document))?;
         if stored.as_deref() != print.sketch.as_ref().map(|sketch| sketch.as_bytes().as_slice()) {
             self.fault("sketches", format!("document {document}: sketch is not that of its text"));
         }
-        if (standing == Standing::Empty) != (print.tokens == 0) && standing.is_eligible() | (standing == Standing::Empty) {
-            self.fault("postings", format!("document {document} is {standing} with {} tokens", print.tokens));
+        if (standing == Standing::Empty) != (print.tokens == 0)
+            && standing.is_eligible() | (standing == Standing::Empty)
+        {
+            self.fault(
+                "postings",
+                format!("document {document} is {standing} with {} tokens", print.tokens),
+            );
         }
         if standing == Standing::Kept
             && let Some(sketch) = &print.sketch
         {
-            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands(sketch, self.view.policy())).collect();
-            for ((band, _), bucket) in keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?) {
+            let keys: Vec<(u8, u64)> =
+                (0..=u8::MAX).zip(bands(sketch, self.view.policy())).collect();
+            for ((band, _), bucket) in
+                keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)
+            {
                 if bucket.is_none_or(|bucket| bucket.members != [document]) {
-                    self.fault("bands", format!("document {document} is kept but not in its bucket of band {band}"));
+                    self.fault(
+                        "bands",
+                        format!("document {document} is kept but not in its bucket of band {band}"),
+                    );
                 }
             }
         }
@@ -107,7 +130,11 @@ impl Checker<'_> {
         {
             let witness = self.craft.shingles(&self.view.text(matched.witness)?);
             let computed = (shared(&print.shingles, &witness), print.shingles.len(), witness.len());
-            let kept = (matched.shared, matched.removed_shingles as usize, matched.witness_shingles as usize);
+            let kept = (
+                matched.shared,
+                matched.removed_shingles as usize,
+                matched.witness_shingles as usize,
+            );
             if computed != kept {
                 self.fault("matches", format!("document {document} and witness {}: stored overlap {kept:?}, computed {computed:?}", matched.witness));
             }
@@ -126,7 +153,9 @@ impl Checker<'_> {
                 let at = stored.iter().zip(&computed).take_while(|(a, b)| a == b).count();
                 self.faults.push(Fault {
                     place: "tokens".to_owned(),
-                    what: format!("document {document}, tokenizer {id}: ids differ from position {at}"),
+                    what: format!(
+                        "document {document}, tokenizer {id}: ids differ from position {at}"
+                    ),
                 });
             }
         }

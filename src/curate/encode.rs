@@ -20,7 +20,9 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
     let kept = view.kept()?;
     let mut texts = Vec::new();
     for at in 0..SAMPLE.min(kept.len()) {
-        let Some(document) = kept.select(at * kept.len() / SAMPLE.min(kept.len())) else { continue };
+        let Some(document) = kept.select(at * kept.len() / SAMPLE.min(kept.len())) else {
+            continue;
+        };
         let mut text = view.text(DocId(document))?;
         let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or(0));
@@ -85,7 +87,11 @@ pub fn encode_stored(
         record.encoded_to = if is_last { u64::MAX } else { next };
         batch.update_tokenizer(id, &record)?;
         let subject = record.name.clone();
-        batch.commit(&CommitRecord { kind: "tokenizer".to_owned(), subject, ..CommitRecord::default() })?;
+        batch.commit(&CommitRecord {
+            kind: "tokenizer".to_owned(),
+            subject,
+            ..CommitRecord::default()
+        })?;
         progress.advance(next);
         if is_last {
             return Ok(total);

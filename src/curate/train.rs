@@ -14,7 +14,11 @@ const PIECE: usize = 1024;
 ///
 /// # Errors
 /// [`CurateError::NothingToTrainOn`], or when a text cannot be read.
-pub fn train_bpe(view: &View, options: &TrainOptions, progress: &dyn Progress) -> Result<Vec<u8>, CurateError> {
+pub fn train_bpe(
+    view: &View,
+    options: &TrainOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<u8>, CurateError> {
     let kept = view.kept()?;
     if kept.is_empty() {
         return Err(CurateError::NothingToTrainOn);
@@ -25,7 +29,8 @@ pub fn train_bpe(view: &View, options: &TrainOptions, progress: &dyn Progress) -
     let mut documents = kept.iter();
     loop {
         // One block's worth at a time keeps the tables of the pieces few.
-        let block: Vec<u64> = documents.by_ref().take(usize::try_from(BLOCK_SIZE).unwrap_or(PIECE)).collect();
+        let block: Vec<u64> =
+            documents.by_ref().take(usize::try_from(BLOCK_SIZE).unwrap_or(PIECE)).collect();
         if block.is_empty() {
             break;
         }
@@ -44,6 +49,15 @@ pub fn train_bpe(view: &View, options: &TrainOptions, progress: &dyn Progress) -
         }
         done += block.len() as u64;
         progress.advance(done);
+    }
+    if training.sampled_one_in() > 1 {
+        progress.note(&format!(
+            "memory sufficed for one in {} texts: the counts are of a sample",
+            training.sampled_one_in()
+        ));
+    }
+    if training.skipped() > 0 {
+        progress.note(&format!("{} pre-tokens over 256 bytes were left out", training.skipped()));
     }
     progress.begin("training", None);
     Ok(training.finish(options)?)

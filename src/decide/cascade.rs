@@ -13,10 +13,16 @@ impl Session {
         if before.is_eligible() {
             self.pass_on_texts(old)?;
         }
-        let orphans = if before == Standing::Kept { self.scene.members(old)? } else { BTreeSet::new() };
+        let orphans =
+            if before == Standing::Kept { self.scene.members(old)? } else { BTreeSet::new() };
         self.scene.set_standing(old, Standing::Superseded)?;
-        let successor =
-            Match { kind: MatchKind::Superseded, witness: new, shared: 0, removed_shingles: 0, witness_shingles: 0 };
+        let successor = Match {
+            kind: MatchKind::Superseded,
+            witness: new,
+            shared: 0,
+            removed_shingles: 0,
+            witness_shingles: 0,
+        };
         self.scene.set_match(old, Some(successor))?;
         self.reconsider(orphans)
     }

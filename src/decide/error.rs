@@ -10,7 +10,9 @@ pub enum DecideError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Stored bytes that the craft cannot use.
-    #[error("document {document} has a sketch of {bytes} bytes, not 256; run `corpusdb check --deep`")]
+    #[error(
+        "document {document} has a sketch of {bytes} bytes, not 256; run `corpusdb check --deep`"
+    )]
     Sketch {
         /// The document.
         document: u64,

@@ -30,11 +30,17 @@ pub(super) struct Prefetched {
 }
 
 /// Looks every newcomer up in the store, in parallel. `newcomers` are sketched ones.
-pub(super) fn prefetch(view: &View, is_kept: &(dyn Fn(DocId) -> bool + Sync), newcomers: &[&Fingerprint]) -> Result<Vec<Prefetched>, DecideError> {
+pub(super) fn prefetch(
+    view: &View,
+    is_kept: &(dyn Fn(DocId) -> bool + Sync),
+    newcomers: &[&Fingerprint],
+) -> Result<Vec<Prefetched>, DecideError> {
     let policy = view.policy();
     let keys: Vec<Vec<u64>> = newcomers
         .par_iter()
-        .map(|newcomer| newcomer.sketch.as_ref().map(|sketch| bands(sketch, policy)).unwrap_or_default())
+        .map(|newcomer| {
+            newcomer.sketch.as_ref().map(|sketch| bands(sketch, policy)).unwrap_or_default()
+        })
         .collect();
     let mut wanted: Vec<(u8, u64)> =
         keys.iter().flat_map(|bands| (0..=u8::MAX).zip(bands.iter().copied())).collect();
@@ -56,23 +62,29 @@ pub(super) fn prefetch(view: &View, is_kept: &(dyn Fn(DocId) -> bool + Sync), ne
                 let mut answer = Prefetched::default();
                 let mut candidates = BTreeSet::new();
                 for key in (0..=u8::MAX).zip(bands.iter().copied()) {
-                    let bucket = wanted.binary_search(&key).ok().and_then(|at| found.get(at)?.as_ref());
+                    let bucket =
+                        wanted.binary_search(&key).ok().and_then(|at| found.get(at)?.as_ref());
                     answer.buckets.push(bucket.map(|bucket| (bucket.first, bucket.more)));
                     answer.taken.push(bucket.map_or(0, |bucket| bucket.members.len()));
                     answer.capped += u64::from(bucket.is_some_and(|bucket| bucket.capped));
-                    candidates.extend(bucket.into_iter().flat_map(|bucket| bucket.members.iter().copied()));
+                    candidates.extend(
+                        bucket.into_iter().flat_map(|bucket| bucket.members.iter().copied()),
+                    );
                 }
                 answer.bands = bands;
                 if let Some(sketch) = &newcomer.sketch {
                     for candidate in candidates {
                         answer.compared += 1;
                         let Some(other) = stored_sketch(view, candidate)? else { continue };
-                        if sketch.estimate(&other) < estimate_floor(policy.threshold, policy.hashes) {
+                        if sketch.estimate(&other) < estimate_floor(policy.threshold, policy.hashes)
+                        {
                             continue;
                         }
                         answer.verified += 1;
                         let shingles = craft.shingles(&view.text(candidate)?);
-                        if let Some(matched) = near(policy, &newcomer.shingles, candidate, &shingles) {
+                        if let Some(matched) =
+                            near(policy, &newcomer.shingles, candidate, &shingles)
+                        {
                             answer.nearest = Some(matched);
                             break;
                         }
@@ -100,14 +112,26 @@ fn near(policy: &Policy, own: &[u64], candidate: DocId, other: &[u64]) -> Option
 impl Scene {
     /// The kept document of lowest id below `document` that is similar to it, and the number of
     /// buckets that were capped.
-    pub(super) fn lower_neighbour(&self, document: DocId, sketch: &Sketch, craft: &mut Fingerprinter) -> Result<(Option<Match>, u64), DecideError> {
-        let (candidates, capped) = self.candidates(sketch, |other| other < document && self.is_kept(other))?;
+    pub(super) fn lower_neighbour(
+        &self,
+        document: DocId,
+        sketch: &Sketch,
+        craft: &mut Fingerprinter,
+    ) -> Result<(Option<Match>, u64), DecideError> {
+        let (candidates, capped) =
+            self.candidates(sketch, |other| other < document && self.is_kept(other))?;
         Ok((self.first_similar(document, sketch, candidates, craft)?, capped))
     }
 
     /// Kept documents above `document` that are similar to it.
-    pub(super) fn higher_neighbours(&self, document: DocId, sketch: &Sketch, craft: &mut Fingerprinter) -> Result<Vec<DocId>, DecideError> {
-        let (candidates, _) = self.candidates(sketch, |other| other > document && self.is_kept(other))?;
+    pub(super) fn higher_neighbours(
+        &self,
+        document: DocId,
+        sketch: &Sketch,
+        craft: &mut Fingerprinter,
+    ) -> Result<Vec<DocId>, DecideError> {
+        let (candidates, _) =
+            self.candidates(sketch, |other| other > document && self.is_kept(other))?;
         let mut similar = Vec::new();
         for candidate in candidates {
             if self.first_similar(document, sketch, [candidate], craft)?.is_some() {
@@ -118,7 +142,11 @@ impl Scene {
     }
 
     /// Documents that share a bucket with the sketch, in the store and in this commit.
-    fn candidates(&self, sketch: &Sketch, admit: impl Fn(DocId) -> bool) -> Result<(BTreeSet<DocId>, u64), DecideError> {
+    fn candidates(
+        &self,
+        sketch: &Sketch,
+        admit: impl Fn(DocId) -> bool,
+    ) -> Result<(BTreeSet<DocId>, u64), DecideError> {
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands(sketch, self.view.policy())).collect();
         let buckets = self.view.buckets(&keys, BUCKET_CAP, &admit)?;
         let mut candidates = BTreeSet::new();
@@ -148,7 +176,8 @@ impl Scene {
         let mut own = None;
         for candidate in candidates {
             let floor = estimate_floor(policy.threshold, policy.hashes);
-            let near_enough = self.sketch(candidate)?.is_some_and(|other| sketch.estimate(&other) >= floor);
+            let near_enough =
+                self.sketch(candidate)?.is_some_and(|other| sketch.estimate(&other) >= floor);
             if !near_enough {
                 continue;
             }

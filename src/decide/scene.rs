@@ -94,7 +94,11 @@ impl Scene {
         }
     }
 
-    pub(super) fn set_standing(&mut self, document: DocId, now: Standing) -> Result<(), DecideError> {
+    pub(super) fn set_standing(
+        &mut self,
+        document: DocId,
+        now: Standing,
+    ) -> Result<(), DecideError> {
         let before = if self.is_new(document) { None } else { Some(self.standing(document)?) };
         self.unsettled |= before.is_some_and(|before| before != now);
         let change = self.standings.entry(document).or_insert(Change { before, now: None });
@@ -110,7 +114,11 @@ impl Scene {
         }
     }
 
-    pub(super) fn set_match(&mut self, document: DocId, now: Option<Match>) -> Result<(), DecideError> {
+    pub(super) fn set_match(
+        &mut self,
+        document: DocId,
+        now: Option<Match>,
+    ) -> Result<(), DecideError> {
         let was = self.match_of(document)?;
         let in_cluster = |found: &Match| found.kind != MatchKind::Superseded;
         if let Some(old) = was.filter(in_cluster) {
@@ -131,12 +139,20 @@ impl Scene {
             self.view.members(witness)?.into_iter().collect()
         };
         for (document, joined) in self.members.get(&witness).into_iter().flatten() {
-            if *joined { found.insert(*document) } else { found.remove(document) };
+            if *joined {
+                found.insert(*document)
+            } else {
+                found.remove(document)
+            };
         }
         Ok(found)
     }
 
-    pub(super) fn exact(&self, form: TextForm, hash: [u8; 16]) -> Result<Option<DocId>, DecideError> {
+    pub(super) fn exact(
+        &self,
+        form: TextForm,
+        hash: [u8; 16],
+    ) -> Result<Option<DocId>, DecideError> {
         match self.exact.get(&(form, hash)) {
             Some(found) => Ok(*found),
             None => Ok(self.view.exact(form as u8, hash)?),
@@ -158,7 +174,11 @@ impl Scene {
         stored_sketch(&self.view, document)
     }
 
-    pub(super) fn shingles(&self, document: DocId, craft: &mut Fingerprinter) -> Result<Arc<[u64]>, DecideError> {
+    pub(super) fn shingles(
+        &self,
+        document: DocId,
+        craft: &mut Fingerprinter,
+    ) -> Result<Arc<[u64]>, DecideError> {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(Arc::clone(&newcomer.shingles));
         }
@@ -169,7 +189,9 @@ impl Scene {
     pub(super) fn local(&self, band: u8, hash: u64) -> &[DocId] {
         match self.local.get(&(band, hash)) {
             None => &[],
-            Some(only) => self.local_more.get(&(band, hash)).map_or(std::slice::from_ref(only), Vec::as_slice),
+            Some(only) => {
+                self.local_more.get(&(band, hash)).map_or(std::slice::from_ref(only), Vec::as_slice)
+            }
         }
     }
 

@@ -77,8 +77,10 @@ impl Session {
         if self.scene.view.policy().mode != DedupMode::Witness {
             return Ok(());
         }
-        let sketched: Vec<_> = newcomers.iter().filter(|(_, fingerprint)| fingerprint.sketch.is_some()).collect();
-        let fingerprints: Vec<&Fingerprint> = sketched.iter().map(|(_, fingerprint)| *fingerprint).collect();
+        let sketched: Vec<_> =
+            newcomers.iter().filter(|(_, fingerprint)| fingerprint.sketch.is_some()).collect();
+        let fingerprints: Vec<&Fingerprint> =
+            sketched.iter().map(|(_, fingerprint)| *fingerprint).collect();
         let scene = &self.scene;
         let found = prefetch(&scene.view, &|document| scene.is_kept(document), &fingerprints)?;
         for ((id, _), answer) in sketched.into_iter().zip(found) {
@@ -115,7 +117,8 @@ impl Session {
     pub fn arrive(&mut self, arrival: Arrival) -> Result<Decision, DecideError> {
         let Arrival { id, header, fingerprint, supersedes } = arrival;
         let tokens = fingerprint.tokens;
-        let newcomer = Newcomer { header, sketch: fingerprint.sketch, shingles: fingerprint.shingles.into() };
+        let newcomer =
+            Newcomer { header, sketch: fingerprint.sketch, shingles: fingerprint.shingles.into() };
         self.scene.newcomers.insert(id, newcomer);
         if let Some(old) = supersedes {
             self.supersede(old, id)?;
@@ -139,7 +142,11 @@ impl Session {
             return Ok(kept);
         }
         let header = self.scene.header(id)?;
-        let forms: &[TextForm] = if mode == DedupMode::Exact { &[TextForm::Raw] } else { &[TextForm::Raw, TextForm::Normalised] };
+        let forms: &[TextForm] = if mode == DedupMode::Exact {
+            &[TextForm::Raw]
+        } else {
+            &[TextForm::Raw, TextForm::Normalised]
+        };
         for form in forms {
             match self.scene.exact(*form, form.hash(&header))? {
                 Some(twin) if twin < id => {
@@ -154,7 +161,9 @@ impl Session {
         if mode == DedupMode::Exact {
             return Ok(kept);
         }
-        Ok(self.nearest(id)?.map_or(kept, |matched| Decision { standing: Standing::Near, matched: Some(matched) }))
+        Ok(self
+            .nearest(id)?
+            .map_or(kept, |matched| Decision { standing: Standing::Near, matched: Some(matched) }))
     }
 
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
@@ -162,7 +171,13 @@ impl Session {
         let witness = match self.scene.standing(twin)? {
             Standing::Kept => {
                 let shingles = header.shingles;
-                Match { kind: MatchKind::Near, witness: twin, shared: shingles, removed_shingles: shingles, witness_shingles: shingles }
+                Match {
+                    kind: MatchKind::Near,
+                    witness: twin,
+                    shared: shingles,
+                    removed_shingles: shingles,
+                    witness_shingles: shingles,
+                }
             }
             _ => match self.scene.match_of(twin)? {
                 Some(matched) if self.scene.is_kept(matched.witness) => matched,
@@ -170,7 +185,11 @@ impl Session {
             },
         };
         let is_equal = self.scene.header(witness.witness)?.raw == header.raw;
-        let (standing, kind) = if is_equal { (Standing::Exact, MatchKind::Exact) } else { (Standing::Near, MatchKind::Near) };
+        let (standing, kind) = if is_equal {
+            (Standing::Exact, MatchKind::Exact)
+        } else {
+            (Standing::Near, MatchKind::Near)
+        };
         Ok(Some(Decision { standing, matched: Some(Match { kind, ..witness }) }))
     }
 
@@ -192,7 +211,11 @@ impl Session {
         let mut candidates = BTreeSet::new();
         for (band, (hash, taken)) in (0..=u8::MAX).zip(found.bands.iter().zip(&found.taken)) {
             let room = BUCKET_CAP.saturating_sub(*taken);
-            let mut admitted = self.scene.local(band, *hash).iter().filter(|other| **other < id && self.scene.is_kept(**other));
+            let mut admitted = self
+                .scene
+                .local(band, *hash)
+                .iter()
+                .filter(|other| **other < id && self.scene.is_kept(**other));
             candidates.extend(admitted.by_ref().take(room));
             self.counts.capped += u64::from(admitted.next().is_some());
         }
@@ -217,7 +240,8 @@ impl Session {
     #[must_use]
     pub fn kept_again(&self) -> Vec<DocId> {
         let again = |id: &DocId| !self.scene.is_new(*id) && self.scene.is_kept(*id);
-        let changed = self.scene.standings.iter().filter(|(_, change)| change.before != Some(Standing::Kept));
+        let changed =
+            self.scene.standings.iter().filter(|(_, change)| change.before != Some(Standing::Kept));
         changed.map(|(id, _)| *id).filter(again).collect()
     }
 
@@ -253,7 +277,10 @@ impl Session {
                 None => {
                     let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
                     let buckets = self.scene.view.buckets(&keys, 0, |_| false)?;
-                    buckets.into_iter().map(|bucket| bucket.map(|bucket| (bucket.first, bucket.more))).collect()
+                    buckets
+                        .into_iter()
+                        .map(|bucket| bucket.map(|bucket| (bucket.first, bucket.more)))
+                        .collect()
                 }
             };
             batch.index(*id, bands, &stored);

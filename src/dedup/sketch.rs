@@ -67,7 +67,7 @@ impl Sketch {
             let empty =
                 chosen.iter().zip(&mut slots).zip(&AFFINE).filter(|((x, _), _)| **x == EMPTY);
             for ((_, slot), (a, b)) in empty {
-                *slot = mix32(smallest(&halves, *a, *b)).to_be_bytes()[0];
+                *slot = (mix32(smallest(&halves, *a, *b)) >> 24) as u8;
             }
         }
         Self(slots)

@@ -98,7 +98,21 @@ fn publish(staging: &Path, out: &Path) -> Result<(), EpochError> {
         // Empty, as checked at the start; if it has been filled since, this fails and nothing is lost.
         fs::remove_dir(out).map_err(EpochError::io("replacing", out))?;
     }
-    fs::rename(staging, out).map_err(EpochError::io("renaming to", out))
+    // The name appears only when every byte under it is on disk.
+    for entry in fs::read_dir(staging).map_err(EpochError::io("reading", staging))? {
+        let path = entry.map_err(EpochError::io("reading", staging))?.path();
+        sync(&path)?;
+    }
+    sync(staging)?;
+    fs::rename(staging, out).map_err(EpochError::io("renaming to", out))?;
+    match out.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync(parent),
+        _ => sync(Path::new(".")),
+    }
+}
+
+fn sync(path: &Path) -> Result<(), EpochError> {
+    fs::File::open(path).and_then(|file| file.sync_all()).map_err(EpochError::io("syncing", path))
 }
 
 fn write_all(

@@ -33,7 +33,8 @@ impl Decisions {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".partial");
         let partial = path.with_file_name(name);
-        let file = File::create(&partial).map_err(|source| IngestError::Io { path: partial.clone(), source })?;
+        let file = File::create(&partial)
+            .map_err(|source| IngestError::Io { path: partial.clone(), source })?;
         Ok(Self { path: path.to_path_buf(), partial, out: BufWriter::new(file) })
     }
 
@@ -54,15 +55,21 @@ impl Decisions {
                 Fate::Document(id) => {
                     let header = view.expect_header(*id)?;
                     let matched = view.match_of(*id)?;
-                    let witness = matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
+                    let witness =
+                        matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
                     Line {
                         key: Some(view.display_key(&header)?),
                         id: Some(id.0),
                         standing: view.standing(*id)?.name(),
                         kind: matched.map(|matched| matched.kind.name()),
                         witness: matched.map(|matched| matched.witness.0),
-                        witness_key: witness.as_ref().map(|header| view.display_key(header)).transpose()?,
-                        witness_source: witness.as_ref().map(|header| view.source_name(header.source)),
+                        witness_key: witness
+                            .as_ref()
+                            .map(|header| view.display_key(header))
+                            .transpose()?,
+                        witness_source: witness
+                            .as_ref()
+                            .map(|header| view.source_name(header.source)),
                         jaccard: matched.map(|matched| matched.jaccard()),
                         reason: None,
                     }

@@ -52,7 +52,12 @@ impl IngestOptions {
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
-        format!("{:?} {:?} {:?}", self.read.format, field(&self.read.text_field), field(&self.read.id_field))
+        format!(
+            "{:?} {:?} {:?}",
+            self.read.format,
+            field(&self.read.text_field),
+            field(&self.read.id_field)
+        )
     }
 }
 

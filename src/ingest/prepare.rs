@@ -31,25 +31,41 @@ pub(super) struct PreparedChunk {
 }
 
 /// Prepares every record of a chunk, in parallel.
-pub(super) fn prepare(mut chunk: Chunk, source: &str, policy: &Policy, fields: &[FieldDeclaration]) -> PreparedChunk {
+pub(super) fn prepare(
+    mut chunk: Chunk,
+    source: &str,
+    policy: &Policy,
+    fields: &[FieldDeclaration],
+) -> PreparedChunk {
     let items = chunk.pieces.iter_mut().map(|piece: &mut Piece| {
         std::mem::take(&mut piece.items)
             .into_par_iter()
             .with_min_len(8)
-            .map_init(|| Fingerprinter::new(policy), |craft, item| match item {
-                Item::Record(record) => Ready::Document(Box::new(one(record, source, policy, fields, craft))),
-                Item::Reject(reject) => {
-                    let identity = reject_identity(&reject, source);
-                    Ready::Reject(reject, identity)
-                }
-            })
+            .map_init(
+                || Fingerprinter::new(policy),
+                |craft, item| match item {
+                    Item::Record(record) => {
+                        Ready::Document(Box::new(one(record, source, policy, fields, craft)))
+                    }
+                    Item::Reject(reject) => {
+                        let identity = reject_identity(&reject, source);
+                        Ready::Reject(reject, identity)
+                    }
+                },
+            )
             .collect()
     });
     let items = items.collect();
     PreparedChunk { chunk, items }
 }
 
-fn one(record: Record, source: &str, policy: &Policy, fields: &[FieldDeclaration], craft: &mut Fingerprinter) -> Prepared {
+fn one(
+    record: Record,
+    source: &str,
+    policy: &Policy,
+    fields: &[FieldDeclaration],
+    craft: &mut Fingerprinter,
+) -> Prepared {
     let fingerprint = if policy.mode == DedupMode::Witness {
         craft.fingerprint(&record.text)
     } else {

@@ -147,9 +147,15 @@ impl Producer<'_> {
 
     /// Finds out how much of the input the store has. A line file proves it by the hash of its
     /// prefix; another by size and time.
-    fn known(&self, reader: &mut Reader, record: &FileRecord, same_file: bool) -> Result<Known, IngestError> {
+    fn known(
+        &self,
+        reader: &mut Reader,
+        record: &FileRecord,
+        same_file: bool,
+    ) -> Result<Known, IngestError> {
         let wants_all = self.options.decisions.is_some();
-        let point = ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
+        let point =
+            ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
         let good = record.records - record.rejected.min(record.records);
         if reader.resume(&point)? {
             return Ok(if wants_all { Known::Again(record.records) } else { Known::Resumed(good) });
@@ -168,14 +174,25 @@ impl Producer<'_> {
         Ok(Known::Resumed(good))
     }
 
-    fn records(&mut self, input: &Input, reader: &mut Reader, again: u64, continues: bool) -> Result<(), IngestError> {
+    fn records(
+        &mut self,
+        input: &Input,
+        reader: &mut Reader,
+        again: u64,
+        continues: bool,
+    ) -> Result<(), IngestError> {
         let mut items = Vec::new();
         let mut known_left = again;
         let mut continues = continues && again == 0;
         loop {
             // A known stretch and what follows are pieces of their own.
             if again > 0 && known_left == 0 && !items.is_empty() && !continues {
-                self.piece(input, reader, &mut items, PieceKind { single: false, whole: false, continues: false, known: true });
+                self.piece(
+                    input,
+                    reader,
+                    &mut items,
+                    PieceKind { single: false, whole: false, continues: false, known: true },
+                );
                 continues = true;
             }
             if again > 0 && known_left == 0 {
@@ -195,7 +212,9 @@ impl Producer<'_> {
             };
             known_left = known_left.saturating_sub(1);
             match &item {
-                Item::Record(record) => self.bytes += (record.text.len() + record.metadata.len()) as u64,
+                Item::Record(record) => {
+                    self.bytes += (record.text.len() + record.metadata.len()) as u64
+                }
                 Item::Reject(reject) if self.options.on_error == OnError::Fail && !kind.known => {
                     let error = IngestError::Rejected {
                         path: reject.origin.path.as_ref().clone(),

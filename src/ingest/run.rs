@@ -26,10 +26,10 @@ pub fn ingest(
     interrupt: &Interrupt,
 ) -> Result<IngestReport, IngestError> {
     let started = Instant::now();
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|error| IngestError::Threads { threads: options.threads, why: error.to_string() })?;
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
+            IngestError::Threads { threads: options.threads, why: error.to_string() }
+        })?;
     let view = writer.view().clone();
     let mut report = IngestReport {
         r#type: "ingest",
@@ -50,7 +50,8 @@ pub fn ingest(
             let mut seconds = 0.0;
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready = pool.install(|| prepare(chunk, &options.source, view.policy(), view.fields()));
+                let ready =
+                    pool.install(|| prepare(chunk, &options.source, view.policy(), view.fields()));
                 seconds += started.elapsed().as_secs_f64();
                 if send_ready.send(ready).is_err() {
                     break;
@@ -58,7 +59,8 @@ pub fn ingest(
             }
             seconds
         });
-        let written = drain(writer, receive_ready, options, tokenizers, pool, progress, &mut report);
+        let written =
+            drain(writer, receive_ready, options, tokenizers, pool, progress, &mut report);
         report.stages.fingerprint = fingerprinting.join().unwrap_or_default();
         written
     });

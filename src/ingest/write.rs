@@ -8,7 +8,8 @@ use super::report::IngestReport;
 use crate::decide::{Arrival, Session};
 use crate::model::{DocId, Reject, SourceId, Standing};
 use crate::store::{
-    Batch, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError, TextEncoder, View, Writer,
+    Batch, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError, TextEncoder,
+    View, Writer,
 };
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -67,17 +68,28 @@ pub(super) fn write(
         if owner.is_none() && document.text.is_none() {
             document.text = Some(encoder.encode(&prepared.record.text)?);
         }
-        let header = header(prepared, source, files.get(document.piece).copied().unwrap_or_default(), owner);
+        let header =
+            header(prepared, source, files.get(document.piece).copied().unwrap_or_default(), owner);
         let id = batch.add(NewDocument {
             header: header.clone(),
             identity: prepared.identity,
             text: document.text.take().filter(|_| owner.is_none()),
-            sketch: prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none()).map(|s| s.as_bytes().to_vec()),
+            sketch: prepared
+                .fingerprint
+                .sketch
+                .as_ref()
+                .filter(|_| owner.is_none())
+                .map(|s| s.as_bytes().to_vec()),
             metadata: prepared.record.metadata.clone(),
             indexed: prepared.indexed.clone(),
         })?;
         debug_assert_eq!(id, document.id);
-        let arrival = Arrival { id, header, fingerprint: prepared.fingerprint.clone(), supersedes: document.supersedes };
+        let arrival = Arrival {
+            id,
+            header,
+            fingerprint: prepared.fingerprint.clone(),
+            supersedes: document.supersedes,
+        };
         session.arrive(arrival)?;
     }
     let mut kept = Vec::new();
@@ -94,7 +106,8 @@ pub(super) fn write(
 
     let started = Instant::now();
     for tokenizer in tokenizers {
-        let added = encode(&mut batch, tokenizer, source, &kept)? + encode_again(&mut batch, tokenizer, &kept_again)?;
+        let added = encode(&mut batch, tokenizer, source, &kept)?
+            + encode_again(&mut batch, tokenizer, &kept_again)?;
         *report.tokens.entry(tokenizer.name.clone()).or_default() += added;
     }
     report.stages.encode += started.elapsed().as_secs_f64();
@@ -112,7 +125,9 @@ pub(super) fn write(
         changed: kept_again.len() as u64 + counts.updated,
         rejected: counts.rejected,
     };
-    let is_needed = !new.is_empty() || counts.rejected > 0 || chunk.chunk.pieces.iter().any(|piece| !piece.known);
+    let is_needed = !new.is_empty()
+        || counts.rejected > 0
+        || chunk.chunk.pieces.iter().any(|piece| !piece.known);
     if is_needed {
         batch.commit(&record)?;
         report.commits += 1;
@@ -133,10 +148,12 @@ fn identify<'a>(
     report: &mut IngestReport,
     counts: &mut ChunkCounts,
 ) -> Result<(Vec<New<'a>>, Vec<Fate>), IngestError> {
-    let documents = || chunk.items.iter().flatten().filter_map(|item| match item {
-        Ready::Document(prepared) => Some(prepared.as_ref()),
-        Ready::Reject(..) => None,
-    });
+    let documents = || {
+        chunk.items.iter().flatten().filter_map(|item| match item {
+            Ready::Document(prepared) => Some(prepared.as_ref()),
+            Ready::Reject(..) => None,
+        })
+    };
     let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
     let mut stored = batch.view().identities(&hashes)?.into_iter();
     let mut local: HashMap<[u8; 16], (DocId, [u8; 16])> = HashMap::new();
@@ -200,7 +217,12 @@ fn owner(session: &Session, new: &New<'_>) -> Result<Option<DocId>, IngestError>
     Ok(session.text_owner(new.prepared.raw)?)
 }
 
-fn header(prepared: &Prepared, source: SourceId, file: crate::model::FileId, text_of: Option<DocId>) -> Header {
+fn header(
+    prepared: &Prepared,
+    source: SourceId,
+    file: crate::model::FileId,
+    text_of: Option<DocId>,
+) -> Header {
     let key = match &prepared.record.key {
         crate::model::RecordKey::Given(key) => Some(key.clone()),
         crate::model::RecordKey::Position => None,
@@ -223,15 +245,23 @@ fn header(prepared: &Prepared, source: SourceId, file: crate::model::FileId, tex
 }
 
 /// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens.
-fn encode(batch: &mut Batch<'_>, tokenizer: &LoadedTokenizer, source: SourceId, kept: &[(DocId, &str)]) -> Result<u64, IngestError> {
+fn encode(
+    batch: &mut Batch<'_>,
+    tokenizer: &LoadedTokenizer,
+    source: SourceId,
+    kept: &[(DocId, &str)],
+) -> Result<u64, IngestError> {
     let encoded: Vec<(DocId, Vec<u32>)> = kept
         .par_iter()
         .with_min_len(8)
-        .map_init(|| tokenizer.tokenizer.encoder(), |encoder, (id, text)| {
-            let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-            encoder.encode(text, &mut ids)?;
-            Ok((*id, ids))
-        })
+        .map_init(
+            || tokenizer.tokenizer.encoder(),
+            |encoder, (id, text)| {
+                let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+                encoder.encode(text, &mut ids)?;
+                Ok((*id, ids))
+            },
+        )
         .collect::<Result<_, crate::tokenizer::TokenizerError>>()?;
     let mut total = 0;
     for (id, ids) in encoded {
@@ -242,7 +272,11 @@ fn encode(batch: &mut Batch<'_>, tokenizer: &LoadedTokenizer, source: SourceId, 
 }
 
 /// Documents that came back are counted again, and encoded if they never were.
-fn encode_again(batch: &mut Batch<'_>, tokenizer: &LoadedTokenizer, kept_again: &[DocId]) -> Result<u64, IngestError> {
+fn encode_again(
+    batch: &mut Batch<'_>,
+    tokenizer: &LoadedTokenizer,
+    kept_again: &[DocId],
+) -> Result<u64, IngestError> {
     let mut encoder = tokenizer.tokenizer.encoder();
     let mut total = 0;
     for id in kept_again {
@@ -287,7 +321,11 @@ fn rejects(
         return Ok(());
     }
     let path = path(piece);
-    let before = if piece.continues { batch.view().file(source, path)?.map_or(0, |record| record.rejected) } else { 0 };
+    let before = if piece.continues {
+        batch.view().file(source, path)?.map_or(0, |record| record.rejected)
+    } else {
+        0
+    };
     let record = FileRecord {
         file: batch.file(source, path)?.0,
         size: piece.input.size,

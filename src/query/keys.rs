@@ -8,15 +8,6 @@ use std::collections::HashMap;
 /// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
 const REMEMBERED: usize = 4096;
 
-/// The key shown for a document: the key the user gave; else `PATH` when its file is one document,
-/// else `PATH:NUMBER`.
-///
-/// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
-pub fn display_key(view: &View, header: &Header) -> Result<String, QueryError> {
-    Ok(view.display_key(header)?)
-}
-
 /// Shows keys, and remembers the files it has seen.
 #[derive(Default)]
 pub(super) struct Keys {
@@ -25,7 +16,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// As [`display_key`].
+    /// As [`View::display_key`].
     pub(super) fn shown(&mut self, view: &View, header: &Header) -> Result<String, QueryError> {
         if let Some(key) = &header.key {
             return Ok(key.clone());

@@ -40,7 +40,7 @@ pub use info::{
     CommitInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo,
     info,
 };
-pub use keys::{display_key, find_key};
+pub use keys::find_key;
 pub use sample::sample;
 pub use select::{count, select};
 pub use show::{Cluster, Shown, ShownMatch, show};

@@ -1,7 +1,6 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
 use super::error::QueryError;
-use super::keys::display_key;
 use crate::model::{
     ColumnId, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
 };
@@ -121,7 +120,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     };
     Ok(Shown {
         id: document.0,
-        key: display_key(view, &header)?,
+        key: view.display_key(&header)?,
         source: view.source_name(header.source).to_owned(),
         path: view.file_path(header.source, header.file)?,
         number: header.number,
@@ -147,7 +146,7 @@ fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError>
     Ok(Some(ShownMatch {
         kind: found.kind.name(),
         witness: found.witness.0,
-        witness_key: display_key(view, &witness)?,
+        witness_key: view.display_key(&witness)?,
         witness_source: view.source_name(witness.source).to_owned(),
         jaccard: similar.then(|| found.jaccard()),
         containment_removed: similar.then(|| found.containment_removed()),

@@ -1,12 +1,11 @@
 //! Band buckets: first member in one row, the others in rows of their own, so that none is ever rewritten.
 #![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]
 
-use super::columns::{Bands, BandsMore};
-use super::db::corrupt;
+use super::columns::{Bands, BandsMore, corrupt};
+use super::db::Pinned;
 use super::error::{Malformed, StoreError};
 use super::keys::{BandHash, BandKey, BandMemberKey, Key};
-use super::view::View;
-use crate::model::DocId;
+use crate::model::{DocId, Generation};
 
 const MORE: u8 = 1;
 
@@ -45,26 +44,27 @@ pub(super) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), Malformed> {
 }
 
 pub(super) fn read(
-    view: &View,
+    pinned: &Pinned,
+    generation: Generation,
     sorted: &[(u8, u64)],
     cap: usize,
     keep: impl Fn(DocId) -> bool,
 ) -> Result<Vec<Option<Bucket>>, StoreError> {
-    let generation = view.generation();
     let keys: Vec<Vec<u8>> = sorted
         .iter()
         .map(|(band, hash)| BandKey { generation, band: *band, hash: BandHash(*hash) }.to_bytes())
         .collect();
     let mut answers = Vec::with_capacity(keys.len());
-    for (key, found) in keys.iter().zip(view.pinned().multi_get::<Bands>(&keys)?) {
+    for (key, found) in keys.iter().zip(pinned.multi_get::<Bands>(&keys)?) {
         let Some(bytes) = found else {
             answers.push(None);
             continue;
         };
-        let (first, more) = decode_first(&bytes).map_err(|why| corrupt::<Bands>("band bucket", key, why))?;
+        let (first, more) =
+            decode_first(&bytes).map_err(|why| corrupt::<Bands>("band bucket", key, why))?;
         let mut bucket = Bucket { first, more, members: Vec::new(), capped: false };
         if more {
-            read_members(view, key, cap, &keep, &mut bucket)?;
+            read_members(pinned, key, cap, &keep, &mut bucket)?;
         } else if keep(first) {
             bucket.members.push(first);
         }
@@ -75,20 +75,30 @@ pub(super) fn read(
 
 /// Members in rank order: the first member may rank behind later ones when it came back from a removal.
 fn read_members(
-    view: &View,
+    pinned: &Pinned,
     bucket_key: &[u8],
     cap: usize,
     keep: impl Fn(DocId) -> bool,
     bucket: &mut Bucket,
 ) -> Result<(), StoreError> {
-    let mut rows = view.pinned().scan_prefix::<BandsMore>(bucket_key)?;
+    let mut rows = pinned.scan_prefix::<BandsMore>(bucket_key)?;
     let mut first_due = keep(bucket.first);
     let push = |document: DocId, bucket: &mut Bucket| {
-        if bucket.members.len() < cap { bucket.members.push(document) } else { bucket.capped = true }
+        if bucket.members.len() < cap {
+            bucket.members.push(document)
+        } else {
+            bucket.capped = true
+        }
     };
     while let Some((key, value)) = rows.advance()? {
         let document = BandMemberKey::decode(key)
-            .and_then(|key| if value.is_empty() { Ok(key.document) } else { Err(Malformed::at(0, "value is not empty")) })
+            .and_then(|key| {
+                if value.is_empty() {
+                    Ok(key.document)
+                } else {
+                    Err(Malformed::at(0, "value is not empty"))
+                }
+            })
             .map_err(|why| corrupt::<BandsMore>("band member", key, why))?;
         if first_due && bucket.first <= document {
             push(bucket.first, bucket);

@@ -5,9 +5,9 @@ use super::bands::encode_first;
 use super::bitmap::Delta;
 use super::codec;
 use super::columns::{
-    Bands, BandsMore, Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys,
-    Matches, Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts,
-    Tokenizers, Tokens,
+    Bands, BandsMore, Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files,
+    Keys, Matches, Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms,
+    Texts, Tokenizers, Tokens,
 };
 use super::db;
 use super::error::StoreError;
@@ -24,16 +24,17 @@ use super::keys::{
 use super::matching::{encode_match, encode_member};
 use super::numbers::{Patch, encode_patch};
 use super::open::{Writer, synced};
-use super::sorted_rows::SortedRows;
 use super::records::{
     CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
     TokenizerRecord,
 };
+use super::sorted_rows::SortedRows;
 use super::terms;
 use super::texts::{self, TextEncoder};
 use super::view::View;
 use crate::model::{
-    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Match, MatchKind, SourceId, Standing, TermId, TokenizerId,
+    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Match, MatchKind, SourceId, Standing,
+    TermId, TokenizerId,
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
@@ -80,7 +81,7 @@ pub struct Batch<'w> {
 }
 
 impl<'w> Batch<'w> {
-    pub(super) fn new(writer: &'w mut Writer) -> Result<Self, StoreError> {
+    fn new(writer: &'w mut Writer) -> Result<Self, StoreError> {
         let view = writer.view().clone();
         let mut state = view.state().clone();
         state.commit += 1;
@@ -149,15 +150,21 @@ impl<'w> Batch<'w> {
         let id = SourceId(self.state.next_source);
         self.state.next_source += 1;
         self.names.insert(name.to_owned(), id);
-        let record = SourceRecord { name: name.to_owned(), next_file: 1, ..SourceRecord::default() };
+        let record =
+            SourceRecord { name: name.to_owned(), next_file: 1, ..SourceRecord::default() };
         self.sources.insert(id, record);
         Ok(id)
     }
 
     fn source_record(&mut self, source: SourceId) -> Result<&mut SourceRecord, StoreError> {
         if let std::collections::btree_map::Entry::Vacant(slot) = self.sources.entry(source) {
-            let found = self.view.sources().find(|(id, _)| *id == source).map(|(_, record)| record.clone());
-            slot.insert(found.ok_or(StoreError::Missing { what: "source", family: Sources::NAME, key: source.to_string() })?);
+            let found =
+                self.view.sources().find(|(id, _)| *id == source).map(|(_, record)| record.clone());
+            slot.insert(found.ok_or(StoreError::Missing {
+                what: "source",
+                family: Sources::NAME,
+                key: source.to_string(),
+            })?);
         }
         self.sources.get_mut(&source).ok_or(StoreError::Missing {
             what: "source",
@@ -192,7 +199,12 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.
-    pub fn put_file(&mut self, source: SourceId, path: &[u8], record: &FileRecord) -> Result<(), StoreError> {
+    pub fn put_file(
+        &mut self,
+        source: SourceId,
+        path: &[u8],
+        record: &FileRecord,
+    ) -> Result<(), StoreError> {
         self.put::<Files>(&FileKey { source, path: path.to_vec() }, &codec::encode("file", record)?)
     }
 
@@ -206,7 +218,10 @@ impl<'w> Batch<'w> {
             None => {
                 let term = TermId(self.state.next_term);
                 self.state.next_term = term.0.checked_add(1).ok_or_else(|| {
-                    StoreError::Name("the corpus has 2^32 distinct indexed values; declare fewer keyword fields".to_owned())
+                    StoreError::Name(
+                        "the corpus has 2^32 distinct indexed values; declare fewer keyword fields"
+                            .to_owned(),
+                    )
                 })?;
                 self.put::<Terms>(&TermKey::Value(field, value.to_vec()), &terms::encode_id(term))?;
                 self.put::<Terms>(&TermKey::Id(term), &terms::encode_value(field, value))?;
@@ -224,7 +239,10 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the dictionary row cannot be written.
-    pub fn encoder<'a>(&mut self, samples: impl Iterator<Item = &'a str>) -> Result<Arc<TextEncoder>, StoreError> {
+    pub fn encoder<'a>(
+        &mut self,
+        samples: impl Iterator<Item = &'a str>,
+    ) -> Result<Arc<TextEncoder>, StoreError> {
         if let Some(encoder) = &self.encoder {
             return Ok(Arc::clone(encoder));
         }
@@ -262,7 +280,8 @@ impl<'w> Batch<'w> {
         if let Some(sketch) = &document.sketch {
             self.put::<Sketches>(&key, sketch)?;
         }
-        self.identities.put(&IdentityKey { hash: document.identity }.to_bytes(), &ids::encode_document(id));
+        self.identities
+            .put(&IdentityKey { hash: document.identity }.to_bytes(), &ids::encode_document(id));
         let record = self.source_record(header.source)?;
         record.documents += 1;
         record.bytes += header.bytes;
@@ -282,21 +301,35 @@ impl<'w> Batch<'w> {
         Ok(id)
     }
 
-    fn mark(&mut self, field: FieldId, value: &[u8], document: DocId) -> Result<TermId, StoreError> {
+    fn mark(
+        &mut self,
+        field: FieldId,
+        value: &[u8],
+        document: DocId,
+    ) -> Result<TermId, StoreError> {
         let term = self.term(field, value)?;
         self.postings.entry((term, document.block())).or_default().set(document.slot());
         Ok(term)
     }
 
     fn number(&mut self, column: ColumnId, document: DocId, value: i64) {
-        self.patches.entry((column, document.block())).or_default().insert(document.slot(), Some(value));
+        self.patches
+            .entry((column, document.block()))
+            .or_default()
+            .insert(document.slot(), Some(value));
     }
 
     /// Gives a document its standing; `before` is the one it had, none for one just added.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
-    pub fn stand(&mut self, document: DocId, header: &Header, before: Option<Standing>, now: Standing) -> Result<(), StoreError> {
+    pub fn stand(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        before: Option<Standing>,
+        now: Standing,
+    ) -> Result<(), StoreError> {
         let generation = self.view.generation();
         if let Some(before) = before {
             let term = self.term(fields::STANDING, &fields::standing_value(generation, before))?;
@@ -339,15 +372,27 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn token_count(&self, tokenizer: TokenizerId, document: DocId) -> Result<Option<i64>, StoreError> {
-        Ok(self.view.column_block(fields::tokens_of(tokenizer), document.block())?.get(document.slot()))
+    pub fn token_count(
+        &self,
+        tokenizer: TokenizerId,
+        document: DocId,
+    ) -> Result<Option<i64>, StoreError> {
+        Ok(self
+            .view
+            .column_block(fields::tokens_of(tokenizer), document.block())?
+            .get(document.slot()))
     }
 
     /// Records why a document is not kept (`now`; none when it is kept or alone), replacing `before`.
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn explain(&mut self, removed: DocId, before: Option<&Match>, now: Option<&Match>) -> Result<(), StoreError> {
+    pub fn explain(
+        &mut self,
+        removed: DocId,
+        before: Option<&Match>,
+        now: Option<&Match>,
+    ) -> Result<(), StoreError> {
         if before == now {
             return Ok(());
         }
@@ -370,7 +415,12 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn exact(&mut self, kind: u8, hash: [u8; 16], document: Option<DocId>) -> Result<(), StoreError> {
+    pub fn exact(
+        &mut self,
+        kind: u8,
+        hash: [u8; 16],
+        document: Option<DocId>,
+    ) -> Result<(), StoreError> {
         let key = ExactKey { kind, hash };
         match document {
             Some(document) => self.put::<Exact>(&key, &ids::encode_document(document)),
@@ -399,7 +449,8 @@ impl<'w> Batch<'w> {
                         self.bands.put(&key.to_bytes(), &encode_first(first, true));
                     }
                     self.buckets.insert((band, *hash), (first, true));
-                    let member = BandMemberKey { generation, band, hash: BandHash(*hash), document };
+                    let member =
+                        BandMemberKey { generation, band, hash: BandHash(*hash), document };
                     self.bands_more.put(&member.to_bytes(), &[]);
                 }
             }
@@ -410,7 +461,14 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError::Encode`] when an id does not fit the tokenizer's width.
-    pub fn tokens(&mut self, tokenizer: TokenizerId, document: DocId, source: SourceId, tokens: &[u32], vocab_size: u32) -> Result<(), StoreError> {
+    pub fn tokens(
+        &mut self,
+        tokenizer: TokenizerId,
+        document: DocId,
+        source: SourceId,
+        tokens: &[u32],
+        vocab_size: u32,
+    ) -> Result<(), StoreError> {
         let bytes = ids::encode(tokens, ids::is_wide(vocab_size)).ok_or_else(|| StoreError::Encode {
             what: "token ids",
             why: format!("an id of document {document} is over 65,535 but tokenizer {tokenizer} has {vocab_size} ids"),
@@ -425,7 +483,12 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the source is unknown.
-    pub fn count_tokens(&mut self, tokenizer: TokenizerId, source: SourceId, count: i64) -> Result<(), StoreError> {
+    pub fn count_tokens(
+        &mut self,
+        tokenizer: TokenizerId,
+        source: SourceId,
+        count: i64,
+    ) -> Result<(), StoreError> {
         add_tokens(self.source_record(source)?, tokenizer, count);
         Ok(())
     }
@@ -436,7 +499,11 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be read or encoded.
-    pub fn reject(&mut self, identity: [u8; 16], record: &RejectRecord) -> Result<bool, StoreError> {
+    pub fn reject(
+        &mut self,
+        identity: [u8; 16],
+        record: &RejectRecord,
+    ) -> Result<bool, StoreError> {
         if self.rejects.contains(&identity) || self.view.has_reject(identity)? {
             return Ok(false);
         }
@@ -450,9 +517,16 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError::Name`] when the name is taken or there are 4,096 already.
-    pub fn add_tokenizer(&mut self, record: &TokenizerRecord, file: &[u8]) -> Result<TokenizerId, StoreError> {
+    pub fn add_tokenizer(
+        &mut self,
+        record: &TokenizerRecord,
+        file: &[u8],
+    ) -> Result<TokenizerId, StoreError> {
         if self.view.tokenizer_named(&record.name).is_some() {
-            return Err(StoreError::Name(format!("tokenizer `{}` exists already; choose another name", record.name)));
+            return Err(StoreError::Name(format!(
+                "tokenizer `{}` exists already; choose another name",
+                record.name
+            )));
         }
         let id = TokenizerId(self.state.next_tokenizer);
         if id.0 >= 0x1000 {
@@ -468,8 +542,15 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.
-    pub fn update_tokenizer(&mut self, tokenizer: TokenizerId, record: &TokenizerRecord) -> Result<(), StoreError> {
-        self.put::<Tokenizers>(&TokenizerKey { tokenizer, part: 0 }, &codec::encode("tokenizer", record)?)
+    pub fn update_tokenizer(
+        &mut self,
+        tokenizer: TokenizerId,
+        record: &TokenizerRecord,
+    ) -> Result<(), StoreError> {
+        self.put::<Tokenizers>(
+            &TokenizerKey { tokenizer, part: 0 },
+            &codec::encode("tokenizer", record)?,
+        )
     }
 
     /// Stores a named snapshot of the moment before this batch.
@@ -478,10 +559,14 @@ impl<'w> Batch<'w> {
     /// [`StoreError::Name`] when the name is taken or malformed.
     pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
         if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(StoreError::Name(format!("snapshot name {name:?} must have 1 to 200 bytes and no control characters")));
+            return Err(StoreError::Name(format!(
+                "snapshot name {name:?} must have 1 to 200 bytes and no control characters"
+            )));
         }
         if self.view.snapshot(name)?.is_some() {
-            return Err(StoreError::Name(format!("snapshot `{name}` exists already; choose another name")));
+            return Err(StoreError::Name(format!(
+                "snapshot `{name}` exists already; choose another name"
+            )));
         }
         let kept = treemap_bytes(&self.writer.kept)?;
         let record = SnapshotRecord {
@@ -501,7 +586,11 @@ impl<'w> Batch<'w> {
     ///
     /// # Errors
     /// [`StoreError`] when the plan cannot be encoded.
-    pub fn add_epoch(&mut self, record: EpochRecord, selections: &[(String, RoaringTreemap)]) -> Result<EpochRecord, StoreError> {
+    pub fn add_epoch(
+        &mut self,
+        record: EpochRecord,
+        selections: &[(String, RoaringTreemap)],
+    ) -> Result<EpochRecord, StoreError> {
         let record = EpochRecord { number: self.state.next_epoch, ..record };
         self.state.next_epoch += 1;
         let name = format!("{:010}", record.number);
@@ -525,9 +614,12 @@ impl<'w> Batch<'w> {
     /// [`StoreError`] when the disk refuses: nothing of the batch is stored.
     pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
-        std::mem::take(&mut self.bands).write(&db::family::<Bands>(&self.writer.db)?, &mut self.rows);
-        std::mem::take(&mut self.bands_more).write(&db::family::<BandsMore>(&self.writer.db)?, &mut self.rows);
-        std::mem::take(&mut self.identities).write(&db::family::<Keys>(&self.writer.db)?, &mut self.rows);
+        std::mem::take(&mut self.bands)
+            .write(&db::family::<Bands>(&self.writer.db)?, &mut self.rows);
+        std::mem::take(&mut self.bands_more)
+            .write(&db::family::<BandsMore>(&self.writer.db)?, &mut self.rows);
+        std::mem::take(&mut self.identities)
+            .write(&db::family::<Keys>(&self.writer.db)?, &mut self.rows);
         let postings = db::family::<Postings>(&self.writer.db)?;
         for ((term, block), delta) in &self.postings {
             let key = PostingKey { term: *term, block: Block(*block) };
@@ -552,7 +644,11 @@ impl<'w> Batch<'w> {
         self.writer.journal.append(Entry { commit: commit.0, documents: self.state.documents })?;
         let kept = Arc::make_mut(&mut self.writer.kept);
         for (document, is_kept) in &self.kept {
-            if *is_kept { kept.insert(document.0) } else { kept.remove(document.0) };
+            if *is_kept {
+                kept.insert(document.0)
+            } else {
+                kept.remove(document.0)
+            };
         }
         self.writer.terms.extend(self.new_terms.drain());
         if self.writer.terms.len() > TERM_CACHE {
@@ -563,6 +659,16 @@ impl<'w> Batch<'w> {
         }
         self.writer.committed()?;
         Ok(commit)
+    }
+}
+
+impl Writer {
+    /// Begins the next commit.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+        Batch::new(self)
     }
 }
 

@@ -101,7 +101,7 @@ pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, Malformed> {
     match cursor.u8()? {
         TAG_LIST => {
             let list = cursor.rest();
-            if list.len() % 2 != 0 {
+            if !list.len().is_multiple_of(2) {
                 return Err(Malformed::at(1, "odd list"));
             }
             let mut block = RoaringBitmap::new();

@@ -77,7 +77,8 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn varint_u32(&mut self) -> Result<u32, Malformed> {
         let start = self.at;
-        u32::try_from(self.varint()?).map_err(|_| Malformed::at(start, "integer longer than 32 bits"))
+        u32::try_from(self.varint()?)
+            .map_err(|_| Malformed::at(start, "integer longer than 32 bits"))
     }
 
     pub(super) fn rest(&mut self) -> &'a [u8] {

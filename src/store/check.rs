@@ -1,8 +1,7 @@
 //! `check` over what the store derives itself: journal, checksums, bitmaps, columns, counters, rows
 //! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s.
 
-use super::columns::{self, Column};
-use super::db::corrupt;
+use super::columns::{self, Column, corrupt};
 use super::error::StoreError;
 use super::fields;
 use super::header::Header;
@@ -11,7 +10,9 @@ use super::journal;
 use super::keys::{DocumentKey, Key};
 use super::place::Place;
 use super::view::View;
-use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId};
+use crate::model::{
+    BLOCK_SIZE, ColumnId, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +56,13 @@ impl Faults {
         }
     }
 
-    fn unequal<T: PartialEq + std::fmt::Display>(&mut self, place: &str, of: &str, stored: T, computed: T) {
+    fn unequal<T: PartialEq + std::fmt::Display>(
+        &mut self,
+        place: &str,
+        of: &str,
+        stored: T,
+        computed: T,
+    ) {
         if stored != computed {
             self.push(place, format!("{of}: stored {stored}, computed {computed}"));
         }
@@ -67,7 +74,12 @@ impl Faults {
 ///
 /// # Errors
 /// [`StoreError`] when the journal cannot be read.
-pub fn check(view: &View, path: &Path, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, StoreError> {
+pub fn check(
+    view: &View,
+    path: &Path,
+    depth: Depth,
+    progress: &dyn Progress,
+) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Faults::default();
     check_journal(view, path, &mut faults)?;
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
@@ -100,11 +112,19 @@ fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), St
         if let [before, after] = pair
             && (after.commit <= before.commit || after.documents < before.documents)
         {
-            faults.push("journal", format!("commit {} follows commit {}", after.commit, before.commit));
+            faults.push(
+                "journal",
+                format!("commit {} follows commit {}", after.commit, before.commit),
+            );
         }
     }
     if let Some(entry) = known.iter().rev().find(|entry| entry.commit == view.commit().0) {
-        faults.unequal("journal", "documents of the last commit", entry.documents, view.documents());
+        faults.unequal(
+            "journal",
+            "documents of the last commit",
+            entry.documents,
+            view.documents(),
+        );
     }
     Ok(())
 }
@@ -128,7 +148,12 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
         let documents = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
         let of = |what: &str| format!("{what} of source {}", record.name);
         faults.unequal("sources", &of("documents"), record.documents, documents.len());
-        faults.unequal("sources", &of("kept documents"), record.kept, documents.intersection_len(&kept));
+        faults.unequal(
+            "sources",
+            &of("kept documents"),
+            record.kept,
+            documents.intersection_len(&kept),
+        );
     }
     Ok(())
 }
@@ -146,9 +171,29 @@ fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
         }};
     }
     families!(
-        Meta, Commits, Sources, Files, Tokenizers, Snapshots, Epochs, Rejects, Dictionaries, Documents,
-        Metadata, Texts, Tokens, Columns, Terms, Postings, Exact, Sketches, Bands, BandsMore, Matches,
-        Members, Keys
+        Meta,
+        Commits,
+        Sources,
+        Files,
+        Tokenizers,
+        Snapshots,
+        Epochs,
+        Rejects,
+        Dictionaries,
+        Documents,
+        Metadata,
+        Texts,
+        Tokens,
+        Columns,
+        Terms,
+        Postings,
+        Exact,
+        Sketches,
+        Bands,
+        BandsMore,
+        Matches,
+        Members,
+        Keys
     );
 }
 
@@ -201,9 +246,15 @@ fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Resul
         faults.unequal("sources", &of("bytes"), record.bytes, sums.bytes);
         faults.unequal("sources", &of("kept bytes"), record.kept_bytes, sums.kept_bytes);
         for (tokenizer, _) in view.tokenizers() {
-            let stored = record.tokens.iter().find(|(id, _)| *id == tokenizer.0).map_or(0, |(_, n)| *n);
+            let stored =
+                record.tokens.iter().find(|(id, _)| *id == tokenizer.0).map_or(0, |(_, n)| *n);
             let computed = sums.tokens.get(&tokenizer).copied().unwrap_or(0);
-            faults.unequal("sources", &of(&format!("tokens (tokenizer {tokenizer})")), stored, computed);
+            faults.unequal(
+                "sources",
+                &of(&format!("tokens (tokenizer {tokenizer})")),
+                stored,
+                computed,
+            );
         }
     }
     Ok(())
@@ -228,7 +279,12 @@ impl BlockCheck {
             None => roaring::RoaringBitmap::new(),
         };
         let mut fixed = Vec::new();
-        for (name, id) in [("bytes", fields::BYTES), ("chars", fields::CHARS), ("source", fields::SOURCE_OF), ("commit", fields::COMMIT_OF)] {
+        for (name, id) in [
+            ("bytes", fields::BYTES),
+            ("chars", fields::CHARS),
+            ("source", fields::SOURCE_OF),
+            ("commit", fields::COMMIT_OF),
+        ] {
             fixed.push((name, id, column(id)?));
         }
         let mut tokens = Vec::new();
@@ -242,14 +298,27 @@ impl BlockCheck {
         Ok(Self { block, kept, fixed, tokens, keywords: BTreeMap::new(), numbers })
     }
 
-    fn document(&mut self, view: &View, document: DocId, header: &Header, sums: &mut Sums, faults: &mut Faults) -> Result<(), StoreError> {
+    fn document(
+        &mut self,
+        view: &View,
+        document: DocId,
+        header: &Header,
+        sums: &mut Sums,
+        faults: &mut Faults,
+    ) -> Result<(), StoreError> {
         let slot = document.slot();
         let text = view.text_of_owner(header.text_owner(document))?;
         if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
-            faults.push("texts", format!("document {document}: text is not the one that was stored"));
+            faults
+                .push("texts", format!("document {document}: text is not the one that was stored"));
         }
-        if header.text_of.is_some() == view.pinned().get::<columns::Texts>(&DocumentKey { document })?.is_some() {
-            faults.push("texts", format!("document {document}: must either store its text or name its owner"));
+        if header.text_of.is_some()
+            == view.pinned().get::<columns::Texts>(&DocumentKey { document })?.is_some()
+        {
+            faults.push(
+                "texts",
+                format!("document {document}: must either store its text or name its owner"),
+            );
         }
         let chars = text.chars().count() as u64;
         for (name, _, column) in &self.fixed {
@@ -260,7 +329,12 @@ impl BlockCheck {
                 _ => header.commit.0,
             };
             let stored = column.get(slot).unwrap_or(-1);
-            faults.unequal("columns", &format!("{name} of document {document}"), stored, computed.cast_signed());
+            faults.unequal(
+                "columns",
+                &format!("{name} of document {document}"),
+                stored,
+                computed.cast_signed(),
+            );
         }
         let kept = self.kept.contains(slot.into());
         sums.bytes += header.bytes;
@@ -270,48 +344,94 @@ impl BlockCheck {
             let stored = view.tokens(*tokenizer, document, &mut ids)?;
             let count = stored.then_some(ids.len() as i64);
             if count != column.get(slot) {
-                faults.push("columns", format!("tokens of document {document}: column {:?}, row {count:?}", column.get(slot)));
+                faults.push(
+                    "columns",
+                    format!(
+                        "tokens of document {document}: column {:?}, row {count:?}",
+                        column.get(slot)
+                    ),
+                );
             }
             if kept {
-                if !stored && view.tokenizers().any(|(id, record)| id == *tokenizer && document.0 < record.encoded_to) {
-                    faults.push("tokens", format!("document {document} is kept but not encoded by tokenizer {tokenizer}"));
+                if !stored
+                    && view
+                        .tokenizers()
+                        .any(|(id, record)| id == *tokenizer && document.0 < record.encoded_to)
+                {
+                    faults.push(
+                        "tokens",
+                        format!(
+                            "document {document} is kept but not encoded by tokenizer {tokenizer}"
+                        ),
+                    );
                 }
                 *sums.tokens.entry(*tokenizer).or_default() += ids.len() as u64;
             }
         }
         let values = indexed(&view.metadata(document)?, view.fields());
         for (field, keyword) in values.keywords {
-            self.keywords.entry((field, fields::keyword_value(&keyword))).or_default().insert(slot.into());
+            self.keywords
+                .entry((field, fields::keyword_value(&keyword)))
+                .or_default()
+                .insert(slot.into());
         }
         for (field, column) in &self.numbers {
-            let computed = values.numbers.iter().find(|(id, _)| *id == field.id).map(|(_, number)| *number);
+            let computed =
+                values.numbers.iter().find(|(id, _)| *id == field.id).map(|(_, number)| *number);
             if column.get(slot) != computed {
-                faults.push("columns", format!("{} of document {document}: stored {:?}, computed {computed:?}", field.name, column.get(slot)));
+                faults.push(
+                    "columns",
+                    format!(
+                        "{} of document {document}: stored {:?}, computed {computed:?}",
+                        field.name,
+                        column.get(slot)
+                    ),
+                );
             }
         }
         if let Some(best) = view.exact(0, header.raw)?
             && view.expect_header(best)?.raw != header.raw
         {
-            faults.push("exact", format!("the text of document {document} leads to document {best}, which has another"));
+            faults.push(
+                "exact",
+                format!(
+                    "the text of document {document} leads to document {best}, which has another"
+                ),
+            );
         }
         Ok(())
     }
 
     /// The bitmaps of the block's keywords against those computed from metadata.
     fn finish(mut self, view: &View, faults: &mut Faults) -> Result<(), StoreError> {
-        let keyword_fields = view.fields().iter().filter(|field| field.kind == FieldKind::Keyword).map(|field| field.id);
+        let keyword_fields = view
+            .fields()
+            .iter()
+            .filter(|field| field.kind == FieldKind::Keyword)
+            .map(|field| field.id);
         for field in keyword_fields.chain([fields::LANGUAGE]) {
             for (value, term) in view.terms(field)? {
                 let stored = view.posting_block(term, self.block)?;
                 let computed = self.keywords.remove(&(field, value.clone())).unwrap_or_default();
                 if stored != computed {
                     let value = String::from_utf8_lossy(&value).into_owned();
-                    faults.push("postings", format!("field {field} = {value}, block {}: {} stored, {} computed", self.block, stored.len(), computed.len()));
+                    faults.push(
+                        "postings",
+                        format!(
+                            "field {field} = {value}, block {}: {} stored, {} computed",
+                            self.block,
+                            stored.len(),
+                            computed.len()
+                        ),
+                    );
                 }
             }
         }
         for ((field, value), _) in self.keywords {
-            faults.push("terms", format!("field {field} lacks the value {}", String::from_utf8_lossy(&value)));
+            faults.push(
+                "terms",
+                format!("field {field} lacks the value {}", String::from_utf8_lossy(&value)),
+            );
         }
         Ok(())
     }
@@ -338,24 +458,48 @@ fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
             MatchKind::Superseded => Standing::Superseded,
         };
         if !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0)) {
-            faults.push("matches", format!("document {document} has a match of kind {} but another standing", matched.kind.name()));
+            faults.push(
+                "matches",
+                format!(
+                    "document {document} has a match of kind {} but another standing",
+                    matched.kind.name()
+                ),
+            );
         }
         if matched.kind == MatchKind::Superseded {
             continue;
         }
         if !kept.contains(matched.witness.0) {
-            faults.push("matches", format!("witness {} of document {document} is not kept", matched.witness));
+            faults.push(
+                "matches",
+                format!("witness {} of document {document} is not kept", matched.witness),
+            );
         }
         if matched.kind == MatchKind::Near && matched.jaccard() < threshold {
-            faults.push("matches", format!("document {document} was removed at similarity {:.4}, below {threshold}", matched.jaccard()));
+            faults.push(
+                "matches",
+                format!(
+                    "document {document} was removed at similarity {:.4}, below {threshold}",
+                    matched.jaccard()
+                ),
+            );
         }
         if !view.members(matched.witness)?.contains(&document) {
-            faults.push("members", format!("witness {} does not list document {document}", matched.witness));
+            faults.push(
+                "members",
+                format!("witness {} does not list document {document}", matched.witness),
+            );
         }
     }
     for (standing, set) in unexplained {
         if let Some(document) = set.min() {
-            faults.push("matches", format!("{} documents are {standing} without a match, the first is {document}", set.len()));
+            faults.push(
+                "matches",
+                format!(
+                    "{} documents are {standing} without a match, the first is {document}",
+                    set.len()
+                ),
+            );
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/FORMAT.md.
 
+use super::error::{Malformed, StoreError};
 use super::keys;
 use super::keys::Key;
 
@@ -107,6 +108,21 @@ columns! {
     Members = "members", Ranged, keys::MemberKey, "generation u32, witness u64, removed u64, commit u64" => "u8: 1 joined, 0 left";
     /// Identity of records: re-ingest is idempotent.
     Keys = "keys", Hashed, keys::IdentityKey, "blake3-128 of source and key" => "document u64 BE";
+}
+
+/// The error for bytes of a family that do not decode.
+pub(super) fn corrupt<C: Column>(
+    what: &'static str,
+    key: &[u8],
+    malformed: Malformed,
+) -> StoreError {
+    StoreError::Corrupt {
+        what,
+        family: C::NAME,
+        key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+        offset: malformed.offset,
+        why: malformed.why,
+    }
 }
 
 #[cfg(test)]

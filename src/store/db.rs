@@ -1,6 +1,6 @@
 //! The open database and a pinned moment of it; typed reads. Iteration only through `rows`.
 
-use super::columns::Column;
+use super::columns::{Column, corrupt};
 use super::error::{Malformed, StoreError};
 use super::keys::Key;
 use super::rows::Rows;
@@ -28,11 +28,17 @@ impl Pinned {
         family::<C>(self.borrow_owner())
     }
 
-    pub(super) fn get<C: Column>(&self, key: &C::Key) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+    pub(super) fn get<C: Column>(
+        &self,
+        key: &C::Key,
+    ) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
         self.get_bytes::<C>(&key.to_bytes())
     }
 
-    pub(super) fn get_bytes<C: Column>(&self, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+    pub(super) fn get_bytes<C: Column>(
+        &self,
+        key: &[u8],
+    ) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
         let family = self.family::<C>()?;
         Ok(self.borrow_dependent().0.get_pinned_cf(&family, key)?)
     }
@@ -46,7 +52,9 @@ impl Pinned {
     ) -> Result<Option<T>, StoreError> {
         match self.get::<C>(key)? {
             None => Ok(None),
-            Some(bytes) => decode(&bytes).map(Some).map_err(|why| corrupt::<C>(what, &key.to_bytes(), why)),
+            Some(bytes) => {
+                decode(&bytes).map(Some).map_err(|why| corrupt::<C>(what, &key.to_bytes(), why))
+            }
         }
     }
 
@@ -61,7 +69,9 @@ impl Pinned {
         let mut found = Vec::with_capacity(keys.len());
         // Bounded chunks: RocksDB holds every block of one call at once.
         for chunk in keys.chunks(4096) {
-            for value in self.borrow_owner().batched_multi_get_cf_opt(&family, chunk, true, &options) {
+            for value in
+                self.borrow_owner().batched_multi_get_cf_opt(&family, chunk, true, &options)
+            {
                 found.push(value?);
             }
         }
@@ -69,7 +79,11 @@ impl Pinned {
     }
 
     /// Rows from `start` up to but without `end` (none: to the end of the family).
-    pub(super) fn scan<C: Column>(&self, start: &[u8], end: Option<Vec<u8>>) -> Result<Rows<'_, C>, StoreError> {
+    pub(super) fn scan<C: Column>(
+        &self,
+        start: &[u8],
+        end: Option<Vec<u8>>,
+    ) -> Result<Rows<'_, C>, StoreError> {
         let family = self.family::<C>()?;
         Ok(Rows::new(&self.borrow_dependent().0, &family, start, end))
     }
@@ -81,15 +95,9 @@ impl Pinned {
 }
 
 pub(super) fn family<C: Column>(db: &DB) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
-    db.cf_handle(C::NAME).ok_or(StoreError::Missing { what: "column family", family: C::NAME, key: String::new() })
-}
-
-pub(super) fn corrupt<C: Column>(what: &'static str, key: &[u8], malformed: Malformed) -> StoreError {
-    StoreError::Corrupt {
-        what,
+    db.cf_handle(C::NAME).ok_or(StoreError::Missing {
+        what: "column family",
         family: C::NAME,
-        key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
-        offset: malformed.offset,
-        why: malformed.why,
-    }
+        key: String::new(),
+    })
 }

@@ -19,12 +19,15 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
         hasher.part(record.name.as_bytes());
         hasher.part(&record.hash);
     }
-    let standings: Vec<_> =
-        Standing::ALL.into_iter().map(|standing| view.documents_standing(standing)).collect::<Result<_, _>>()?;
+    let standings: Vec<_> = Standing::ALL
+        .into_iter()
+        .map(|standing| view.documents_standing(standing))
+        .collect::<Result<_, _>>()?;
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         view.for_each_header(range.clone(), |document, header| {
-            let standing = Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
+            let standing =
+                Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
             hasher.document(view, document, &header, standing.map(|(standing, _)| standing))
         })?;
         hasher.columns(view, block)?;
@@ -46,7 +49,13 @@ impl Hasher {
         self.0.update(bytes);
     }
 
-    fn document(&mut self, view: &View, document: DocId, header: &super::Header, standing: Option<Standing>) -> Result<(), StoreError> {
+    fn document(
+        &mut self,
+        view: &View,
+        document: DocId,
+        header: &super::Header,
+        standing: Option<Standing>,
+    ) -> Result<(), StoreError> {
         self.part(view.source_name(header.source).as_bytes());
         self.part(header.key.as_deref().unwrap_or_default().as_bytes());
         self.part(view.file_path(header.source, header.file)?.unwrap_or_default().as_bytes());
@@ -76,9 +85,12 @@ impl Hasher {
     }
 
     fn columns(&mut self, view: &View, block: u64) -> Result<(), StoreError> {
-        let numbers = view.fields().iter().filter(|field| field.kind != crate::model::FieldKind::Keyword);
+        let numbers =
+            view.fields().iter().filter(|field| field.kind != crate::model::FieldKind::Keyword);
         let declared = numbers.map(|field| (field.name.as_str(), fields::column_of(field.id)));
-        for (name, column) in [("bytes", fields::BYTES), ("chars", fields::CHARS)].into_iter().chain(declared) {
+        for (name, column) in
+            [("bytes", fields::BYTES), ("chars", fields::CHARS)].into_iter().chain(declared)
+        {
             self.part(name.as_bytes());
             for (slot, value) in view.column_block(column, block)?.iter() {
                 self.0.update(&slot.to_le_bytes());
@@ -89,7 +101,8 @@ impl Hasher {
     }
 
     fn bitmaps(&mut self, view: &View) -> Result<(), StoreError> {
-        let keywords = view.fields().iter().filter(|field| field.kind == crate::model::FieldKind::Keyword);
+        let keywords =
+            view.fields().iter().filter(|field| field.kind == crate::model::FieldKind::Keyword);
         let declared = keywords.map(|field| (field.name.as_str(), field.id));
         for (name, field) in [("language", fields::LANGUAGE)].into_iter().chain(declared) {
             self.part(name.as_bytes());

@@ -65,7 +65,9 @@ pub enum StoreError {
         journal: u64,
     },
     /// Bytes that no release wrote.
-    #[error("corrupt {what} in family {family}, key {key}, byte {offset}: {why}; run `corpusdb check --deep`")]
+    #[error(
+        "corrupt {what} in family {family}, key {key}, byte {offset}: {why}; run `corpusdb check --deep`"
+    )]
     Corrupt {
         /// What was being read.
         what: &'static str,
@@ -116,7 +118,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: &std::path::Path,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
     }

@@ -60,6 +60,8 @@ pub fn keyword_value(keyword: &str) -> Vec<u8> {
     let head = (0..=VALUE_MAX - 40).rev().find(|end| keyword.is_char_boundary(*end)).unwrap_or(0);
     let mut value = keyword.as_bytes().get(..head).unwrap_or_default().to_vec();
     value.extend_from_slice("…".as_bytes());
-    value.extend_from_slice(blake3::hash(keyword.as_bytes()).to_hex().get(..32).unwrap_or_default().as_bytes());
+    value.extend_from_slice(
+        blake3::hash(keyword.as_bytes()).to_hex().get(..32).unwrap_or_default().as_bytes(),
+    );
     value
 }

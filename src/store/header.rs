@@ -106,7 +106,8 @@ impl Header {
         if flags & HAS_KEY != 0 {
             let at = cursor.offset();
             let key = std::str::from_utf8(cursor.rest());
-            let key = key.map_err(|error| Malformed::at(at + error.valid_up_to(), "key is not UTF-8"))?;
+            let key =
+                key.map_err(|error| Malformed::at(at + error.valid_up_to(), "key is not UTF-8"))?;
             header.key = Some(key.to_owned());
         }
         cursor.end()?;

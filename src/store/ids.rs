@@ -25,13 +25,22 @@ pub(super) fn encode(ids: &[u32], wide: bool) -> Option<Vec<u8>> {
 /// Appends the ids in `bytes` to `out`.
 pub(super) fn decode(bytes: &[u8], wide: bool, out: &mut Vec<u32>) -> Result<(), Malformed> {
     let width = if wide { 4 } else { 2 };
-    if bytes.len() % width != 0 {
-        return Err(Malformed::at(bytes.len() / width * width, format!("ids of {width} bytes, {} in all", bytes.len())));
+    if !bytes.len().is_multiple_of(width) {
+        return Err(Malformed::at(
+            bytes.len() / width * width,
+            format!("ids of {width} bytes, {} in all", bytes.len()),
+        ));
     }
     if wide {
-        out.extend(bytes.chunks_exact(4).map(|b| b.try_into().map(u32::from_le_bytes).unwrap_or_default()));
+        out.extend(
+            bytes.chunks_exact(4).map(|b| b.try_into().map(u32::from_le_bytes).unwrap_or_default()),
+        );
     } else {
-        out.extend(bytes.chunks_exact(2).map(|b| u32::from(b.try_into().map(u16::from_le_bytes).unwrap_or_default())));
+        out.extend(
+            bytes
+                .chunks_exact(2)
+                .map(|b| u32::from(b.try_into().map(u16::from_le_bytes).unwrap_or_default())),
+        );
     }
     Ok(())
 }

@@ -40,7 +40,11 @@ fn slow(metadata: &str, declared: &[FieldDeclaration]) -> Indexed {
     found
 }
 
-fn pick<'a>(value: impl Fn(&str) -> Option<&'a str>, declared: &[FieldDeclaration], found: &mut Indexed) {
+fn pick<'a>(
+    value: impl Fn(&str) -> Option<&'a str>,
+    declared: &[FieldDeclaration],
+    found: &mut Indexed,
+) {
     let language_is_declared = declared.iter().any(|field| field.name == "language");
     if !language_is_declared && let Some(language) = value("language").and_then(keyword) {
         found.keywords.push((fields::LANGUAGE, language));
@@ -77,16 +81,27 @@ mod tests {
 
     #[test]
     fn values_of_the_declared_kind_are_indexed_and_others_are_not() {
-        let field = |id, name: &str, kind| FieldDeclaration { id: FieldId(id), name: name.to_owned(), kind };
+        let field = |id, name: &str, kind| FieldDeclaration {
+            id: FieldId(id),
+            name: name.to_owned(),
+            kind,
+        };
         let declared = [
             field(16, "url", FieldKind::Keyword),
             field(17, "year", FieldKind::Int),
             field(18, "quality", FieldKind::Float),
         ];
-        let found = indexed(r#"{"language":"en","url":"a\u0062","year":-3,"quality":0.5,"other":[1]}"#, &declared);
-        assert_eq!(found.keywords, [(fields::LANGUAGE, "en".to_owned()), (FieldId(16), "ab".to_owned())]);
+        let found = indexed(
+            r#"{"language":"en","url":"a\u0062","year":-3,"quality":0.5,"other":[1]}"#,
+            &declared,
+        );
+        assert_eq!(
+            found.keywords,
+            [(fields::LANGUAGE, "en".to_owned()), (FieldId(16), "ab".to_owned())]
+        );
         assert_eq!(found.numbers, [(FieldId(17), -3), (FieldId(18), sortable_float(0.5))]);
-        let none = indexed(r#"{"language":null,"url":["a"],"year":1.5,"quality":"high"}"#, &declared);
+        let none =
+            indexed(r#"{"language":null,"url":["a"],"year":1.5,"quality":"high"}"#, &declared);
         assert_eq!(none, Indexed::default());
         let escaped = indexed(r#"{"\u0075rl":true,"quality":2}"#, &declared);
         assert_eq!(escaped.keywords, [(FieldId(16), "true".to_owned())]);

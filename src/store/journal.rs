@@ -25,7 +25,8 @@ pub struct Entry {
 impl Entry {
     fn encode(self) -> [u8; RECORD] {
         let mut out = [0_u8; RECORD];
-        let body: Vec<u8> = self.commit.to_le_bytes().into_iter().chain(self.documents.to_le_bytes()).collect();
+        let body: Vec<u8> =
+            self.commit.to_le_bytes().into_iter().chain(self.documents.to_le_bytes()).collect();
         let sum = xxh3_64(&body).to_le_bytes();
         for (to, from) in out.iter_mut().zip(body.into_iter().chain(sum)) {
             *to = from;

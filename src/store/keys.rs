@@ -1,5 +1,8 @@
 //! Big-endian keys: byte order is value order, so a range of ids is a range of rows.
-#![expect(clippy::big_endian_bytes, reason = "keys are the one place where byte order must be value order")]
+#![expect(
+    clippy::big_endian_bytes,
+    reason = "keys are the one place where byte order must be value order"
+)]
 
 use super::error::Malformed;
 use crate::model::{
@@ -44,8 +47,17 @@ macro_rules! part {
         }
     )*};
 }
-part!(DocId as u64, SourceId as u32, FileId as u32, TokenizerId as u16, CommitSeq as u64,
-    Generation as u32, FieldId as u16, TermId as u32, ColumnId as u16);
+part!(
+    DocId as u64,
+    SourceId as u32,
+    FileId as u32,
+    TokenizerId as u16,
+    CommitSeq as u64,
+    Generation as u32,
+    FieldId as u16,
+    TermId as u32,
+    ColumnId as u16
+);
 
 impl Part for u8 {
     const WIDTH: usize = 1;
@@ -198,9 +210,9 @@ impl Key for TermKey {
                 let field = field.ok_or_else(|| Malformed::at(1, "key lacks field"))?;
                 Ok(Self::Value(field, rest.get(2..).unwrap_or_default().to_vec()))
             }
-            Some((1, rest)) => TermId::get(rest)
-                .map(Self::Id)
-                .ok_or_else(|| Malformed::at(1, "key lacks term")),
+            Some((1, rest)) => {
+                TermId::get(rest).map(Self::Id).ok_or_else(|| Malformed::at(1, "key lacks term"))
+            }
             _ => Err(Malformed::at(0, "unknown direction")),
         }
     }

@@ -29,7 +29,8 @@ pub(super) fn decode_match(bytes: &[u8]) -> Result<Option<Match>, Malformed> {
         cursor.end()?;
         return Ok(None);
     }
-    let kind = MatchKind::from_code(code).ok_or_else(|| Malformed::at(0, format!("unknown kind {code}")))?;
+    let kind = MatchKind::from_code(code)
+        .ok_or_else(|| Malformed::at(0, format!("unknown kind {code}")))?;
     let found = Match {
         kind,
         witness: DocId(cursor.u64()?),
@@ -63,12 +64,22 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let found = Match { kind: MatchKind::Near, witness: DocId(258), shared: 4, removed_shingles: 5, witness_shingles: 6 };
+        let found = Match {
+            kind: MatchKind::Near,
+            witness: DocId(258),
+            shared: 4,
+            removed_shingles: 5,
+            witness_shingles: 6,
+        };
         let bytes = encode_match(Some(&found));
         assert_eq!(bytes, [2, 2, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0]);
         assert_eq!(decode_match(&bytes), Ok(Some(found)));
         assert_eq!(decode_match(&encode_match(None)), Ok(None));
-        assert!(decode_match(&[9]).is_err() && decode_match(&[]).is_err() && decode_match(&[0, 0]).is_err());
+        assert!(
+            decode_match(&[9]).is_err()
+                && decode_match(&[]).is_err()
+                && decode_match(&[0, 0]).is_err()
+        );
         assert!(decode_member(&encode_member(true)).unwrap() && decode_member(&[7]).is_err());
     }
 }

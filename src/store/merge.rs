@@ -3,18 +3,34 @@
 use super::{bitmap, numbers};
 use rocksdb::MergeOperands;
 
-pub(super) fn bitmaps_full(_: &[u8], existing: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {
+pub(super) fn bitmaps_full(
+    _: &[u8],
+    existing: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
     Some(bitmap::merge_full(existing, operands.iter()))
 }
 
-pub(super) fn bitmaps_partial(_: &[u8], _: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {
+pub(super) fn bitmaps_partial(
+    _: &[u8],
+    _: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
     bitmap::merge_partial(operands.iter())
 }
 
-pub(super) fn numbers_full(_: &[u8], existing: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {
+pub(super) fn numbers_full(
+    _: &[u8],
+    existing: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
     Some(numbers::merge_full(existing, operands.iter()))
 }
 
-pub(super) fn numbers_partial(_: &[u8], _: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {
+pub(super) fn numbers_partial(
+    _: &[u8],
+    _: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
     numbers::merge_partial(operands.iter())
 }

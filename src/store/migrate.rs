@@ -22,7 +22,11 @@ pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
     };
     let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
     first.ok_or_else(|| {
-        super::db::corrupt::<super::columns::Meta>("format", b"format", Malformed::at(0, "shorter than 4 bytes"))
+        super::columns::corrupt::<super::columns::Meta>(
+            "format",
+            b"format",
+            Malformed::at(0, "shorter than 4 bytes"),
+        )
     })
 }
 

@@ -64,7 +64,8 @@ impl ColumnBlock {
             self.values.resize(at + 1, 0);
             self.present.resize(at / 64 + 1, 0);
         }
-        let (Some(cell), Some(word)) = (self.values.get_mut(at), self.present.get_mut(at / 64)) else {
+        let (Some(cell), Some(word)) = (self.values.get_mut(at), self.present.get_mut(at / 64))
+        else {
             return;
         };
         *cell = value.unwrap_or(0);
@@ -90,9 +91,9 @@ impl ColumnBlock {
         let spread = max.wrapping_sub(min).cast_unsigned();
         let width: u8 = match spread {
             0 => 0,
-            ..=0xff => 1,
-            ..=0xffff => 2,
-            ..=0xffff_ffff => 4,
+            1..=0xff => 1,
+            0x100..=0xffff => 2,
+            0x1_0000..=0xffff_ffff => 4,
             _ => 8,
         };
         let full = self.iter().count() == self.values.len();
@@ -110,7 +111,9 @@ impl ColumnBlock {
         }
         if width > 0 {
             for slot in 0..self.values.len() {
-                let value = self.get(slot as u16).map_or(0, |value| value.wrapping_sub(min).cast_unsigned());
+                let value = self
+                    .get(slot as u16)
+                    .map_or(0, |value| value.wrapping_sub(min).cast_unsigned());
                 let bytes = value.to_le_bytes();
                 out.extend_from_slice(bytes.get(..usize::from(width)).unwrap_or_default());
             }
@@ -243,8 +246,10 @@ fn decode_patch(bytes: &[u8]) -> Result<Patch, Malformed> {
     let present = cursor.take(count)?;
     let values = cursor.take(count * 8)?;
     cursor.end()?;
-    let slots = slots.chunks_exact(2).map(|b| b.try_into().map(u16::from_le_bytes).unwrap_or_default());
-    let values = values.chunks_exact(8).map(|b| b.try_into().map(i64::from_le_bytes).unwrap_or_default());
+    let slots =
+        slots.chunks_exact(2).map(|b| b.try_into().map(u16::from_le_bytes).unwrap_or_default());
+    let values =
+        values.chunks_exact(8).map(|b| b.try_into().map(i64::from_le_bytes).unwrap_or_default());
     Ok(slots
         .zip(present.iter().zip(values))
         .map(|(slot, (present, value))| (slot, (*present == 1).then_some(value)))

@@ -1,8 +1,7 @@
 //! Opening: create a corpus, read it beside its writer, or become its writer.
 
-use super::batch::Batch;
 use super::codec;
-use super::columns::{Column, Commits, Meta};
+use super::columns::{self, Column, Commits, Meta};
 use super::db;
 use super::error::StoreError;
 use super::journal::{self, Entry, Journal};
@@ -44,7 +43,11 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     Ok(())
 }
 
-fn write_first_commit(db: &DB, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+fn write_first_commit(
+    db: &DB,
+    policy: &Policy,
+    fields: &[FieldDeclaration],
+) -> Result<(), StoreError> {
     let meta = db::family::<Meta>(db)?;
     let mut rows = WriteBatch::default();
     rows.put_cf(&meta, "charter", codec::encode("charter", &Charter::new(policy, fields)?)?);
@@ -53,10 +56,15 @@ fn write_first_commit(db: &DB, policy: &Policy, fields: &[FieldDeclaration]) -> 
         family: Meta::NAME,
         key: "state".to_owned(),
     })?;
-    let state: State = codec::decode(&state).map_err(|why| db::corrupt::<Meta>("state", b"state", why))?;
+    let state: State =
+        codec::decode(&state).map_err(|why| columns::corrupt::<Meta>("state", b"state", why))?;
     let state = State { commit: 1, ..state };
     rows.put_cf(&meta, "state", codec::encode("state", &state)?);
-    let record = CommitRecord { kind: "init".to_owned(), subject: policy.to_string(), ..CommitRecord::default() };
+    let record = CommitRecord {
+        kind: "init".to_owned(),
+        subject: policy.to_string(),
+        ..CommitRecord::default()
+    };
     let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
     rows.put_cf(&db::family::<Commits>(db)?, key, codec::encode("commit", &record)?);
     db.write_opt(rows, &synced())?;
@@ -77,22 +85,35 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
     let place = Place::new(path);
     let found = place.read_format()?;
     if found < migrate::current() {
-        return Err(StoreError::OlderFormat { path: path.to_path_buf(), found, supported: migrate::current() });
+        return Err(StoreError::OlderFormat {
+            path: path.to_path_buf(),
+            found,
+            supported: migrate::current(),
+        });
     }
-    // A writer may delete a file between the manifest's reading and its own opening: ask again.
-    let mut attempt = 0;
+    // A writer may delete a file between the manifest's reading and its own opening: ask again. The
+    // manifest read next no longer names that file, so one that is missed again is lost.
+    let mut missed = String::new();
     let view = loop {
-        attempt += 1;
         // The journal first: the database, read later, can only be ahead of it.
         let acknowledged = journal::read(&place.journal())?.last().copied();
         let options = tuning::database(memory, 2);
-        match DB::open_cf_descriptors_read_only(&options, place.database(), tuning::families(memory), false) {
+        match DB::open_cf_descriptors_read_only(
+            &options,
+            place.database(),
+            tuning::families(memory),
+            false,
+        ) {
             Ok(db) => {
                 let view = View::at_now(&Arc::new(db))?;
                 refuse_lost(path, &view, acknowledged)?;
                 break view;
             }
-            Err(error) if attempt < 5 && error.to_string().contains("No such file") => {}
+            Err(error)
+                if error.to_string() != missed && error.to_string().contains("No such file") =>
+            {
+                missed = error.to_string();
+            }
             Err(error) => return Err(error.into()),
         }
     };
@@ -117,9 +138,11 @@ pub fn twin(path: &Path, twin: &Path, memory: Memory) -> Result<(), StoreError> 
 fn refuse_lost(path: &Path, view: &View, acknowledged: Option<Entry>) -> Result<(), StoreError> {
     let database = view.commit().0;
     match acknowledged {
-        Some(entry) if entry.commit > database => {
-            Err(StoreError::LostCommits { path: path.to_path_buf(), database, journal: entry.commit })
-        }
+        Some(entry) if entry.commit > database => Err(StoreError::LostCommits {
+            path: path.to_path_buf(),
+            database,
+            journal: entry.commit,
+        }),
         _ => Ok(()),
     }
 }
@@ -149,7 +172,8 @@ impl Writer {
         let options: Options = tuning::database(memory, threads);
         let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
         if found < migrate::current() {
-            Checkpoint::new(&db)?.create_checkpoint(path.join(format!("before-format-{}", migrate::current())))?;
+            Checkpoint::new(&db)?
+                .create_checkpoint(path.join(format!("before-format-{}", migrate::current())))?;
             migrate::climb(&db)?;
             place.write_format()?;
         }
@@ -177,14 +201,6 @@ impl Writer {
     #[must_use]
     pub fn is_kept(&self, document: DocId) -> bool {
         self.kept.contains(document.0)
-    }
-
-    /// Begins the next commit.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the state cannot be read.
-    pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
-        Batch::new(self)
     }
 
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {

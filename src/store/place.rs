@@ -63,7 +63,8 @@ impl Place {
         if words.next() != Some("corpusdb") {
             return Err(not_a_corpus());
         }
-        let found: u32 = words.next().and_then(|word| word.parse().ok()).ok_or_else(not_a_corpus)?;
+        let found: u32 =
+            words.next().and_then(|word| word.parse().ok()).ok_or_else(not_a_corpus)?;
         if found > migrate::current() {
             return Err(StoreError::NewerFormat {
                 path: self.root.clone(),
@@ -90,8 +91,12 @@ impl Place {
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                let holder = if holder.trim().is_empty() { "another process" } else { holder.trim() };
-                return Err(StoreError::Locked { path: self.root.clone(), holder: holder.to_owned() });
+                let holder =
+                    if holder.trim().is_empty() { "another process" } else { holder.trim() };
+                return Err(StoreError::Locked {
+                    path: self.root.clone(),
+                    holder: holder.to_owned(),
+                });
             }
             Err(TryLockError::Error(error)) => return Err(StoreError::io("locking", &path)(error)),
         }
@@ -104,5 +109,7 @@ impl Place {
 }
 
 pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(StoreError::io("syncing", path))
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(StoreError::io("syncing", path))
 }

@@ -39,9 +39,14 @@ pub(super) struct Charter {
 }
 
 impl Charter {
-    pub(super) fn new(policy: &Policy, fields: &[FieldDeclaration]) -> Result<Self, super::StoreError> {
-        let policy = serde_json::to_string(policy)
-            .map_err(|error| super::StoreError::Encode { what: "policy", why: error.to_string() })?;
+    pub(super) fn new(
+        policy: &Policy,
+        fields: &[FieldDeclaration],
+    ) -> Result<Self, super::StoreError> {
+        let policy = serde_json::to_string(policy).map_err(|error| super::StoreError::Encode {
+            what: "policy",
+            why: error.to_string(),
+        })?;
         let fields =
             fields.iter().map(|f| (f.id.0, f.name.clone(), f.kind.name().to_owned())).collect();
         Ok(Self { policy, fields })

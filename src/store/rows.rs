@@ -1,12 +1,16 @@
 //! The checked iterator: a damaged block is an error, never an early end.
 
-use super::columns::Column;
-use super::db::corrupt;
+use super::columns::{Column, corrupt};
 use super::error::StoreError;
 use super::keys::Key;
-use rocksdb::{BoundColumnFamily, DB, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+use rocksdb::{
+    BoundColumnFamily, DB, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode,
+};
 use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// Key and value, undecoded.
+pub(super) type RawRow<'a> = (&'a [u8], &'a [u8]);
 
 /// Rows of one family in key order. Yields an error once, then ends.
 pub(super) struct Rows<'a, C: Column> {
@@ -17,7 +21,10 @@ pub(super) struct Rows<'a, C: Column> {
 }
 
 impl<'a, C: Column> Rows<'a, C> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that checks the status of a raw iterator")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that checks the status of a raw iterator"
+    )]
     pub(super) fn new(
         snapshot: &'a SnapshotWithThreadMode<'_, DB>,
         family: &Arc<BoundColumnFamily<'_>>,
@@ -35,7 +42,7 @@ impl<'a, C: Column> Rows<'a, C> {
     }
 
     /// Moves to the next row; its key and value borrow from the iterator.
-    pub(super) fn advance(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub(super) fn advance(&mut self) -> Result<Option<RawRow<'_>>, StoreError> {
         if self.done {
             return Ok(None);
         }

@@ -72,7 +72,9 @@ impl TextEncoder {
         let pooled = pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut context = match pooled {
             Some(context) => context,
-            None => Compressor::with_dictionary(LEVEL, dictionary).map_err(|e| failed(e.to_string()))?,
+            None => {
+                Compressor::with_dictionary(LEVEL, dictionary).map_err(|e| failed(e.to_string()))?
+            }
         };
         let frame = context.compress(text.as_bytes()).map_err(|e| failed(e.to_string()))?;
         pool.lock().unwrap_or_else(PoisonError::into_inner).push(context);
@@ -102,19 +104,28 @@ impl TextDecoder {
             Ok(parts) => parts,
             Err(malformed) => return Ok(Err(malformed)),
         };
-        let pooled = self.pools.lock().unwrap_or_else(PoisonError::into_inner)
-            .get_mut(&parts.dictionary).and_then(Vec::pop);
+        let pooled = self
+            .pools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(&parts.dictionary)
+            .and_then(Vec::pop);
         let mut context = match pooled {
             Some(context) => context,
             None => {
-                let dictionary = if parts.dictionary == 0 { Vec::new() } else { load(parts.dictionary)? };
+                let dictionary =
+                    if parts.dictionary == 0 { Vec::new() } else { load(parts.dictionary)? };
                 Decompressor::with_dictionary(&dictionary)
                     .map_err(|error| StoreError::Encode { what: "text", why: error.to_string() })?
             }
         };
         let text = parts.inflate(&mut context);
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
-            .entry(parts.dictionary).or_default().push(context);
+        self.pools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(parts.dictionary)
+            .or_default()
+            .push(context);
         Ok(text)
     }
 }
@@ -141,11 +152,18 @@ impl<'a> Parts<'a> {
         let malformed = |why: String| Malformed::at(Self::HEAD, why);
         // A corrupt length must not ask for 4 GiB: no frame expands so far.
         if self.length > self.frame.len().saturating_mul(1 << 17).saturating_add(1 << 16) {
-            return Err(Malformed::at(3, format!("length {} of a frame of {}", self.length, self.frame.len())));
+            return Err(Malformed::at(
+                3,
+                format!("length {} of a frame of {}", self.length, self.frame.len()),
+            ));
         }
-        let text = context.decompress(self.frame, self.length).map_err(|e| malformed(e.to_string()))?;
+        let text =
+            context.decompress(self.frame, self.length).map_err(|e| malformed(e.to_string()))?;
         if text.len() != self.length {
-            return Err(Malformed::at(3, format!("length {} but {} in the frame", self.length, text.len())));
+            return Err(Malformed::at(
+                3,
+                format!("length {} but {} in the frame", self.length, text.len()),
+            ));
         }
         String::from_utf8(text).map_err(|e| malformed(format!("text is not UTF-8: {e}")))
     }
@@ -162,10 +180,13 @@ mod tests {
 
     #[test]
     fn a_trained_dictionary_shrinks_small_texts() {
-        let text = |n: usize| format!("# command {n}\n\n> Shows the number {} of a page about directories and files.\n- Do it:\n`run --{n} {}`\n", n * 7, "x".repeat(n % 5)).repeat(3);
+        let text = |n: usize| {
+            format!("# command {n}\n\n> Shows the number {} of a page about directories and files.\n- Do it:\n`run --{n} {}`\n", n * 7, "x".repeat(n % 5)).repeat(3)
+        };
         let samples: Vec<String> = (0..6000).map(text).collect();
         let dictionary = train(samples.iter().map(String::as_str)).unwrap();
-        let (plain, trained) = (TextEncoder::new(None), TextEncoder::new(Some((3, dictionary.clone()))));
+        let (plain, trained) =
+            (TextEncoder::new(None), TextEncoder::new(Some((3, dictionary.clone()))));
         let sample = text(123_457);
         let (with, without) = (trained.encode(&sample).unwrap(), plain.encode(&sample).unwrap());
         assert!(with.len() < without.len(), "{} {}", with.len(), without.len());

@@ -3,8 +3,8 @@
 use super::columns::{FAMILIES, Family, Shape};
 use super::merge;
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode,
-    DataBlockIndexType, Options, SliceTransform, WriteBufferManager,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType,
+    DBRecoveryMode, DataBlockIndexType, Options, SliceTransform, WriteBufferManager,
 };
 
 /// Memory RocksDB may use, in bytes.
@@ -17,14 +17,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Splits a budget: half to the cache, a quarter to write buffers, the rest is left to callers.
+    /// Splits a budget: a quarter to the cache, an eighth to write buffers; the rest is for batches
+    /// and their working memory.
     #[must_use]
     pub fn within(budget: u64) -> Self {
         let part = |divisor: u64| usize::try_from(budget / divisor).unwrap_or(usize::MAX);
-        Self {
-            cache: part(4).clamp(8 << 20, 1 << 30),
-            buffers: part(8).clamp(8 << 20, 256 << 20),
-        }
+        Self { cache: part(4).clamp(8 << 20, 1 << 30), buffers: part(8).clamp(8 << 20, 256 << 20) }
     }
 }
 
@@ -41,7 +39,10 @@ pub(super) fn database(memory: Memory, threads: usize) -> Options {
     // Tuning.
     let threads = i32::try_from(threads.max(2)).unwrap_or(2);
     options.set_max_background_jobs(threads);
-    options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager(memory.buffers, false));
+    options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager(
+        memory.buffers,
+        false,
+    ));
     // Readers replay the log when they open: keep it short.
     options.set_max_total_wal_size(64 << 20);
     // Readers beside a writer hold every file open, so that none vanishes under them.
@@ -68,6 +69,9 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     table.set_format_version(6);
+    // Filters and indexes live in the cache too: memory must not grow with the corpus.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_compression_type(DBCompressionType::Lz4);
     match family.shape {
@@ -85,6 +89,7 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
         Shape::Hashed => {
             // Most look-ups miss: a whole-key filter answers them without a block.
             table.set_bloom_filter(12.0, false);
+            partition(&mut table);
             table.set_block_size(4 << 10);
             table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
         }
@@ -92,6 +97,7 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
             table.set_block_size(8 << 10);
             // Asked for under (generation, ...) prefixes that are mostly absent.
             table.set_bloom_filter(10.0, false);
+            partition(&mut table);
             let width = if family.name == "bands_more" { 10 } else { 12 };
             options.set_prefix_extractor(SliceTransform::create_fixed_prefix(width));
             options.set_memtable_prefix_bloom_ratio(0.1);
@@ -107,4 +113,11 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
     }
     options.set_block_based_table_factory(&table);
     options
+}
+
+/// A filter of a large table is megabytes: in parts, a look-up needs one of them.
+fn partition(table: &mut BlockBasedOptions) {
+    table.set_partition_filters(true);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_pin_top_level_index_and_filter(true);
 }

@@ -3,31 +3,31 @@
 use super::bitmap;
 use super::codec;
 use super::columns::{
-    Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches,
-    Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts, Tokenizers,
-    Tokens,
+    Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches, Members, Meta,
+    Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts, Tokenizers, Tokens,
+    corrupt,
 };
-use super::db::{Pinned, corrupt};
+use super::db::Pinned;
 use super::error::{Malformed, StoreError};
 use super::fields;
 use super::header::Header;
 use super::keys::{
-    Block, ColumnKey, CommitKey, DocumentKey, ExactKey, FileKey, IdentityKey, Key, MatchKey, MemberKey, NameKey,
-    NumberKey, PostingKey, SourceKey, TermKey, TokenizerKey, TokensKey,
+    Block, ColumnKey, CommitKey, DocumentKey, ExactKey, FileKey, IdentityKey, Key, MatchKey,
+    MemberKey, NameKey, NumberKey, PostingKey, SourceKey, TermKey, TokenizerKey, TokensKey,
 };
 use super::matching::{decode_match, decode_member};
 use super::numbers::{self, ColumnBlock};
 use super::records::{
-    Charter, CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
-    TokenizerRecord,
+    Charter, CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord,
+    State, TokenizerRecord,
 };
 use super::texts::TextDecoder;
 use crate::model::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FileId, Generation, Match,
     Policy, SourceId, Standing, TermId, TokenizerId,
 };
-use rocksdb::DB;
 use roaring::{RoaringBitmap, RoaringTreemap};
+use rocksdb::DB;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ struct Inner {
 impl View {
     pub(super) fn at_now(db: &Arc<DB>) -> Result<Self, StoreError> {
         let pinned = Pinned::at_now(db);
-        let missing = |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
+        let missing =
+            |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
         let state: State = pinned
             .read::<Meta, _>("state", &NameKey("state".to_owned()), codec::decode)?
             .ok_or_else(|| missing("state"))?;
@@ -61,13 +62,21 @@ impl View {
         for id in 0..state.next_source {
             let key = SourceKey { source: SourceId(id), file: FileId(0) };
             let record = pinned.read::<Sources, _>("source", &key, codec::decode)?;
-            sources.push(record.ok_or(StoreError::Missing { what: "source", family: "sources", key: id.to_string() })?);
+            sources.push(record.ok_or(StoreError::Missing {
+                what: "source",
+                family: "sources",
+                key: id.to_string(),
+            })?);
         }
         let mut tokenizers = Vec::new();
         for id in 0..state.next_tokenizer {
             let key = TokenizerKey { tokenizer: TokenizerId(id), part: 0 };
             let record = pinned.read::<Tokenizers, _>("tokenizer", &key, codec::decode)?;
-            tokenizers.push(record.ok_or(StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() })?);
+            tokenizers.push(record.ok_or(StoreError::Missing {
+                what: "tokenizer",
+                family: "tokenizers",
+                key: id.to_string(),
+            })?);
         }
         let decoder = TextDecoder::default();
         Ok(Self(Arc::new(Inner { pinned, state, policy, fields, sources, tokenizers, decoder })))
@@ -209,7 +218,9 @@ impl View {
     pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, StoreError> {
         let mut rows = self.0.pinned.scan::<Rejects>(&[], None)?;
         let mut found: Vec<RejectRecord> = Vec::new();
-        let order = |a: &RejectRecord, b: &RejectRecord| (&a.source, &a.path, a.number).cmp(&(&b.source, &b.path, b.number));
+        let order = |a: &RejectRecord, b: &RejectRecord| {
+            (&a.source, &a.path, a.number).cmp(&(&b.source, &b.path, b.number))
+        };
         while let Some((_, record)) = rows.next_as("reject", codec::decode)? {
             found.push(record);
             // Keys are hashes: the first `limit` in order are known only at the end.
@@ -287,7 +298,8 @@ impl View {
         key: NameKey,
     ) -> Result<RoaringTreemap, StoreError> {
         let found = self.0.pinned.read::<C, _>(what, &key, |bytes| {
-            RoaringTreemap::deserialize_from(bytes).map_err(|error| Malformed::at(0, error.to_string()))
+            RoaringTreemap::deserialize_from(bytes)
+                .map_err(|error| Malformed::at(0, error.to_string()))
         })?;
         found.ok_or(StoreError::Missing { what, family: C::NAME, key: key.0.replace('\0', " ") })
     }
@@ -353,7 +365,12 @@ impl View {
             each(key.document, header)?;
         }
         if expected < range.end {
-            return Err(StoreError::Missing { what: "document", family: "documents", key: expected.to_string() }.into());
+            return Err(StoreError::Missing {
+                what: "document",
+                family: "documents",
+                key: expected.to_string(),
+            }
+            .into());
         }
         Ok(())
     }
@@ -398,11 +415,12 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
-        let found = self.0.pinned.read::<Metadata, _>("metadata", &DocumentKey { document }, |bytes| {
-            std::str::from_utf8(bytes)
-                .map(str::to_owned)
-                .map_err(|error| Malformed::at(error.valid_up_to(), "metadata is not UTF-8"))
-        })?;
+        let found =
+            self.0.pinned.read::<Metadata, _>("metadata", &DocumentKey { document }, |bytes| {
+                std::str::from_utf8(bytes)
+                    .map(str::to_owned)
+                    .map_err(|error| Malformed::at(error.valid_up_to(), "metadata is not UTF-8"))
+            })?;
         Ok(found.unwrap_or_else(|| "{}".to_owned()))
     }
 
@@ -410,13 +428,19 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn tokens(&self, tokenizer: TokenizerId, document: DocId, out: &mut Vec<u32>) -> Result<bool, StoreError> {
+    pub fn tokens(
+        &self,
+        tokenizer: TokenizerId,
+        document: DocId,
+        out: &mut Vec<u32>,
+    ) -> Result<bool, StoreError> {
         let wide = self.tokens_are_wide(tokenizer)?;
         let key = TokensKey { tokenizer, document };
         let Some(bytes) = self.0.pinned.get::<Tokens>(&key)? else {
             return Ok(false);
         };
-        super::ids::decode(&bytes, wide, out).map_err(|why| corrupt::<Tokens>("token ids", &key.to_bytes(), why))?;
+        super::ids::decode(&bytes, wide, out)
+            .map_err(|why| corrupt::<Tokens>("token ids", &key.to_bytes(), why))?;
         Ok(true)
     }
 
@@ -504,7 +528,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn documents_with(&self, field: FieldId, value: &[u8]) -> Result<RoaringTreemap, StoreError> {
+    pub fn documents_with(
+        &self,
+        field: FieldId,
+        value: &[u8],
+    ) -> Result<RoaringTreemap, StoreError> {
         match self.term(field, value)? {
             Some(term) => self.posting(term),
             None => Ok(RoaringTreemap::new()),
@@ -558,7 +586,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn column_range(&self, column: ColumnId, block: u64) -> Result<Option<(i64, i64)>, StoreError> {
+    pub fn column_range(
+        &self,
+        column: ColumnId,
+        block: u64,
+    ) -> Result<Option<(i64, i64)>, StoreError> {
         let key = ColumnKey { column, block: Block(block) };
         self.0.pinned.read::<Columns, _>("column block", &key, numbers::stored_range)
     }
@@ -570,7 +602,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn match_of(&self, removed: DocId) -> Result<Option<Match>, StoreError> {
-        let from = MatchKey { generation: self.generation(), removed, commit: CommitSeq(0) }.to_bytes();
+        let from =
+            MatchKey { generation: self.generation(), removed, commit: CommitSeq(0) }.to_bytes();
         let prefix = from.get(..12).unwrap_or_default();
         let mut rows = self.0.pinned.scan_prefix::<Matches>(prefix)?;
         let mut newest = None;
@@ -588,7 +621,10 @@ impl View {
         &self,
         mut each: impl FnMut(DocId, CommitSeq, Match) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut rows = self.0.pinned.scan_prefix::<Matches>(&super::matching::generation_prefix(self.generation()))?;
+        let mut rows = self
+            .0
+            .pinned
+            .scan_prefix::<Matches>(&super::matching::generation_prefix(self.generation()))?;
         let mut newest: Option<(MatchKey, Option<Match>)> = None;
         while let Some((key, found)) = rows.next_as("match", decode_match)? {
             if let Some((before, Some(done))) = newest.take()
@@ -609,7 +645,12 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn members(&self, witness: DocId) -> Result<Vec<DocId>, StoreError> {
-        let key = MemberKey { generation: self.generation(), witness, removed: DocId(0), commit: CommitSeq(0) };
+        let key = MemberKey {
+            generation: self.generation(),
+            witness,
+            removed: DocId(0),
+            commit: CommitSeq(0),
+        };
         let key = key.to_bytes();
         let mut rows = self.0.pinned.scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
         let mut found: Vec<DocId> = Vec::new();
@@ -630,7 +671,11 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn exact(&self, kind: u8, hash: [u8; 16]) -> Result<Option<DocId>, StoreError> {
-        self.0.pinned.read::<Exact, _>("exact row", &ExactKey { kind, hash }, super::ids::decode_document)
+        self.0.pinned.read::<Exact, _>(
+            "exact row",
+            &ExactKey { kind, hash },
+            super::ids::decode_document,
+        )
     }
 
     /// The documents stored under identity hashes; `hashes` in any order, answers in theirs.
@@ -638,7 +683,9 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn identities(&self, hashes: &[[u8; 16]]) -> Result<Vec<Option<DocId>>, StoreError> {
-        self.sorted_lookup::<Keys>(hashes.iter().map(|hash| IdentityKey { hash: *hash }.to_bytes()).collect())
+        self.sorted_lookup::<Keys>(
+            hashes.iter().map(|hash| IdentityKey { hash: *hash }.to_bytes()).collect(),
+        )
     }
 
     /// As [`View::exact`] for many hashes of one kind; answers in their order.
@@ -646,17 +693,25 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn exacts(&self, kind: u8, hashes: &[[u8; 16]]) -> Result<Vec<Option<DocId>>, StoreError> {
-        self.sorted_lookup::<Exact>(hashes.iter().map(|hash| ExactKey { kind, hash: *hash }.to_bytes()).collect())
+        self.sorted_lookup::<Exact>(
+            hashes.iter().map(|hash| ExactKey { kind, hash: *hash }.to_bytes()).collect(),
+        )
     }
 
-    fn sorted_lookup<C: super::columns::Column>(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Option<DocId>>, StoreError> {
+    fn sorted_lookup<C: super::columns::Column>(
+        &self,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<Vec<Option<DocId>>, StoreError> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_by(|a, b| keys.get(*a).cmp(&keys.get(*b)));
         let sorted: Vec<Vec<u8>> = order.iter().filter_map(|at| keys.get(*at).cloned()).collect();
         let mut answers = vec![None; keys.len()];
-        for ((at, key), found) in order.iter().zip(&sorted).zip(self.0.pinned.multi_get::<C>(&sorted)?) {
+        for ((at, key), found) in
+            order.iter().zip(&sorted).zip(self.0.pinned.multi_get::<C>(&sorted)?)
+        {
             if let (Some(answer), Some(bytes)) = (answers.get_mut(*at), found) {
-                let document = super::ids::decode_document(&bytes).map_err(|why| corrupt::<C>("document id", key, why))?;
+                let document = super::ids::decode_document(&bytes)
+                    .map_err(|why| corrupt::<C>("document id", key, why))?;
                 *answer = Some(document);
             }
         }
@@ -674,7 +729,7 @@ impl View {
         cap: usize,
         keep: impl Fn(DocId) -> bool,
     ) -> Result<Vec<Option<super::bands::Bucket>>, StoreError> {
-        super::bands::read(self, sorted, cap, keep)
+        super::bands::read(&self.0.pinned, self.generation(), sorted, cap, keep)
     }
 }
 

@@ -1,8 +1,12 @@
 //! The dedup contract against brute force: witnesses, independence, the kept set, and changes of mind.
 
-use crate::support::{Page, Random, Scratch, crawl, edited, lines, make, pour, prose, reader, sound_digest, writer};
+use crate::support::{
+    Page, Random, Scratch, crawl, edited, lines, make, pour, prose, reader, sound_digest, writer,
+};
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared, shared_at_least};
-use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Match, MatchKind, Policy, ReadOptions, Standing};
+use corpusdb::{
+    Corpus, DedupMode, DocId, IngestOptions, Match, MatchKind, Policy, ReadOptions, Standing,
+};
 use std::collections::{BTreeMap, HashSet};
 
 // ---- the naive model ----
@@ -45,8 +49,18 @@ impl Model {
         }
         self.newest.insert(key, id);
         let fingerprint = Fingerprinter::new(&self.policy).fingerprint(&page.text);
-        let bands = fingerprint.sketch.as_ref().map(|sketch| bands(sketch, &self.policy)).unwrap_or_default();
-        self.documents.push(Document { text: page.text.clone(), content, fingerprint, bands, successor: None });
+        let bands = fingerprint
+            .sketch
+            .as_ref()
+            .map(|sketch| bands(sketch, &self.policy))
+            .unwrap_or_default();
+        self.documents.push(Document {
+            text: page.text.clone(),
+            content,
+            fingerprint,
+            bands,
+            successor: None,
+        });
     }
 
     fn share_a_band(&self, a: &Document, b: &Document) -> bool {
@@ -61,12 +75,15 @@ impl Model {
             DedupMode::Witness => {
                 let (x, y) = (&a.fingerprint, &b.fingerprint);
                 let estimate = || match (&x.sketch, &y.sketch) {
-                    (Some(x), Some(y)) => x.estimate(y) >= estimate_floor(self.policy.threshold, self.policy.hashes),
+                    (Some(x), Some(y)) => {
+                        x.estimate(y) >= estimate_floor(self.policy.threshold, self.policy.hashes)
+                    }
                     _ => false,
                 };
                 x.normalised == y.normalised
                     || self.share_a_band(a, b)
-                        && shared_at_least(&x.shingles, &y.shingles, self.policy.threshold).is_some()
+                        && shared_at_least(&x.shingles, &y.shingles, self.policy.threshold)
+                            .is_some()
                         && estimate()
             }
         }
@@ -81,10 +98,15 @@ impl Model {
                 outcome.push((Standing::Superseded, Some((MatchKind::Superseded, successor))));
             } else if self.policy.mode == DedupMode::Witness && document.fingerprint.tokens == 0 {
                 outcome.push((Standing::Empty, None));
-            } else if let Some(witness) = kept.iter().find(|other| self.similar(document, &self.documents[**other as usize])) {
+            } else if let Some(witness) =
+                kept.iter().find(|other| self.similar(document, &self.documents[**other as usize]))
+            {
                 let is_equal = self.documents[*witness as usize].text == document.text;
-                let (standing, kind) =
-                    if is_equal { (Standing::Exact, MatchKind::Exact) } else { (Standing::Near, MatchKind::Near) };
+                let (standing, kind) = if is_equal {
+                    (Standing::Exact, MatchKind::Exact)
+                } else {
+                    (Standing::Near, MatchKind::Near)
+                };
                 outcome.push((standing, Some((kind, *witness))));
             } else {
                 kept.push(id);
@@ -110,7 +132,11 @@ fn agrees(corpus: &Corpus, model: &Model, what: &str) {
     for (id, ((standing, matched), expected)) in told.iter().zip(&expected).enumerate() {
         let found = (*standing, matched.map(|matched| (matched.kind, matched.witness.0)));
         assert_eq!(found, *expected, "{what}: document {id}, {:?}", model.documents[id].text);
-        assert_eq!(corpus.view().text(DocId(id as u64)).unwrap(), model.documents[id].text, "{what}: document {id}");
+        assert_eq!(
+            corpus.view().text(DocId(id as u64)).unwrap(),
+            model.documents[id].text,
+            "{what}: document {id}"
+        );
         if let Some(matched) = matched.filter(|matched| matched.kind == MatchKind::Near) {
             let own = &model.documents[id].fingerprint.shingles;
             let other = &model.documents[matched.witness.0 as usize].fingerprint.shingles;
@@ -122,12 +148,18 @@ fn agrees(corpus: &Corpus, model: &Model, what: &str) {
 }
 
 fn options(batch_bytes: u64, id_field: bool) -> IngestOptions {
-    let read = ReadOptions { id_field: id_field.then(|| "id".to_owned()), ..ReadOptions::default() };
+    let read =
+        ReadOptions { id_field: id_field.then(|| "id".to_owned()), ..ReadOptions::default() };
     IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new("web") }
 }
 
 /// Ingests files of pages one after the other; after each the corpus must agree with the model.
-fn compare(policy: (DedupMode, f64), files: &[Vec<Page>], batch_bytes: &[u64], what: &str) -> (Scratch, Model) {
+fn compare(
+    policy: (DedupMode, f64),
+    files: &[Vec<Page>],
+    batch_bytes: &[u64],
+    what: &str,
+) -> (Scratch, Model) {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     make(&path, policy.0, policy.1);
@@ -152,12 +184,20 @@ fn compare(policy: (DedupMode, f64), files: &[Vec<Page>], batch_bytes: &[u64], w
 #[test]
 fn every_removal_has_a_kept_witness_and_no_two_kept_candidates_are_similar() {
     let (threshold, pages) = (0.8, crawl(1, 450, false));
-    let (scratch, model) = compare((DedupMode::Witness, threshold), std::slice::from_ref(&pages), &[32 << 10], "contract");
+    let (scratch, model) = compare(
+        (DedupMode::Witness, threshold),
+        std::slice::from_ref(&pages),
+        &[32 << 10],
+        "contract",
+    );
     let corpus = reader(&scratch.path("corpus"));
     let jaccard = |a: usize, b: usize| {
-        let sets = [a, b].map(|id| model.documents[id].fingerprint.shingles.iter().copied().collect::<HashSet<u64>>());
+        let sets = [a, b].map(|id| {
+            model.documents[id].fingerprint.shingles.iter().copied().collect::<HashSet<u64>>()
+        });
         let both = sets[0].intersection(&sets[1]).count() as f64;
-        both / (sets[0].len() + sets[1].len()) as f64 / (1.0 - both / (sets[0].len() + sets[1].len()) as f64)
+        both / (sets[0].len() + sets[1].len()) as f64
+            / (1.0 - both / (sets[0].len() + sets[1].len()) as f64)
     };
     let told = told(&corpus);
     let mut counts = BTreeMap::new();
@@ -169,9 +209,16 @@ fn every_removal_has_a_kept_witness_and_no_two_kept_candidates_are_similar() {
                 let witness = matched.witness.0 as usize;
                 assert_eq!(told[witness].0, Standing::Kept, "witness of {id}");
                 assert!(witness < id, "the witness ranks before what it removed");
-                assert!(jaccard(id, witness) >= threshold - 1e-9, "{id} is removed at {}", jaccard(id, witness));
+                assert!(
+                    jaccard(id, witness) >= threshold - 1e-9,
+                    "{id} is removed at {}",
+                    jaccard(id, witness)
+                );
                 assert!((matched.jaccard() - jaccard(id, witness)).abs() < 1e-9);
-                assert_eq!(*standing == Standing::Exact, model.documents[id].text == model.documents[witness].text);
+                assert_eq!(
+                    *standing == Standing::Exact,
+                    model.documents[id].text == model.documents[witness].text
+                );
             }
             _ => assert!(matched.is_none()),
         }
@@ -181,7 +228,10 @@ fn every_removal_has_a_kept_witness_and_no_two_kept_candidates_are_similar() {
     for (at, a) in kept.iter().enumerate() {
         for b in &kept[..at] {
             if jaccard(*a, *b) >= threshold {
-                assert!(!model.share_a_band(&model.documents[*a], &model.documents[*b]), "{a} and {b} are both kept");
+                assert!(
+                    !model.share_a_band(&model.documents[*a], &model.documents[*b]),
+                    "{a} and {b} are both kept"
+                );
                 missed += 1;
             }
         }
@@ -199,7 +249,12 @@ fn the_kept_set_is_the_first_maximal_independent_set_whatever_the_threshold_mode
     for (seed, threshold) in [(11, 0.8), (12, 0.7), (13, 0.5), (14, 0.3), (15, 1.0)] {
         let pages = crawl(seed, 250, false);
         let files: Vec<_> = pages.chunks(90).map(<[Page]>::to_vec).collect();
-        compare((DedupMode::Witness, threshold), &files, &[1 << 10, 1 << 20, 8 << 10], &format!("threshold {threshold}"));
+        compare(
+            (DedupMode::Witness, threshold),
+            &files,
+            &[1 << 10, 1 << 20, 8 << 10],
+            &format!("threshold {threshold}"),
+        );
     }
     for mode in [DedupMode::Exact, DedupMode::None] {
         let pages = crawl(16, 250, true);
@@ -216,10 +271,13 @@ fn random_upserts_leave_what_a_decision_from_scratch_would_keep() {
         let pages = crawl(seed, 240, true);
         let size = random.between(20, 110);
         let files: Vec<_> = pages.chunks(size).map(<[Page]>::to_vec).collect();
-        let batches: Vec<u64> = (0..3).map(|_| *random.pick(&[500, 2 << 10, 9 << 10, 1 << 20])).collect();
+        let batches: Vec<u64> =
+            (0..3).map(|_| *random.pick(&[500, 2 << 10, 9 << 10, 1 << 20])).collect();
         let threshold = *random.pick(&[0.8, 0.6, 0.4]);
-        let (_scratch, model) = compare((DedupMode::Witness, threshold), &files, &batches, &format!("seed {seed}"));
-        superseded += model.documents.iter().filter(|document| document.successor.is_some()).count();
+        let (_scratch, model) =
+            compare((DedupMode::Witness, threshold), &files, &batches, &format!("seed {seed}"));
+        superseded +=
+            model.documents.iter().filter(|document| document.successor.is_some()).count();
     }
     assert!(superseded > 200, "{superseded} upserts are too few to mean anything");
 }
@@ -242,7 +300,8 @@ fn upserts_among_a_few_texts_leave_what_a_decision_from_scratch_would_keep() {
         let files: Vec<Vec<Page>> = (0..5)
             .map(|_| {
                 let page = |random: &mut Random| {
-                    let mut page = Page::keyed(format!("k{}", random.below(9)), random.pick(&texts).clone());
+                    let mut page =
+                        Page::keyed(format!("k{}", random.below(9)), random.pick(&texts).clone());
                     page.fields["n"] = random.below(2).into();
                     page
                 };
@@ -266,9 +325,11 @@ fn variant(name: &str, changed: usize) -> String {
 fn in_a_chain_the_first_and_the_third_are_kept() {
     // b shares 33 of 39 shingles with each neighbour; a and c share 30 of 42.
     let words: Vec<String> = (0..46).map(|at| format!("word{at}")).collect();
-    let chain = [&words[..40], &words[3..43], &words[6..46]].map(|words| Page::new(words.join(" ")));
+    let chain =
+        [&words[..40], &words[3..43], &words[6..46]].map(|words| Page::new(words.join(" ")));
     let (scratch, _) = compare((DedupMode::Witness, 0.8), &[chain.to_vec()], &[1 << 20], "chain");
-    let standings: Vec<_> = told(&reader(&scratch.path("corpus"))).into_iter().map(|(standing, _)| standing).collect();
+    let standings: Vec<_> =
+        told(&reader(&scratch.path("corpus"))).into_iter().map(|(standing, _)| standing).collect();
     assert_eq!(standings, [Standing::Kept, Standing::Near, Standing::Kept]);
 }
 
@@ -291,15 +352,27 @@ fn a_document_comes_back_when_its_witness_is_superseded_and_removes_what_was_kep
 
 #[test]
 fn a_change_of_fields_alone_keeps_the_text_and_only_the_newest_record_counts() {
-    let page = |n: u32| Page { fields: serde_json::json!({ "n": n }), ..Page::keyed("a", variant("a", 5)) };
+    let page = |n: u32| Page {
+        fields: serde_json::json!({ "n": n }),
+        ..Page::keyed("a", variant("a", 5))
+    };
     let generations: Vec<_> = (0..4).map(page).collect();
-    let (scratch, _) = compare((DedupMode::Witness, 0.8), &[generations, vec![page(3)], vec![page(9)]], &[1 << 20], "fields");
+    let (scratch, _) = compare(
+        (DedupMode::Witness, 0.8),
+        &[generations, vec![page(3)], vec![page(9)]],
+        &[1 << 20],
+        "fields",
+    );
     let corpus = reader(&scratch.path("corpus"));
     let standings: Vec<_> = told(&corpus).into_iter().map(|(standing, _)| standing).collect();
     let before = [Standing::Superseded; 4].into_iter();
     assert_eq!(standings, before.chain([Standing::Kept]).collect::<Vec<_>>());
     assert_eq!(corpus.view().metadata(DocId(4)).unwrap(), r#"{"n":9}"#);
-    assert_eq!(corpus.view().expect_header(DocId(4)).unwrap().text_of, Some(DocId(0)), "the text is stored once");
+    assert_eq!(
+        corpus.view().expect_header(DocId(4)).unwrap().text_of,
+        Some(DocId(0)),
+        "the text is stored once"
+    );
 }
 
 #[test]
@@ -310,7 +383,8 @@ fn records_without_a_key_never_supersede() {
     let mut writer = writer(&path);
     for round in 0..3 {
         // The same file, the same record number, the same `id` that nobody named as the key.
-        let file = scratch.write("pages.jsonl", Page::keyed("a", variant(&format!("round{round}"), 40)).line());
+        let file = scratch
+            .write("pages.jsonl", Page::keyed("a", variant(&format!("round{round}"), 40)).line());
         let report = pour(&mut writer, &[file], &options(1 << 20, false));
         assert_eq!((report.added, report.kept, report.updated), (1, 1, 0), "round {round}");
     }

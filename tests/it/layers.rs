@@ -44,8 +44,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Files that import each other all the same, by folder. No new ones; those that come apart are struck off.
-const KNOTS: &[(&str, &[&str])] =
-    &[("store", &["bands", "view"]), ("store", &["batch", "open"]), ("store", &["db", "rows"])];
+const KNOTS: &[(&str, &[&str])] = &[];
 
 // ---- the source, read ----
 

@@ -1,7 +1,8 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Depth, FieldKind, IngestOptions, IngestReport, Interrupt, Policy, Silent,
+    Corpus, CorpusWriter, DedupMode, Depth, FieldKind, IngestOptions, IngestReport, Interrupt,
+    Policy, Silent,
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -89,7 +90,12 @@ pub fn corpusdb<S: AsRef<OsStr>>(arguments: &[S]) -> Ran {
 /// Runs the command with `input` as its standard input.
 pub fn corpusdb_reading<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
     let mut command = command(arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
@@ -102,7 +108,8 @@ pub fn corpusdb_reading<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
 }
 
 pub fn ran<S: AsRef<OsStr>>(arguments: &[S], output: Output) -> Ran {
-    let words: Vec<_> = arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect();
+    let words: Vec<_> =
+        arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect();
     let ran = Ran {
         line: format!("corpusdb {}", words.join(" ")),
         code: output.status.code(),
@@ -154,7 +161,9 @@ impl Ran {
 
 #[track_caller]
 pub fn json_lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
+        .collect()
 }
 
 /// `init CORPUS` with further arguments.
@@ -186,14 +195,20 @@ pub fn sound(corpus: &str) {
 /// The numbers of `report` under `names`.
 #[track_caller]
 pub fn numbers<const N: usize>(report: &Value, names: [&str; N]) -> [u64; N] {
-    names.map(|name| report[name].as_u64().unwrap_or_else(|| panic!("no number `{name}` in {report}")))
+    names.map(|name| {
+        report[name].as_u64().unwrap_or_else(|| panic!("no number `{name}` in {report}"))
+    })
 }
 
 // ---- the library ----
 
 /// Makes a corpus with the fields that [`crawl`] gives its pages.
 pub fn make(path: &Path, mode: DedupMode, threshold: f64) {
-    let fields = [("url".to_owned(), FieldKind::Keyword), ("quality".to_owned(), FieldKind::Float), ("year".to_owned(), FieldKind::Int)];
+    let fields = [
+        ("url".to_owned(), FieldKind::Keyword),
+        ("quality".to_owned(), FieldKind::Float),
+        ("year".to_owned(), FieldKind::Int),
+    ];
     Corpus::init(path, &Policy::new(mode, threshold).unwrap(), &fields).unwrap();
 }
 
@@ -292,10 +307,19 @@ pub fn lines(pages: &[Page]) -> String {
 
 /// Alphabets of the made-up languages; the last is written without spaces.
 const LANGUAGES: [(&str, &[&str]); 4] = [
-    ("en", &["ba", "der", "ing", "lo", "mi", "nus", "pre", "qua", "ro", "sel", "ta", "um", "ver", "wi"]),
+    (
+        "en",
+        &[
+            "ba", "der", "ing", "lo", "mi", "nus", "pre", "qua", "ro", "sel", "ta", "um", "ver",
+            "wi",
+        ],
+    ),
     ("de", &["schö", "ße", "ung", "kei", "über", "äch", "ten", "lich", "Gru", "pfa", "öl"]),
     ("ru", &["при", "вет", "сто", "ля", "ник", "ост", "ём", "ща", "ко", "дра"]),
-    ("zh", &["语", "料", "库", "数", "据", "模", "型", "训", "练", "文", "档", "学", "习", "词", "表"]),
+    (
+        "zh",
+        &["语", "料", "库", "数", "据", "模", "型", "训", "练", "文", "档", "学", "习", "词", "表"],
+    ),
 ];
 
 /// `words` made-up words of language `language % 4`, from some 2,000 of them.
@@ -338,7 +362,11 @@ pub fn crawl(seed: u64, count: usize, keyed: bool) -> Vec<Page> {
     let mut pages: Vec<Page> = Vec::new();
     for number in 0..count {
         let language = random.below(LANGUAGES.len());
-        let earlier = if pages.is_empty() { None } else { Some(pages[random.below(pages.len())].text.clone()) };
+        let earlier = if pages.is_empty() {
+            None
+        } else {
+            Some(pages[random.below(pages.len())].text.clone())
+        };
         let text = match (random.below(100), earlier) {
             (0..10, Some(earlier)) => earlier,
             (10..40, Some(earlier)) => {

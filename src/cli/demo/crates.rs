@@ -65,7 +65,9 @@ pub(super) fn choose() -> anyhow::Result<Choice> {
         found.insert((name, version), root);
     }
     if found.is_empty() {
-        bail!("cargo has unpacked no crates for this project; run `cargo fetch` first, or give PATHs");
+        bail!(
+            "cargo has unpacked no crates for this project; run `cargo fetch` first, or give PATHs"
+        );
     }
     let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     for (name, _) in found.keys() {
@@ -79,7 +81,9 @@ pub(super) fn choose() -> anyhow::Result<Choice> {
         large_files.insert(title.clone(), large);
         crates.push(Crate { title, name, root, files });
     }
-    crates.sort_by_key(|found| (versions.get(&found.name).is_none_or(|count| *count < 2), found.code()));
+    crates.sort_by_key(|found| {
+        (versions.get(&found.name).is_none_or(|count| *count < 2), found.code())
+    });
     let mut sum = 0;
     let mut choice = Choice { taken: Vec::new(), left: Vec::new(), large_files: 0 };
     for found in crates {
@@ -122,10 +126,14 @@ fn cargo(words: &[String], offline: bool) -> anyhow::Result<serde_json::Value> {
         command.arg("--offline");
     }
     let instead = "the demo reads the crates of a Rust project: run it in a clone of corpusdb, or give PATHs of your own";
-    let done = command.output().with_context(|| format!("cannot run {}; {instead}", program.display()))?;
+    let done =
+        command.output().with_context(|| format!("cannot run {}; {instead}", program.display()))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        bail!("cargo metadata: {}; {instead}", said.trim().trim_start_matches("error: ").replace('\n', " "));
+        bail!(
+            "cargo metadata: {}; {instead}",
+            said.trim().trim_start_matches("error: ").replace('\n', " ")
+        );
     }
     serde_json::from_slice(&done.stdout).context("reading the answer of cargo metadata")
 }
@@ -155,14 +163,25 @@ fn from_lock_file(path: &Path) -> Option<Vec<(String, String, PathBuf)>> {
     let locked: toml::Table = toml::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
-    let registries: BTreeSet<PathBuf> =
-        std::fs::read_dir(home.join("registry").join("src")).ok()?.flatten().map(|entry| entry.path()).collect();
+    let registries: BTreeSet<PathBuf> = std::fs::read_dir(home.join("registry").join("src"))
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     let mut found = Vec::new();
     for package in locked.get("package")?.as_array()? {
         let text = |field: &str| package.get(field).and_then(toml::Value::as_str);
-        let (Some(name), Some(version), Some(_)) = (text("name"), text("version"), text("source")) else { continue };
+        let (Some(name), Some(version), Some(_)) = (text("name"), text("version"), text("source"))
+        else {
+            continue;
+        };
         let roots = registries.iter().map(|registry| registry.join(format!("{name}-{version}")));
-        found.extend(roots.filter(|root| root.is_dir()).take(1).map(|root| (name.to_owned(), version.to_owned(), root)));
+        found.extend(
+            roots
+                .filter(|root| root.is_dir())
+                .take(1)
+                .map(|root| (name.to_owned(), version.to_owned(), root)),
+        );
     }
     Some(found)
 }
@@ -176,7 +195,8 @@ fn files(root: &Path) -> anyhow::Result<(Vec<CrateFile>, u64)> {
     for entry in walkdir::WalkDir::new(root).into_iter().filter_entry(|entry| !is_hidden(entry)) {
         let entry = entry.with_context(|| format!("looking through {}", root.display()))?;
         let Some(source) = source_of(&entry.file_name().to_string_lossy()) else { continue };
-        let metadata = entry.metadata().with_context(|| format!("looking at {}", entry.path().display()))?;
+        let metadata =
+            entry.metadata().with_context(|| format!("looking at {}", entry.path().display()))?;
         if !metadata.is_file() {
             continue;
         }
@@ -187,17 +207,23 @@ fn files(root: &Path) -> anyhow::Result<(Vec<CrateFile>, u64)> {
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_path_buf();
         files.push(CrateFile { path, source, bytes: metadata.len() });
     }
-    files.sort_by(|a, b| a.path.as_os_str().as_encoded_bytes().cmp(b.path.as_os_str().as_encoded_bytes()));
+    files.sort_by(|a, b| {
+        a.path.as_os_str().as_encoded_bytes().cmp(b.path.as_os_str().as_encoded_bytes())
+    });
     Ok((files, large))
 }
 
 /// The source that a file of this name belongs to, if any.
 fn source_of(name: &str) -> Option<&'static str> {
     let upper = name.to_ascii_uppercase();
-    let extension = Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let extension =
+        Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if extension == "rs" {
         Some("code")
-    } else if ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"].iter().any(|start| upper.starts_with(start)) {
+    } else if ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"]
+        .iter()
+        .any(|start| upper.starts_with(start))
+    {
         Some("licenses")
     } else if extension.eq_ignore_ascii_case("md") || upper.starts_with("README") {
         Some("docs")
@@ -233,7 +259,10 @@ mod tests {
             { "name": "own", "version": "0.1.0", "source": null, "manifest_path": "/p/Cargo.toml" },
             { "name": "a", "version": "1.0.0", "source": "registry+x", "manifest_path": "/r/a-1.0.0/Cargo.toml" },
         ]});
-        assert_eq!(packages(&metadata), [("a".to_owned(), "1.0.0".to_owned(), PathBuf::from("/r/a-1.0.0"))]);
+        assert_eq!(
+            packages(&metadata),
+            [("a".to_owned(), "1.0.0".to_owned(), PathBuf::from("/r/a-1.0.0"))]
+        );
     }
 
     #[test]
@@ -244,11 +273,20 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, vec![b'a'; bytes]).unwrap();
         };
-        for (name, bytes) in [("src/lib.rs", 5), ("src/table.rs", 300_000), ("README.md", 7), (".git/a.rs", 3), ("a.json", 3)] {
+        for (name, bytes) in [
+            ("src/lib.rs", 5),
+            ("src/table.rs", 300_000),
+            ("README.md", 7),
+            (".git/a.rs", 3),
+            ("a.json", 3),
+        ] {
             write(name, bytes);
         }
         let (files, large) = files(scratch.path()).unwrap();
-        let found: Vec<_> = files.iter().map(|file| (file.path.to_str().unwrap(), file.source, file.bytes)).collect();
+        let found: Vec<_> = files
+            .iter()
+            .map(|file| (file.path.to_str().unwrap(), file.source, file.bytes))
+            .collect();
         assert_eq!(found, [("README.md", "docs", 7), ("src/lib.rs", "code", 5)]);
         assert_eq!(large, 1);
     }

@@ -14,10 +14,17 @@ pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<In
     }
     let reports = run(demo, inputs)?;
     let rows: Vec<Vec<String>> = reports.iter().map(row).collect();
-    demo.teller.table(&["source", "read", "kept", "exact", "near", "empty", "rejected", "text", "seconds", "MB/s"], &rows)?;
+    demo.teller.table(
+        &[
+            "source", "read", "kept", "exact", "near", "empty", "rejected", "text", "seconds",
+            "MB/s",
+        ],
+        &rows,
+    )?;
     if reports.iter().any(|report| report.rejected > 0) {
         let list = command(&["rejects", &demo.corpus]);
-        demo.teller.say(&format!("  Rejected files are no UTF-8 text; they are set aside: {list}"))?;
+        demo.teller
+            .say(&format!("  Rejected files are no UTF-8 text; they are set aside: {list}"))?;
     }
     Ok(reports)
 }
@@ -54,13 +61,23 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
     let mut reports = Vec::new();
     for input in inputs {
         let options = IngestOptions {
-            read: ReadOptions { format: input.format, text_field: demo.text_field.clone(), ..ReadOptions::default() },
+            read: ReadOptions {
+                format: input.format,
+                text_field: demo.text_field.clone(),
+                ..ReadOptions::default()
+            },
             threads: context.threads,
             ..IngestOptions::new(&input.source)
         };
         let mut writer = context.write(&demo.place.corpus())?;
         let paths = std::slice::from_ref(&input.path);
-        reports.push(writer.ingest(paths, &options, &[], context.progress.as_ref(), &context.interrupt)?);
+        reports.push(writer.ingest(
+            paths,
+            &options,
+            &[],
+            context.progress.as_ref(),
+            &context.interrupt,
+        )?);
         demo.end_bar();
     }
     Ok(reports)
@@ -98,7 +115,9 @@ pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>,
     demo.teller.say("")?;
     demo.teller.say("  Every removed document names the kept one it matched, and their exact similarity (Jaccard, over")?;
     let (exact, near) = (print::number(exact), print::number(near));
-    demo.teller.say(&format!("  runs of five words). {exact} are equal byte for byte, {near} are similar. Some of them:"))?;
+    demo.teller.say(&format!(
+        "  runs of five words). {exact} are equal byte for byte, {near} are similar. Some of them:"
+    ))?;
     let short = |key: &str| demo.place.short(key).to_owned();
     let examples = examples::pick(&pairs, &short);
     let mut heading = "";
@@ -109,10 +128,22 @@ pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>,
             demo.teller.say(&format!("  {heading}:"))?;
         }
         let pair = example.pair;
-        demo.teller.say(&format!("    {:.3}  document {:<6} {}", pair.jaccard, pair.id, short(&pair.key)))?;
-        demo.teller.say(&format!("     like  document {:<6} {}", pair.witness, short(&pair.witness_key)))?;
+        demo.teller.say(&format!(
+            "    {:.3}  document {:<6} {}",
+            pair.jaccard,
+            pair.id,
+            short(&pair.key)
+        ))?;
+        demo.teller.say(&format!(
+            "     like  document {:<6} {}",
+            pair.witness,
+            short(&pair.witness_key)
+        ))?;
     }
-    let shown = examples.iter().map(|example| example.pair).find(|pair| pair.kind == "near" && pair.jaccard < 1.0);
+    let shown = examples
+        .iter()
+        .map(|example| example.pair)
+        .find(|pair| pair.kind == "near" && pair.jaccard < 1.0);
     let shown = shown.map(|pair| DocId(pair.id));
     Ok((pairs, shown))
 }

@@ -23,9 +23,13 @@ fn recipe(is_code: bool, has: impl Fn(&str) -> bool) -> String {
     let table = |(name, weight, passes): &(&str, f64, u32)| {
         let repeats = match passes {
             1 => String::new(),
-            passes => format!("max_repeats = {passes}          # its documents may come so often\n"),
+            passes => {
+                format!("max_repeats = {passes}          # its documents may come so often\n")
+            }
         };
-        format!("[[source]]\nname = \"{name}\"\nweight = {weight:.2}            # share of all tokens\n{repeats}\n")
+        format!(
+            "[[source]]\nname = \"{name}\"\nweight = {weight:.2}            # share of all tokens\n{repeats}\n"
+        )
     };
     let mix = match is_code {
         true => MIX.iter().filter(|(name, ..)| has(name)).map(table).collect(),
@@ -64,11 +68,13 @@ pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
     let path = demo.place.recipe();
     let shown = demo.place.show(&path);
     let info = demo.open()?.info()?;
-    let text = recipe(is_code, |name| info.sources.iter().any(|source| source.name == name && source.kept > 0));
+    let text = recipe(is_code, |name| {
+        info.sources.iter().any(|source| source.name == name && source.kept > 0)
+    });
     std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
     demo.teller.command_line(&["cat", &quote(&shown)])?;
     for line in text.lines() {
-        demo.teller.say(&format!("  {line}").trim_end().to_owned())?;
+        demo.teller.say(format!("  {line}").trim_end())?;
     }
     demo.teller.say("")?;
     demo.teller.command(&["epoch", "plan", &demo.corpus, &shown])?;
@@ -94,7 +100,8 @@ pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
             percent(source.achieved_share),
         ]
     });
-    let head = ["source", "documents", "tokens", "passes", "tokens taken", "rows", "asked", "will get"];
+    let head =
+        ["source", "documents", "tokens", "passes", "tokens taken", "rows", "asked", "will get"];
     demo.teller.table(&head, &rows.collect::<Vec<_>>())?;
     demo.teller.say(&format!(
         "  Plan {}: {} rows of {}, snapshot {}; computed in {seconds:.2} s from lengths alone.",
@@ -109,7 +116,14 @@ pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
 /// Writes the epoch.
 pub(super) fn build(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Manifest, f64)> {
     let out = demo.place.epoch();
-    demo.teller.command(&["epoch", "build", &demo.corpus, &planned.number.to_string(), "--out", &demo.place.show(&out)])?;
+    demo.teller.command(&[
+        "epoch",
+        "build",
+        &demo.corpus,
+        &planned.number.to_string(),
+        "--out",
+        &demo.place.show(&out),
+    ])?;
     let context = demo.context;
     let job = BuildJob {
         epoch: 0,
@@ -145,7 +159,11 @@ pub(super) fn verify(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Veri
     demo.teller.say("")?;
     for check in &verification.checks {
         let word = if check.passed { "ok" } else { "FAILED" };
-        demo.teller.say(&format!("  {word:6} {:<13} {:<18} {}", check.name, check.detail, meaning(&check.name)).trim_end().to_owned())?;
+        demo.teller.say(
+            &format!("  {word:6} {:<13} {:<18} {}", check.name, check.detail, meaning(&check.name))
+                .trim_end()
+                .to_owned(),
+        )?;
     }
     demo.teller.say("")?;
     let verdict = if verification.passed() { "Verified" } else { "NOT verified" };
@@ -164,7 +182,8 @@ pub(super) fn figures(demo: &Demo<'_>, manifest: &Manifest) -> anyhow::Result<()
             print::number(source.rows),
         ]
     });
-    demo.teller.table(&["source", "asked", "achieved", "tokens", "rows"], &rows.collect::<Vec<_>>())?;
+    demo.teller
+        .table(&["source", "asked", "achieved", "tokens", "rows"], &rows.collect::<Vec<_>>())?;
     demo.teller.say(&format!(
         "  Packing efficiency {:.3} %: {} of {} positions are padding.",
         manifest.totals.efficiency * 100.0,

@@ -16,15 +16,21 @@ const SHOWN: usize = 3;
 
 /// A few duplicates of every kind there is: the text with most copies, versions of one crate, other
 /// near duplicates, and one that crosses sources. `short` gives a key without what all keys share.
-pub(super) fn pick<'a>(pairs: &'a [DuplicatePair], short: &dyn Fn(&str) -> String) -> Vec<Example<'a>> {
+pub(super) fn pick<'a>(
+    pairs: &'a [DuplicatePair],
+    short: &dyn Fn(&str) -> String,
+) -> Vec<Example<'a>> {
     let mut examples: Vec<Example<'a>> = Vec::new();
     let mut copies: BTreeMap<u64, Vec<&DuplicatePair>> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| pair.kind == "exact") {
         copies.entry(pair.witness).or_default().push(pair);
     }
-    let most = copies.values().max_by_key(|copies| (copies.len(), std::cmp::Reverse(copies.first().map(|pair| pair.id))));
+    let most = copies
+        .values()
+        .max_by_key(|copies| (copies.len(), std::cmp::Reverse(copies.first().map(|pair| pair.id))));
     if let Some((copies, pair)) = most.and_then(|copies| Some((copies, copies.last()?))) {
-        let heading = format!("equal bytes, removed {} times in favour of one document", copies.len());
+        let heading =
+            format!("equal bytes, removed {} times in favour of one document", copies.len());
         examples.push(Example { heading, pair });
     }
     let near: Vec<&DuplicatePair> = pairs.iter().filter(|pair| pair.kind == "near").collect();
@@ -38,8 +44,13 @@ pub(super) fn pick<'a>(pairs: &'a [DuplicatePair], short: &dyn Fn(&str) -> Strin
     });
     let across = near.iter().filter(|pair| pair.source != pair.witness_source).copied();
     add(&mut examples, "across sources", across, |_| Some(String::new()));
-    let others = near.iter().filter(|pair| !of_versions(pair) && pair.source == pair.witness_source).copied();
-    add(&mut examples, "near duplicates from different places", others, |pair| Some(pair.source.clone()));
+    let others = near
+        .iter()
+        .filter(|pair| !of_versions(pair) && pair.source == pair.witness_source)
+        .copied();
+    add(&mut examples, "near duplicates from different places", others, |pair| {
+        Some(pair.source.clone())
+    });
     examples
 }
 
@@ -59,7 +70,9 @@ fn add<'a>(
     let mut witnesses: BTreeSet<u64> = BTreeSet::new();
     for pairs in groups.into_iter().take(SHOWN) {
         let fresh = pairs.into_iter().filter(|pair| !witnesses.contains(&pair.witness));
-        if let Some(pair) = fresh.min_by(|a, b| a.jaccard.total_cmp(&b.jaccard).then(a.id.cmp(&b.id))) {
+        if let Some(pair) =
+            fresh.min_by(|a, b| a.jaccard.total_cmp(&b.jaccard).then(a.id.cmp(&b.id)))
+        {
             witnesses.insert(pair.witness);
             examples.push(Example { heading: heading.to_owned(), pair });
         }
@@ -70,7 +83,9 @@ fn add<'a>(
 fn package(key: &str) -> Option<(&str, &str)> {
     key.split(['/', std::path::MAIN_SEPARATOR]).find_map(|part| {
         let at = part.match_indices('-').map(|(at, _)| at).find(|at| {
-            part.get(at + 1..).is_some_and(|rest| rest.contains('.') && rest.starts_with(|c: char| c.is_ascii_digit()))
+            part.get(at + 1..).is_some_and(|rest| {
+                rest.contains('.') && rest.starts_with(|c: char| c.is_ascii_digit())
+            })
         })?;
         Some((part.get(..at)?, part.get(at + 1..)?))
     })
@@ -82,8 +97,14 @@ mod tests {
 
     #[test]
     fn crates_are_told_from_their_versions() {
-        assert_eq!(package("crawl-1/code/hashbrown-0.15.5/src/map.rs"), Some(("hashbrown", "0.15.5")));
-        assert_eq!(package("crawl-2/code/tokio-1.2.3+a-b/src/x-1.rs"), Some(("tokio", "1.2.3+a-b")));
+        assert_eq!(
+            package("crawl-1/code/hashbrown-0.15.5/src/map.rs"),
+            Some(("hashbrown", "0.15.5"))
+        );
+        assert_eq!(
+            package("crawl-2/code/tokio-1.2.3+a-b/src/x-1.rs"),
+            Some(("tokio", "1.2.3+a-b"))
+        );
         assert_eq!(package("crawl-1/code/base-64-0.1.0/a.rs"), Some(("base-64", "0.1.0")));
         assert_eq!(package("notes/a.txt"), None);
     }

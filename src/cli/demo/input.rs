@@ -33,11 +33,16 @@ pub(super) struct Inputs {
 /// Copies the files of the crates into `crawl-1` and `crawl-2`, every other crate: versions of one
 /// crate are neighbours by name, so they fall into different crawls. Copies, so that every command
 /// that the demo shows can be run as it stands.
-pub(super) fn gather(choice: Choice, place: &Place, interrupt: &Interrupt) -> anyhow::Result<Inputs> {
+pub(super) fn gather(
+    choice: Choice,
+    place: &Place,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Inputs> {
     let mut crawls = Vec::new();
     for number in 0..2 {
         let directory = place.crawl(number);
-        let mut inputs: Vec<Input> = SOURCES.iter().map(|source| empty(place, &directory, source)).collect();
+        let mut inputs: Vec<Input> =
+            SOURCES.iter().map(|source| empty(place, &directory, source)).collect();
         for found in choice.taken.iter().skip(number).step_by(2) {
             super::stop_if_asked(interrupt)?;
             copy(found, &directory, &mut inputs)?;
@@ -62,7 +67,8 @@ fn copy(found: &Crate, directory: &Path, inputs: &mut [Input]) -> anyhow::Result
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
         }
-        fs::copy(&from, &to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+        fs::copy(&from, &to)
+            .with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
         if let Some(input) = inputs.iter_mut().find(|input| input.source == file.source) {
             input.files += 1;
             input.bytes += file.bytes;
@@ -76,7 +82,8 @@ pub(super) fn given(paths: &[String]) -> Inputs {
     let mut names = BTreeSet::new();
     let inputs = paths.iter().map(|path| {
         let name = source_name(path);
-        let unused = (2..).map(|number| format!("{name}-{number}")).find(|other| !names.contains(other));
+        let unused =
+            (2..).map(|number| format!("{name}-{number}")).find(|other| !names.contains(other));
         let source = if names.contains(&name) { unused.unwrap_or_default() } else { name };
         names.insert(source.clone());
         Input { source, path: path.clone(), format: Format::Auto, files: 0, bytes: 0 }
@@ -86,7 +93,8 @@ pub(super) fn given(paths: &[String]) -> Inputs {
 
 /// The name of a file or directory up to its first dot; of a pattern, that of the directory it is in.
 fn source_name(path: &str) -> String {
-    let is_name = |part: &&str| !part.contains(['*', '?', '[']) && !["", ".", "..", "-"].contains(part);
+    let is_name =
+        |part: &&str| !part.contains(['*', '?', '[']) && !["", ".", "..", "-"].contains(part);
     let last = path.rsplit(['/', std::path::MAIN_SEPARATOR]).find(is_name).unwrap_or("input");
     let stem = last.split('.').find(|part| !part.is_empty()).unwrap_or("input");
     stem.to_owned()

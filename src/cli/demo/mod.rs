@@ -77,7 +77,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let choice = if args.paths.is_empty() { Some(crates::choose()?) } else { None };
     let place = Place::make(&args.dir, context.memory)?;
     let corpus = place.show(&place.corpus());
-    let demo = Demo { context, teller: Teller::new(context.json), place, corpus, text_field: args.text_field };
+    let demo = Demo {
+        context,
+        teller: Teller::new(context.json),
+        place,
+        corpus,
+        text_field: args.text_field,
+    };
     let teller = &demo.teller;
     teller.say("corpusdb demo: from raw text to packed training rows, with every command to do it yourself.")?;
     teller.say(&format!("Everything stays in {}.", demo.place.shown))?;
@@ -92,12 +98,18 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     teller.command(&["init", &demo.corpus])?;
     let policy = Policy::new(DedupMode::Witness, 0.8).map_err(corpusdb::Error::from)?;
     Corpus::init(&demo.place.corpus(), &policy, &[])?;
-    teller.say("  An empty directory with a policy: of texts that are at least 80 % similar, one is kept.")?;
+    teller.say(
+        "  An empty directory with a policy: of texts that are at least 80 % similar, one is kept.",
+    )?;
 
     let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
     for (number, crawl) in inputs.crawls.iter().enumerate() {
         stop_if_asked(&context.interrupt)?;
-        teller.step(if number == 0 { "Ingest a crawl" } else { "Ingest the next crawl, against all that is there" })?;
+        teller.step(if number == 0 {
+            "Ingest a crawl"
+        } else {
+            "Ingest the next crawl, against all that is there"
+        })?;
         if number == 0 {
             teller.say("  Each file becomes a document. Its words are hashed into a sketch; a new document is compared with")?;
             teller.say("  stored ones of a similar sketch, word by word, and kept only if it is like none of them.")?;
@@ -144,7 +156,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let seconds = started.elapsed().as_secs_f64();
     let good = verification.passed() && added_again == 0;
     if added_again > 0 {
-        teller.say(&format!("\nFAILED: ingesting the same again added {added_again} documents."))?;
+        teller
+            .say(&format!("\nFAILED: ingesting the same again added {added_again} documents."))?;
     }
     next(&demo, near, planned.number, seconds)?;
     if context.json {
@@ -173,11 +186,17 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
     teller.step("Gather real text")?;
     let inputs = input::gather(choice, &demo.place, &demo.context.interrupt)?;
     let rows = inputs.crawls.iter().flatten().map(|input| {
-        vec![input.path.clone(), input.source.clone(), print::number(input.files), print::size(input.bytes)]
+        vec![
+            input.path.clone(),
+            input.source.clone(),
+            print::number(input.files),
+            print::size(input.bytes),
+        ]
     });
     teller.say("  The source code, documentation and licences of the crates that cargo has unpacked for this project,")?;
     teller.say("  copied into two \"crawls\", every other crate to each. Nothing is downloaded. It is full of near")?;
-    teller.say("  duplicates: licences, READMEs, generated code, several versions of one crate.")?;
+    teller
+        .say("  duplicates: licences, READMEs, generated code, several versions of one crate.")?;
     teller.table(&["directory", "source", "files", "bytes"], &rows.collect::<Vec<_>>())?;
     if let Some(choice) = &inputs.crates {
         let mut left = choice.left.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
@@ -185,9 +204,13 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
             left.push_str(", ...");
         }
         let (taken, large) = (choice.taken.len(), choice.large_files);
-        teller.say(&format!("  {taken} crates, without their {large} code files of over 256 KiB."))?;
+        teller
+            .say(&format!("  {taken} crates, without their {large} code files of over 256 KiB."))?;
         if !choice.left.is_empty() {
-            teller.say(&format!("  Left out to keep it short: the {} largest crates ({left}).", choice.left.len()))?;
+            teller.say(&format!(
+                "  Left out to keep it short: the {} largest crates ({left}).",
+                choice.left.len()
+            ))?;
         }
     }
     Ok(inputs)
@@ -210,14 +233,32 @@ fn next(demo: &Demo<'_>, near: Option<DocId>, plan: u32, seconds: f64) -> anyhow
     tried("what the corpus holds", &["info", corpus])?;
     if let Some(DocId(id)) = near {
         let id = id.to_string();
-        tried("why one document was removed, and how it differs from what it matched", &["show", corpus, &id])?;
+        tried(
+            "why one document was removed, and how it differs from what it matched",
+            &["show", corpus, &id],
+        )?;
         teller.command(&["duplicates", corpus, &id, "--diff"])?;
     }
-    tried("three short documents, the same three every time", &["sample", corpus, "-n", "3", "--seed", "7", "--where", "kept AND tokens < 300"])?;
-    tried("anything else, in SQL", &["sql", corpus, "SELECT standing, count(*) AS n FROM documents GROUP BY standing"])?;
-    tried("every setting and figure of the plan", &["epoch", "explain", corpus, &plan.to_string()])?;
-    tried("recompute everything that was derived from the documents, and compare", &["check", corpus, "--deep"])?;
-    tried("the same with your own text", &["demo", "pages.jsonl.zst", "notes/", "--dir", "my-demo"])?;
+    tried(
+        "three short documents, the same three every time",
+        &["sample", corpus, "-n", "3", "--seed", "7", "--where", "kept AND tokens < 300"],
+    )?;
+    tried(
+        "anything else, in SQL",
+        &["sql", corpus, "SELECT standing, count(*) AS n FROM documents GROUP BY standing"],
+    )?;
+    tried(
+        "every setting and figure of the plan",
+        &["epoch", "explain", corpus, &plan.to_string()],
+    )?;
+    tried(
+        "recompute everything that was derived from the documents, and compare",
+        &["check", corpus, "--deep"],
+    )?;
+    tried(
+        "the same with your own text",
+        &["demo", "pages.jsonl.zst", "notes/", "--dir", "my-demo"],
+    )?;
     teller.say("")?;
     teller.say(&format!("To remove it all: rm -r {}", teller::quote(&demo.place.shown)))
 }

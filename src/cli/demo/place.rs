@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MARKER: &str = ".corpusdb-demo";
-const MARK: &str = "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
+const MARK: &str =
+    "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
 
 /// Where everything of one demo lies.
 pub(super) struct Place {
@@ -27,14 +28,21 @@ impl Place {
         let is_empty = match fs::read_dir(directory) {
             Ok(mut entries) => entries.next().is_none(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
-            Err(error) => return Err(error).with_context(|| format!("looking into {}", directory.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("looking into {}", directory.display()));
+            }
         };
         if !is_empty && !marker.is_file() {
-            bail!("{} is not empty and was not made by a demo; name another directory with --dir", directory.display());
+            bail!(
+                "{} is not empty and was not made by a demo; name another directory with --dir",
+                directory.display()
+            );
         }
         fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         fs::write(&marker, MARK).with_context(|| format!("writing {}", marker.display()))?;
-        let root = directory.canonicalize().with_context(|| format!("resolving {}", directory.display()))?;
+        let root = directory
+            .canonicalize()
+            .with_context(|| format!("resolving {}", directory.display()))?;
         let place = Self { shown: directory.display().to_string(), root };
         place.clear(memory)?;
         Ok(place)
@@ -44,7 +52,8 @@ impl Place {
     fn clear(&self, memory: u64) -> anyhow::Result<()> {
         let corpus = self.corpus();
         if corpus.exists()
-            && let Err(corpusdb::Error::Store(error @ StoreError::Locked { .. })) = CorpusWriter::open(&corpus, memory, 1)
+            && let Err(corpusdb::Error::Store(error @ StoreError::Locked { .. })) =
+                CorpusWriter::open(&corpus, memory, 1)
         {
             return Err(corpusdb::Error::Store(error)).context("the earlier demo is in use");
         }

@@ -21,10 +21,15 @@ pub(super) fn run(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Vec<f64>> {
     let count = corpus.count(Some(&condition))?;
     let second = started.elapsed().as_secs_f64();
     let count = print::number(count);
-    demo.teller.say(&format!("  {count} documents longer than one row of 2048 tokens{}", took(second)))?;
+    demo.teller
+        .say(&format!("  {count} documents longer than one row of 2048 tokens{}", took(second)))?;
 
     demo.teller.say("")?;
-    let key = if is_code { format!("replace(key, '{}', '')", demo.place.prefix().replace('\'', "''")) } else { "key".to_owned() };
+    let key = if is_code {
+        format!("replace(key, '{}', '')", demo.place.prefix().replace('\'', "''"))
+    } else {
+        "key".to_owned()
+    };
     let most = format!(
         "SELECT cluster_size AS copies, source, id, {key} AS document FROM documents WHERE kept ORDER BY copies DESC, id LIMIT 5"
     );

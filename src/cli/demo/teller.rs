@@ -51,7 +51,8 @@ impl Teller {
 
 /// `corpusdb` with these words, as a shell would take it.
 pub(super) fn command(words: &[&str]) -> String {
-    let quoted: Vec<String> = std::iter::once(&"corpusdb").chain(words).map(|word| quote(word)).collect();
+    let quoted: Vec<String> =
+        std::iter::once(&"corpusdb").chain(words).map(|word| quote(word)).collect();
     quoted.join(" ")
 }
 

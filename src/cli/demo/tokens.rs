@@ -30,7 +30,16 @@ pub(super) struct Trained {
 /// Trains, registers and encodes.
 pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
     let size = VOCAB_SIZE.to_string();
-    demo.teller.command(&["tokenizer", "train", &demo.corpus, NAME, "--model", "bpe", "--vocab-size", &size])?;
+    demo.teller.command(&[
+        "tokenizer",
+        "train",
+        &demo.corpus,
+        NAME,
+        "--model",
+        "bpe",
+        "--vocab-size",
+        &size,
+    ])?;
     let context = demo.context;
     let mut writer = context.write(&demo.place.corpus())?;
     let started = Instant::now();
@@ -40,13 +49,24 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
     super::stop_if_asked(&context.interrupt)?;
     let lineage = format!("bpe, {VOCAB_SIZE} ids, trained at commit {}", writer.view().commit());
     let started = Instant::now();
-    let (record, _) = writer.add_tokenizer(NAME, &json, &lineage, context.progress.as_ref(), &context.interrupt)?;
+    let (record, _) = writer.add_tokenizer(
+        NAME,
+        &json,
+        &lineage,
+        context.progress.as_ref(),
+        &context.interrupt,
+    )?;
     let encode_seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     drop(writer);
 
     let info = demo.open()?.info()?;
-    let tokens = info.tokenizers.iter().filter(|tokenizer| tokenizer.name == NAME).map(|tokenizer| tokenizer.tokens).sum();
+    let tokens = info
+        .tokenizers
+        .iter()
+        .filter(|tokenizer| tokenizer.name == NAME)
+        .map(|tokenizer| tokenizer.tokens)
+        .sum();
     let bytes_per_token = info.kept_bytes as f64 / (tokens as f64).max(1.0);
     demo.teller.say("")?;
     demo.teller.say(&format!(
@@ -55,9 +75,16 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
         print::size(info.kept_bytes),
         print::number(tokens)
     ))?;
-    demo.teller.say(&format!("  {bytes_per_token:.2} bytes a token, {} encoder", record.backend))?;
+    demo.teller
+        .say(&format!("  {bytes_per_token:.2} bytes a token, {} encoder", record.backend))?;
     show(demo, &json)?;
-    Ok(Trained { vocab_size: record.vocab_size, tokens, bytes_per_token, train_seconds, encode_seconds })
+    Ok(Trained {
+        vocab_size: record.vocab_size,
+        tokens,
+        bytes_per_token,
+        train_seconds,
+        encode_seconds,
+    })
 }
 
 /// The beginning of a document, its tokens set apart, and their ids as stored.
@@ -65,15 +92,23 @@ fn show(demo: &Demo<'_>, json: &[u8]) -> anyhow::Result<()> {
     let corpus = demo.open()?;
     let view = corpus.view();
     let Some((tokenizer, _)) = view.tokenizer_named(NAME) else { return Ok(()) };
-    let Some(document) = corpus.sample(Some("kept AND tokens > 100"), 1, 0)?.first().copied() else { return Ok(()) };
+    let Some(document) = corpus.sample(Some("kept AND tokens > 100"), 1, 0)?.first().copied()
+    else {
+        return Ok(());
+    };
     let mut ids = Vec::new();
     view.tokens(tokenizer, document, &mut ids).map_err(corpusdb::Error::from)?;
     ids.truncate(SHOWN);
     let spelled = spellings(json)?;
-    let pieces: Vec<&str> = ids.iter().map(|id| spelled.get(id).map_or("?", String::as_str)).collect();
+    let pieces: Vec<&str> =
+        ids.iter().map(|id| spelled.get(id).map_or("?", String::as_str)).collect();
     let key = corpus.show(document)?.key;
     demo.teller.say("")?;
-    demo.teller.say(&format!("  Document {} ({}) begins so, tokens set apart by |:", document.0, demo.place.short(&key)))?;
+    demo.teller.say(&format!(
+        "  Document {} ({}) begins so, tokens set apart by |:",
+        document.0,
+        demo.place.short(&key)
+    ))?;
     for line in pieces.join("|").lines() {
         demo.teller.say(&format!("    {line}"))?;
     }

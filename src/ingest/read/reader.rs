@@ -88,7 +88,6 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
     /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
-    #[expect(clippy::should_implement_trait, reason = "an iterator cannot stop at an error")]
     pub fn next(&mut self) -> Result<Option<Item>, ReadError> {
         let limit = self.line_limit();
         let number = self.records;
