@@ -72,9 +72,9 @@ pub use model::{
     Standing, Tally, TokenizerId,
 };
 pub use query::{
-    Cluster, CommitInfo, DiffPart, DuplicatePair, EpochInfo, FieldInfo, Format as QueryFormat,
-    Info, Printer, QueryError, Shown, ShownMatch, SnapshotInfo, SourceInfo, StandingCount,
-    TokenizerInfo,
+    Cluster, CommitInfo, DiffPart, DiskInfo, DuplicatePair, EpochInfo, FieldInfo,
+    Format as QueryFormat, Info, Printer, QueryError, Shown, ShownMatch, SnapshotInfo, SourceInfo,
+    StandingCount, TokenizerInfo,
 };
 pub use store::columns;
 pub use store::{

@@ -68,6 +68,19 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         });
         print::table(&head, &rows.collect::<Vec<_>>())?;
     }
+    let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
+    let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
+    families.sort_by_key(|family| std::cmp::Reverse(family.bytes));
+    let each: Vec<String> =
+        families.iter().map(|f| format!("{} {}", f.family, print::size(f.bytes))).collect();
+    if disk > 0 {
+        let per_document = disk / info.documents.max(1);
+        print::line(&format!(
+            "on disk: {}, {per_document} bytes a document: {}",
+            print::size(disk),
+            each.join(", ")
+        ))?;
+    }
     for tokenizer in &info.tokenizers {
         print::line(&format!(
             "tokenizer {}: {} ids, {} tokens, {} ({})",

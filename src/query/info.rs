@@ -14,6 +14,8 @@ const LISTED: usize = 10;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Info {
+    /// What the tables of each column family take.
+    pub disk: Vec<DiskInfo>,
     /// The dedup policy, in words.
     pub policy: String,
     /// The dedup policy.
@@ -150,6 +152,16 @@ pub struct EpochInfo {
     pub snapshot: String,
 }
 
+/// The tables of one column family on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DiskInfo {
+    /// The family (docs/FORMAT.md).
+    pub family: &'static str,
+    /// Bytes of its tables; rows still in the log are not counted.
+    pub bytes: u64,
+}
+
 /// What a corpus holds: policy, counts, sources, tokenizers, fields, commits, snapshots, epochs.
 ///
 /// # Errors
@@ -187,7 +199,9 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         lineage: record.lineage.clone(),
         tokens: view.sources().map(|(_, source)| tokens(source, id)).sum(),
     };
+    let disk = view.disk_usage()?.into_iter().map(|(family, bytes)| DiskInfo { family, bytes });
     Ok(Info {
+        disk: disk.collect(),
         policy: view.policy().to_string(),
         policy_settings: view.policy().clone(),
         commit: view.commit().0,

@@ -37,8 +37,8 @@ pub use duplicates::{DuplicatePair, duplicates};
 pub use error::QueryError;
 pub use format::{Format, Printer};
 pub use info::{
-    CommitInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount, TokenizerInfo,
-    info,
+    CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
+    TokenizerInfo, info,
 };
 pub use keys::find_key;
 pub use sample::sample;

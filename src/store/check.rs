@@ -451,6 +451,7 @@ fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
         found.push((document, matched));
         Ok::<(), StoreError>(())
     })?;
+    let mut clusters: BTreeMap<DocId, Vec<DocId>> = BTreeMap::new();
     for (document, matched) in found {
         let standing = match matched.kind {
             MatchKind::Exact => Standing::Exact,
@@ -458,36 +459,35 @@ fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
             MatchKind::Superseded => Standing::Superseded,
         };
         if !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0)) {
+            let kind = matched.kind.name();
             faults.push(
                 "matches",
-                format!(
-                    "document {document} has a match of kind {} but another standing",
-                    matched.kind.name()
-                ),
+                format!("document {document} has a match of kind {kind} but another standing"),
             );
         }
         if matched.kind == MatchKind::Superseded {
             continue;
         }
-        if !kept.contains(matched.witness.0) {
-            faults.push(
-                "matches",
-                format!("witness {} of document {document} is not kept", matched.witness),
-            );
-        }
         if matched.kind == MatchKind::Near && matched.jaccard() < threshold {
+            let similarity = matched.jaccard();
+            faults.push("matches", format!("document {document} was removed at similarity {similarity:.4}, below {threshold}"));
+        }
+        clusters.entry(matched.witness).or_default().push(document);
+    }
+    for (witness, documents) in clusters {
+        if !kept.contains(witness.0) {
             faults.push(
                 "matches",
                 format!(
-                    "document {document} was removed at similarity {:.4}, below {threshold}",
-                    matched.jaccard()
+                    "witness {witness} of document {:?} is not kept",
+                    documents.first().map(|d| d.0)
                 ),
             );
         }
-        if !view.members(matched.witness)?.contains(&document) {
+        if view.members(witness)? != documents {
             faults.push(
                 "members",
-                format!("witness {} does not list document {document}", matched.witness),
+                format!("the members of witness {witness} are not the documents that name it"),
             );
         }
     }

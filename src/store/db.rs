@@ -1,6 +1,6 @@
 //! The open database and a pinned moment of it; typed reads. Iteration only through `rows`.
 
-use super::columns::{Column, corrupt};
+use super::columns::{Column, FAMILIES, corrupt};
 use super::error::{Malformed, StoreError};
 use super::keys::Key;
 use super::rows::Rows;
@@ -26,6 +26,18 @@ impl Pinned {
 
     pub(super) fn family<C: Column>(&self) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
         family::<C>(self.borrow_owner())
+    }
+
+    pub(super) fn table_bytes(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        let db = self.borrow_owner();
+        let mut found = Vec::new();
+        for family in FAMILIES {
+            if let Some(handle) = db.cf_handle(family.name) {
+                let bytes = db.property_int_value_cf(&handle, "rocksdb.total-sst-files-size")?;
+                found.push((family.name, bytes.unwrap_or(0)));
+            }
+        }
+        Ok(found)
     }
 
     pub(super) fn get<C: Column>(

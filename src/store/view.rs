@@ -128,6 +128,15 @@ impl View {
         0..self.documents().div_ceil(BLOCK_SIZE)
     }
 
+    /// Bytes of the tables of each column family, in the order of docs/FORMAT.md; rows still in the
+    /// log are not counted.
+    ///
+    /// # Errors
+    /// [`StoreError`] when RocksDB does not say.
+    pub fn disk_usage(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        self.0.pinned.table_bytes()
+    }
+
     // ---- sources, tokenizers, and the other records ----
 
     /// Sources, ascending by id.

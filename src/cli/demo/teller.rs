@@ -3,6 +3,9 @@
 use crate::cli::print;
 use std::cell::Cell;
 
+/// Characters of a line of prose.
+const WIDTH: usize = 77;
+
 /// Tells the demo's story on stdout.
 pub(super) struct Teller {
     silent: bool,
@@ -36,6 +39,22 @@ impl Teller {
     /// A line; empty for a gap.
     pub(super) fn say(&self, line: &str) -> anyhow::Result<()> {
         if self.silent { Ok(()) } else { print::line(line) }
+    }
+
+    /// Sentences, in lines that fit a terminal.
+    pub(super) fn prose(&self, text: &str) -> anyhow::Result<()> {
+        let mut line = String::new();
+        for word in text.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + word.chars().count() >= WIDTH {
+                self.say(&format!("  {line}"))?;
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.say(&format!("  {line}"))
     }
 
     /// A table between gaps.

@@ -1,0 +1,146 @@
+//! One writer and many readers: the lock, views beside a writer, and what is no corpus.
+
+use crate::support::{Scratch, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound, sound_digest, writer};
+use corpusdb::{Corpus, DedupMode, Depth, Error, IngestOptions, ReadOptions, Silent, StoreError};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn options(batch_bytes: u64) -> IngestOptions {
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    IngestOptions { batch_bytes, threads: 1, read, ..IngestOptions::new("web") }
+}
+
+#[test]
+fn a_second_writer_is_told_who_writes_and_readers_are_not_disturbed() {
+    let scratch = Scratch::new();
+    let path = scratch.path("corpus");
+    let corpus = scratch.arg("corpus");
+    make(&path, DedupMode::Witness, 0.8);
+    let file = scratch.write("a.jsonl", lines(&crawl(81, 40, true)));
+    let mut writer = writer(&path);
+    pour(&mut writer, std::slice::from_ref(&file), &options(2 << 10));
+    let holder = format!("process {}", std::process::id());
+    let words = ["is being written by", holder.as_str()];
+    corpusdb(&["ingest", &corpus, &file, "--source", "web"]).fails(&words);
+    corpusdb(&["ingest", &corpus, &file, "--source", "web", "--dry-run"]).fails(&words);
+    corpusdb(&["snapshot", "create", &corpus, "now"]).fails(&words);
+    corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).fails(&words);
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout, format!("{}\n", writer.view().documents()));
+    sound(&corpus);
+    let before = digest(&corpus);
+    drop(writer);
+    assert_eq!(digest(&corpus), before);
+    corpusdb(&["snapshot", "create", &corpus, "now"]).good();
+}
+
+#[test]
+fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents() {
+    let scratch = Scratch::new();
+    let path = scratch.path("corpus");
+    make(&path, DedupMode::Witness, 0.7);
+    let pages = crawl(82, 1200, true);
+    let files: Vec<String> =
+        pages.chunks(300).enumerate().map(|(at, part)| scratch.write(&format!("{at}.jsonl"), lines(part))).collect();
+    let done = AtomicBool::new(false);
+    let (seen, states) = std::thread::scope(|scope| {
+        let ingest = scope.spawn(|| {
+            let mut writer = writer(&path);
+            for file in &files {
+                // Flushed after each, so that readers meet tables that come and go.
+                pour(&mut writer, std::slice::from_ref(file), &options(1 << 10));
+            }
+            done.store(true, Ordering::SeqCst);
+            let mut documents = 0;
+            let commits = writer.view().commits().unwrap().into_iter();
+            let states: BTreeSet<(u64, u64)> = commits.map(|(commit, record)| { documents += record.added; (commit.0, documents) }).collect();
+            states
+        });
+        let look = || {
+            let mut seen = Vec::new();
+            loop {
+                let last = done.load(Ordering::SeqCst);
+                let corpus = Corpus::open(&path, 16 << 20).unwrap();
+                let view = corpus.view();
+                let documents = corpus.count(None).unwrap();
+                assert_eq!(documents, view.documents());
+                let standings: u64 = corpus.info().unwrap().standings.iter().map(|count| count.documents).sum();
+                assert_eq!(standings, documents, "every document stands somewhere");
+                let faults = corpus.check(if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick }, &Silent).unwrap();
+                assert!(faults.is_empty(), "{faults:?}");
+                // Held while the writer goes on, it stays what it was.
+                assert_eq!(corpus.count(None).unwrap(), documents);
+                seen.push((view.commit().0, documents));
+                if last {
+                    return seen;
+                }
+            }
+        };
+        let other = scope.spawn(look);
+        let mut seen = vec![look()];
+        seen.push(other.join().unwrap());
+        (seen, ingest.join().unwrap())
+    });
+    for seen in &seen {
+        assert!(seen.is_sorted(), "{seen:?}");
+        assert!(seen.iter().all(|state| states.contains(state)), "a reader saw a state that was never committed");
+    }
+    let moments: BTreeSet<_> = seen.iter().flatten().collect();
+    assert!(moments.len() > 5, "the readers saw {} moments only", moments.len());
+    sound_digest(&reader(&path));
+}
+
+#[test]
+fn what_is_no_corpus_is_refused_with_the_way_out() {
+    let scratch = Scratch::new();
+    let absent = scratch.arg("absent");
+    std::fs::create_dir(scratch.path("empty")).unwrap();
+    scratch.write("other/file", "x");
+    let file = scratch.write("a.jsonl", lines(&crawl(83, 3, false)));
+    for corpus in [absent, scratch.arg("empty"), scratch.arg("other"), file.clone()] {
+        for verb in [&["info", &corpus][..], &["count", &corpus], &["check", &corpus], &["ingest", &corpus, &file, "--source", "web"]] {
+            corpusdb(verb).fails(&[&corpus, "is not a corpus", &format!("corpusdb init {corpus}")]);
+        }
+    }
+    assert!(!scratch.path("absent").exists(), "a look makes nothing");
+    corpusdb(&["init", &scratch.arg("other")]).fails(&["already exists and is not an empty directory"]);
+    corpusdb(&["init", &file]).fails(&["already exists and is not an empty directory"]);
+    init(&scratch.arg("empty"), &[]);
+    corpusdb(&["init", &scratch.arg("empty")]).fails(&["already exists"]);
+    sound(&scratch.arg("empty"));
+}
+
+#[test]
+fn a_half_made_directory_is_no_corpus() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    std::fs::remove_file(scratch.path("corpus/FORMAT")).unwrap();
+    for verb in ["info", "count", "check"] {
+        corpusdb(&[verb, &corpus]).fails(&["is not a corpus"]);
+    }
+    corpusdb(&["init", &corpus]).fails(&["already exists and is not an empty directory"]);
+}
+
+#[test]
+fn a_newer_format_is_refused_with_the_release_to_use() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let format = Path::new(&corpus).join("FORMAT");
+    let ours = std::fs::read_to_string(&format).unwrap();
+    assert_eq!(ours, format!("corpusdb {} {}\n", corpusdb::format_version(), env!("CARGO_PKG_VERSION")));
+    std::fs::write(&format, "corpusdb 99 7.4.1\n").unwrap();
+    let file = repository("tests/corpora/pages.jsonl").display().to_string();
+    for verb in [&["info", &corpus][..], &["count", &corpus], &["check", &corpus], &["ingest", &corpus, &file, "--source", "web"]] {
+        corpusdb(verb).fails(&["store format 99", "corpusdb 7.4.1", "use that release or a newer one"]);
+    }
+    let error = Corpus::open(Path::new(&corpus), 16 << 20).unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::NewerFormat { found: 99, .. })), "{error}");
+    for nonsense in ["", "corpusdb\n", "corpusdb x 1\n", "postgres 1 1\n"] {
+        std::fs::write(&format, nonsense).unwrap();
+        corpusdb(&["info", &corpus]).fails(&["is not a corpus"]);
+    }
+    std::fs::write(&format, ours).unwrap();
+    sound(&corpus);
+}
