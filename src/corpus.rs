@@ -155,6 +155,7 @@ impl Corpus {
                 loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
             faults.extend(curate::check(&self.view, &tokenizers, progress)?);
         }
+        progress.end();
         Ok(faults)
     }
 
@@ -163,7 +164,9 @@ impl Corpus {
     /// # Errors
     /// [`Error::Store`] when a row cannot be read.
     pub fn digest(&self, progress: &dyn Progress) -> Result<String, Error> {
-        Ok(store::digest(&self.view, progress)?)
+        let answer = store::digest(&self.view, progress)?;
+        progress.end();
+        Ok(answer)
     }
 
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
@@ -201,7 +204,10 @@ impl Corpus {
         job: &BuildJob<'_>,
     ) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
-        Ok(epoch::build(&self.view, plan, selections, epoch, out, threads, progress, interrupt)?)
+        let answer =
+            epoch::build(&self.view, plan, selections, epoch, out, threads, progress, interrupt)?;
+        progress.end();
+        Ok(answer)
     }
 
     /// Reads a written epoch back and checks it against its plan and the store.
@@ -215,7 +221,9 @@ impl Corpus {
         directory: &Path,
         progress: &dyn Progress,
     ) -> Result<Verification, Error> {
-        Ok(epoch::verify(&self.view, plan, selections, directory, progress)?)
+        let answer = epoch::verify(&self.view, plan, selections, directory, progress)?;
+        progress.end();
+        Ok(answer)
     }
 }
 
@@ -341,6 +349,7 @@ impl CorpusWriter {
         };
         let tokens = curate::encode_stored(&mut self.writer, id, &tokenizer, progress, interrupt)?;
         self.writer.flush()?;
+        progress.end();
         let record = self
             .view()
             .tokenizers()
@@ -360,7 +369,9 @@ impl CorpusWriter {
         options: &TrainOptions,
         progress: &dyn Progress,
     ) -> Result<Vec<u8>, Error> {
-        Ok(curate::train_bpe(self.view(), options, progress)?)
+        let answer = curate::train_bpe(self.view(), options, progress)?;
+        progress.end();
+        Ok(answer)
     }
 
     /// Names this moment, durably.
@@ -452,7 +463,9 @@ fn plan_at(view: &View, recipe: &Recipe, progress: &dyn Progress) -> Result<Plan
             (name.clone(), view.snapshot_kept(name)?)
         }
     };
-    Ok(epoch::plan(view, recipe, &name, &kept, progress)?)
+    let planned = epoch::plan(view, recipe, &name, &kept, progress)?;
+    progress.end();
+    Ok(planned)
 }
 
 fn stored_plan(view: &View, number: u32) -> Result<(Plan, Selections), Error> {

@@ -33,12 +33,12 @@ impl Progress for Bar {
         let is_bytes = stage == "ingesting";
         let template = match (total, is_bytes) {
             (Some(_), true) => {
-                "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left {msg}"
+                "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left {wide_msg}"
             }
             (Some(_), false) => {
-                "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left {msg}"
+                "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left {wide_msg}"
             }
-            (None, _) => "{prefix:>12} {spinner} {elapsed} {msg}",
+            (None, _) => "{prefix:>12} {spinner} {elapsed} {wide_msg}",
         };
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -65,6 +65,14 @@ impl Progress for Bar {
                 tally.kept, tally.duplicates
             ));
         });
+    }
+
+    fn end(&self) {
+        if let Ok(mut bar) = self.0.lock()
+            && let Some(bar) = bar.take()
+        {
+            bar.finish_and_clear();
+        }
     }
 
     fn note(&self, message: &str) {

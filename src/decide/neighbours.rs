@@ -42,10 +42,7 @@ pub(super) fn prefetch(
             newcomer.sketch.as_ref().map(|sketch| bands(sketch, policy)).unwrap_or_default()
         })
         .collect();
-    let mut wanted: Vec<(u8, u64)> =
-        keys.iter().flat_map(|bands| (0..=u8::MAX).zip(bands.iter().copied())).collect();
-    wanted.par_sort_unstable();
-    wanted.dedup();
+    let (wanted, places) = sorted_keys(&keys);
     let found: Vec<Option<Bucket>> = wanted
         .par_chunks(4096)
         .map(|chunk| view.buckets(chunk, BUCKET_CAP, is_kept))
@@ -56,14 +53,14 @@ pub(super) fn prefetch(
     newcomers
         .par_iter()
         .zip(keys)
+        .zip(places)
         .map_init(
             || Fingerprinter::new(policy),
-            |craft, (newcomer, bands)| {
+            |craft, ((newcomer, bands), places)| {
                 let mut answer = Prefetched::default();
                 let mut candidates = BTreeSet::new();
-                for key in (0..=u8::MAX).zip(bands.iter().copied()) {
-                    let bucket =
-                        wanted.binary_search(&key).ok().and_then(|at| found.get(at)?.as_ref());
+                for place in places {
+                    let bucket = found.get(place as usize).and_then(Option::as_ref);
                     answer.buckets.push(bucket.map(|bucket| (bucket.first, bucket.more)));
                     answer.taken.push(bucket.map_or(0, |bucket| bucket.members.len()));
                     answer.capped += u64::from(bucket.is_some_and(|bucket| bucket.capped));
@@ -94,6 +91,28 @@ pub(super) fn prefetch(
             },
         )
         .collect()
+}
+
+/// All distinct bucket keys, ascending, and where in them those of each newcomer are.
+fn sorted_keys(keys: &[Vec<u64>]) -> (Vec<(u8, u64)>, Vec<Vec<u32>>) {
+    let mut all: Vec<(u8, u64, u32)> = Vec::with_capacity(keys.iter().map(Vec::len).sum());
+    for (newcomer, bands) in (0..=u32::MAX).zip(keys) {
+        all.extend((0..=u8::MAX).zip(bands).map(|(band, hash)| (band, *hash, newcomer)));
+    }
+    all.par_sort_unstable();
+    let mut wanted: Vec<(u8, u64)> = Vec::with_capacity(all.len());
+    // A newcomer's bands come in their order, because bands sort first.
+    let mut places: Vec<Vec<u32>> =
+        keys.iter().map(|bands| Vec::with_capacity(bands.len())).collect();
+    for (band, hash, newcomer) in all {
+        if wanted.last() != Some(&(band, hash)) {
+            wanted.push((band, hash));
+        }
+        if let Some(places) = places.get_mut(newcomer as usize) {
+            places.push(u32::try_from(wanted.len() - 1).unwrap_or(u32::MAX));
+        }
+    }
+    (wanted, places)
 }
 
 /// The match of a document to a candidate, if they are similar.

@@ -64,7 +64,10 @@ pub fn ingest(
         report.stages.fingerprint = fingerprinting.join().unwrap_or_default();
         written
     });
+    let flushing = Instant::now();
     writer.flush()?;
+    report.stages.commit += flushing.elapsed().as_secs_f64();
+    progress.end();
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {

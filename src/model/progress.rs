@@ -24,6 +24,8 @@ pub trait Progress: Send + Sync {
     fn advance(&self, done: u64);
     /// What the ingest has done so far.
     fn tally(&self, tally: &Tally);
+    /// The operation is over: nothing of it need be shown any more.
+    fn end(&self);
     /// Something a user should read, such as a fall-back that was taken.
     fn note(&self, message: &str);
 }
@@ -36,6 +38,7 @@ impl Progress for Silent {
     fn begin(&self, _stage: &str, _total: Option<u64>) {}
     fn advance(&self, _done: u64) {}
     fn tally(&self, _tally: &Tally) {}
+    fn end(&self) {}
     fn note(&self, _message: &str) {}
 }
 

@@ -22,7 +22,7 @@ use super::keys::{
     TokenizerKey, TokensKey,
 };
 use super::matching::{encode_match, encode_member};
-use super::numbers::{Patch, encode_patch};
+use super::numbers::{ColumnBlock, Patch, encode_patch};
 use super::open::{Writer, synced};
 use super::records::{
     CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
@@ -38,6 +38,7 @@ use crate::model::{
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -78,6 +79,8 @@ pub struct Batch<'w> {
     rejects: HashSet<[u8; 16]>,
     kept: HashMap<DocId, bool>,
     encoder: Option<Arc<TextEncoder>>,
+    /// The block of token counts read last, as stored before this batch.
+    counts: RefCell<Option<((TokenizerId, u64), ColumnBlock)>>,
 }
 
 impl<'w> Batch<'w> {
@@ -104,6 +107,7 @@ impl<'w> Batch<'w> {
             rejects: HashSet::new(),
             kept: HashMap::new(),
             encoder: None,
+            counts: RefCell::new(None),
         })
     }
 
@@ -377,10 +381,17 @@ impl<'w> Batch<'w> {
         tokenizer: TokenizerId,
         document: DocId,
     ) -> Result<Option<i64>, StoreError> {
-        Ok(self
-            .view
-            .column_block(fields::tokens_of(tokenizer), document.block())?
-            .get(document.slot()))
+        // Documents are asked about in order: the block of the last one is likely the next one's.
+        let mut last = self.counts.borrow_mut();
+        let wanted = (tokenizer, document.block());
+        let block = match &mut *last {
+            Some((held, block)) if *held == wanted => block,
+            last => {
+                let block = self.view.column_block(fields::tokens_of(tokenizer), wanted.1)?;
+                &mut last.insert((wanted, block)).1
+            }
+        };
+        Ok(block.get(document.slot()))
     }
 
     /// Records why a document is not kept (`now`; none when it is kept or alone), replacing `before`.

@@ -95,7 +95,7 @@ pub enum StoreError {
     Name(String),
     /// RocksDB's own words: it names the file and offset of a damaged block.
     #[error("storage: {0}")]
-    Rocks(#[from] rocksdb::Error),
+    Rocks(String),
     /// The file system.
     #[error("{action} {}", path.display())]
     Io {
@@ -115,6 +115,12 @@ pub enum StoreError {
         /// Why.
         why: String,
     },
+}
+
+impl From<rocksdb::Error> for StoreError {
+    fn from(error: rocksdb::Error) -> Self {
+        Self::Rocks(error.into_string())
+    }
 }
 
 impl StoreError {

@@ -2,6 +2,8 @@
 
 use super::error::StoreError;
 use super::migrate;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,20 @@ impl Place {
 
     pub(super) fn journal(&self) -> PathBuf {
         self.root.join("journal")
+    }
+
+    /// Names of the database's write-ahead logs.
+    pub(super) fn logs(&self) -> Result<BTreeSet<OsString>, StoreError> {
+        let database = self.database();
+        let entries = std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))?;
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        let names = names
+            .collect::<Result<BTreeSet<_>, _>>()
+            .map_err(StoreError::io("reading", &database))?;
+        Ok(names
+            .into_iter()
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "log"))
+            .collect())
     }
 
     /// Makes the directory of a new corpus; an existing one must be empty.
@@ -77,7 +93,7 @@ impl Place {
     }
 
     /// Takes the writer's lock; the error names its holder.
-    pub(super) fn lock(&self) -> Result<File, StoreError> {
+    pub(super) fn lock(&self) -> Result<Lock, StoreError> {
         let path = self.root.join("writer.lock");
         let mut file = OpenOptions::new()
             .create(true)
@@ -104,7 +120,18 @@ impl Place {
         file.set_len(0).map_err(StoreError::io("writing", &path))?;
         file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
         file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
-        Ok(file)
+        Ok(Lock(file))
+    }
+}
+
+/// The writer's lock, as long as it lives.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that was forked meanwhile and has not yet become another
+        // program has the file open too.
+        let _ = self.0.unlock();
     }
 }
 

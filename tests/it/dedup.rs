@@ -174,8 +174,8 @@ fn compare(
         pour(&mut writer, &[file], &options(batch_bytes[at % batch_bytes.len()], keyed));
         let corpus = reader(&path);
         agrees(&corpus, &model, &format!("{what}, after file {at}"));
-        sound_digest(&corpus);
     }
+    sound_digest(&reader(&path));
     (scratch, model)
 }
 
@@ -266,7 +266,7 @@ fn the_kept_set_is_the_first_maximal_independent_set_whatever_the_threshold_mode
 #[test]
 fn random_upserts_leave_what_a_decision_from_scratch_would_keep() {
     let mut superseded = 0;
-    for seed in 100..112 {
+    for seed in 100..108 {
         let mut random = Random::new(seed);
         let pages = crawl(seed, 240, true);
         let size = random.between(20, 110);
@@ -279,13 +279,13 @@ fn random_upserts_leave_what_a_decision_from_scratch_would_keep() {
         superseded +=
             model.documents.iter().filter(|document| document.successor.is_some()).count();
     }
-    assert!(superseded > 200, "{superseded} upserts are too few to mean anything");
+    assert!(superseded > 150, "{superseded} upserts are too few to mean anything");
 }
 
 #[test]
 fn upserts_among_a_few_texts_leave_what_a_decision_from_scratch_would_keep() {
     // Few texts under few keys: every change of mind touches someone's witness.
-    for seed in 300..340 {
+    for seed in 300..318 {
         let mut random = Random::new(seed);
         let mut texts: Vec<String> = vec![prose(&mut random, 0, 40)];
         while texts.len() < 14 {
@@ -297,7 +297,7 @@ fn upserts_among_a_few_texts_leave_what_a_decision_from_scratch_would_keep() {
             };
             texts.push(text);
         }
-        let files: Vec<Vec<Page>> = (0..5)
+        let files: Vec<Vec<Page>> = (0..4)
             .map(|_| {
                 let page = |random: &mut Random| {
                     let mut page =

@@ -1,8 +1,8 @@
 //! The ways in: formats, resuming, rejects, damaged inputs, dry runs, decisions, keys.
 
 use crate::support::{
-    Page, Random, Scratch, corpusdb, corpusdb_reading, crawl, digest, edited, ingest, init, json_lines, lines, numbers, prose,
-    repository, sound,
+    Page, Random, Scratch, corpusdb, corpusdb_reading, crawl, digest, edited, ingest, init,
+    json_lines, lines, numbers, prose, repository, sound,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -25,7 +25,9 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 /// Writes pages as Parquet with 16 rows a row group.
 fn parquet(path: &Path, pages: &[Page]) {
-    let column = |of: fn(&Page) -> Option<String>| -> ArrayRef { Arc::new(pages.iter().map(of).collect::<StringArray>()) };
+    let column = |of: fn(&Page) -> Option<String>| -> ArrayRef {
+        Arc::new(pages.iter().map(of).collect::<StringArray>())
+    };
     let years: Int64Array = pages.iter().map(|page| page.fields["year"].as_i64()).collect();
     let columns = [
         ("id", column(|page| page.id.clone())),
@@ -33,16 +35,26 @@ fn parquet(path: &Path, pages: &[Page]) {
         ("language", column(|page| page.fields["language"].as_str().map(str::to_owned))),
         ("year", Arc::new(years)),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap();
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.map(|(name, column)| (name, column, true)),
+    )
+    .unwrap();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(16)).build();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    let mut writer = ArrowWriter::try_new(
+        std::fs::File::create(path).unwrap(),
+        batch.schema(),
+        Some(properties),
+    )
+    .unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 }
 
 /// All texts, in the order of ids.
 fn texts(corpus: &str) -> Vec<String> {
-    let rows = corpusdb(&["sql", corpus, "SELECT text FROM documents ORDER BY id", "--format", "json"]).good();
+    let rows =
+        corpusdb(&["sql", corpus, "SELECT text FROM documents ORDER BY id", "--format", "json"])
+            .good();
     rows.json_lines().iter().map(|row| row["text"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -73,14 +85,23 @@ fn every_format_gives_the_same_texts_and_a_second_run_adds_nothing() {
         let arguments = ["--source", "web", "--batch-bytes", "3kB"];
         let report = ingest(&corpus, &[&scratch.arg(name)], &arguments);
         assert_eq!(report["type"], "ingest");
-        assert_eq!(numbers(&report, ["read", "added", "unchanged", "rejected"]), [60, 60, 0, 0], "{name}");
-        let sum: u64 = numbers(&report, ["kept", "exact_duplicates", "near_duplicates", "empty"]).iter().sum();
+        assert_eq!(
+            numbers(&report, ["read", "added", "unchanged", "rejected"]),
+            [60, 60, 0, 0],
+            "{name}"
+        );
+        let sum: u64 =
+            numbers(&report, ["kept", "exact_duplicates", "near_duplicates", "empty"]).iter().sum();
         assert_eq!(sum, 60, "{name}: {report}");
         assert_eq!(texts(&corpus), expected, "{name}");
         let before = digest(&corpus);
         // Unread, because size and time are the same; then read, and known record for record.
         let report = ingest(&corpus, &[&scratch.arg(name)], &arguments);
-        assert_eq!(numbers(&report, ["read", "added", "unchanged", "commits"]), [0, 0, 60, 0], "{name}");
+        assert_eq!(
+            numbers(&report, ["read", "added", "unchanged", "commits"]),
+            [0, 0, 60, 0],
+            "{name}"
+        );
         let report = ingest(&corpus, &[&scratch.arg(name)], &["--source", "web", "--reread"]);
         assert_eq!(numbers(&report, ["added", "unchanged", "rejected"]), [0, 60, 0], "{name}");
         assert_eq!(digest(&corpus), before, "{name}");
@@ -103,7 +124,11 @@ fn files_made_by_other_tools_are_read() {
         ingest(&corpus, &[&path(name)], &["--source", "web", "--id-field", "id"]);
         assert_eq!(texts(&corpus), expected, "{name}");
         let shown = corpusdb(&["show", &corpus, "--key", "7", "--json"]).good().json();
-        assert_eq!((shown["id"].as_u64(), shown["metadata"]["year"].as_u64()), (Some(7), Some(2007)), "{name}");
+        assert_eq!(
+            (shown["id"].as_u64(), shown["metadata"]["year"].as_u64()),
+            (Some(7), Some(2007)),
+            "{name}"
+        );
     }
 }
 
@@ -115,8 +140,19 @@ fn text_files_and_directories_are_read_in_byte_order_of_path() {
     let prose = repository("tests/corpora/prose").display().to_string();
     let report = ingest(&corpus, &[&prose], &["--source", "rights", "--format", "text"]);
     assert_eq!(numbers(&report, ["added", "kept"]), [4, 4]);
-    let rows = corpusdb(&["sql", &corpus, "SELECT id, key FROM documents ORDER BY id", "--format", "json"]).good().json_lines();
-    let names: Vec<_> = rows.iter().map(|row| row["key"].as_str().unwrap().strip_prefix(&prose).unwrap().to_owned()).collect();
+    let rows = corpusdb(&[
+        "sql",
+        &corpus,
+        "SELECT id, key FROM documents ORDER BY id",
+        "--format",
+        "json",
+    ])
+    .good()
+    .json_lines();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["key"].as_str().unwrap().strip_prefix(&prose).unwrap().to_owned())
+        .collect();
     assert_eq!(names, ["/asia/hi.txt", "/asia/zh.txt", "/de.txt", "/ru.txt"]);
     let read = |name: &str| std::fs::read_to_string(format!("{prose}/{name}")).unwrap();
     assert_eq!(texts(&corpus), ["asia/hi.txt", "asia/zh.txt", "de.txt", "ru.txt"].map(read));
@@ -129,9 +165,12 @@ fn text_files_and_directories_are_read_in_byte_order_of_path() {
     assert_eq!(digest(&other), digest(&corpus));
 
     scratch.write("hidden/.secret", "not for reading");
-    corpusdb(&["ingest", &corpus, &scratch.arg("hidden"), "--source", "x"]).fails(&["no files in this directory", "hidden"]);
-    corpusdb(&["ingest", &corpus, &scratch.arg("nowhere"), "--source", "x"]).fails(&["nowhere", "no such file"]);
-    corpusdb(&["ingest", &corpus, &scratch.arg("*.nothing"), "--source", "x"]).fails(&["*.nothing", "no file matches"]);
+    corpusdb(&["ingest", &corpus, &scratch.arg("hidden"), "--source", "x"])
+        .fails(&["no files in this directory", "hidden"]);
+    corpusdb(&["ingest", &corpus, &scratch.arg("nowhere"), "--source", "x"])
+        .fails(&["nowhere", "no such file"]);
+    corpusdb(&["ingest", &corpus, &scratch.arg("*.nothing"), "--source", "x"])
+        .fails(&["*.nothing", "no file matches"]);
 }
 
 #[test]
@@ -140,8 +179,13 @@ fn standard_input_is_read_to_its_end_and_again_adds_nothing() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let jsonl = lines(&crawl(22, 40, false));
-    for (round, input) in [jsonl.as_bytes().to_vec(), gzip(jsonl.as_bytes()), zstd(jsonl.as_bytes())].iter().enumerate() {
-        let ran = corpusdb_reading(&["ingest", &corpus, "-", "--source", "pipe", "--json"], input).good();
+    for (round, input) in
+        [jsonl.as_bytes().to_vec(), gzip(jsonl.as_bytes()), zstd(jsonl.as_bytes())]
+            .iter()
+            .enumerate()
+    {
+        let ran =
+            corpusdb_reading(&["ingest", &corpus, "-", "--source", "pipe", "--json"], input).good();
         let expected = if round == 0 { [40, 0, 0] } else { [0, 40, 0] };
         assert_eq!(numbers(&ran.json(), ADDED), expected, "round {round}");
     }
@@ -158,11 +202,13 @@ fn only_changed_files_are_read_again() {
         scratch.write(&format!("crawl/{at}.jsonl"), lines(part));
     }
     let crawl_directory = scratch.arg("crawl");
-    let again = || ingest(&corpus, &[&crawl_directory], &["--source", "web", "--batch-bytes", "2kB"]);
+    let again =
+        || ingest(&corpus, &[&crawl_directory], &["--source", "web", "--batch-bytes", "2kB"]);
     assert_eq!(numbers(&again(), ADDED), [90, 0, 0]);
     assert_eq!(numbers(&again(), ["read", "added", "unchanged"]), [0, 0, 90]);
     // Lines appended: only they are new. A file rewritten: what stands where it stood is known.
-    let grown = format!("{}{}", lines(&pages[30..60]), Page::new("appended to the second file").line());
+    let grown =
+        format!("{}{}", lines(&pages[30..60]), Page::new("appended to the second file").line());
     scratch.write("crawl/1.jsonl", grown);
     assert_eq!(numbers(&again(), ["read", "added", "unchanged"]), [1, 1, 90]);
     let mut changed = pages[..30].to_vec();
@@ -178,15 +224,30 @@ fn the_text_field_is_guessed_in_order_named_or_asked_for() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let file = scratch.write("a.jsonl", "{\"body\":\"the body\",\"document\":\"the document\",\"raw_content\":\"raw\"}\n");
+    let file = scratch.write(
+        "a.jsonl",
+        "{\"body\":\"the body\",\"document\":\"the document\",\"raw_content\":\"raw\"}\n",
+    );
     ingest(&corpus, &[&file], &["--source", "guessed"]);
     ingest(&corpus, &[&file], &["--source", "named", "--text-field", "body"]);
     assert_eq!(texts(&corpus), ["raw", "the body"]);
     let file = scratch.write("b.jsonl", "{\"titel\":\"x\",\"inhalt\":\"y\"}\n");
-    corpusdb(&["ingest", &corpus, &file, "--source", "x"]).fails(&["b.jsonl", "titel, inhalt", "--text-field"]);
+    corpusdb(&["ingest", &corpus, &file, "--source", "x"]).fails(&[
+        "b.jsonl",
+        "`titel`, `inhalt`",
+        "--text-field",
+    ]);
     parquet(&scratch.path("c.parquet"), &crawl(1, 3, true));
-    corpusdb(&["ingest", &corpus, &scratch.arg("c.parquet"), "--source", "x", "--text-field", "inhalt"])
-        .fails(&["c.parquet", "inhalt", "id, text, language, year"]);
+    corpusdb(&[
+        "ingest",
+        &corpus,
+        &scratch.arg("c.parquet"),
+        "--source",
+        "x",
+        "--text-field",
+        "inhalt",
+    ])
+    .fails(&["c.parquet", "inhalt", "`id`, `text`, `language`, `year`"]);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "2\n");
     sound(&corpus);
 }
@@ -218,10 +279,17 @@ fn bad_records_are_set_aside_once_with_reason_position_and_bytes() {
     ];
     assert_eq!(rejects.len(), reasons.len());
     for (reject, (number, reason)) in rejects.iter().zip(reasons) {
-        assert_eq!((reject["number"].as_u64(), &reject["path"], &reject["source"]), (Some(number), &odd.clone().into(), &"odd".into()));
+        assert_eq!(
+            (reject["number"].as_u64(), &reject["path"], &reject["source"]),
+            (Some(number), &odd.clone().into(), &"odd".into())
+        );
         assert!(reject["reason"].as_str().unwrap().contains(reason), "{reject}");
         let [offset, length] = numbers(reject, ["offset", "bytes"]).map(|number| number as usize);
-        assert_eq!(reject["raw"], String::from_utf8_lossy(&bytes[offset..offset + length]).as_ref(), "{reject}");
+        assert_eq!(
+            reject["raw"],
+            String::from_utf8_lossy(&bytes[offset..offset + length]).as_ref(),
+            "{reject}"
+        );
     }
     // Neither a run that reads again nor one from standard input of the same lines doubles them.
     let before = digest(&corpus);
@@ -240,7 +308,13 @@ fn records_over_the_limit_are_set_aside() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let pages = ["short enough".to_owned(), "long ".repeat(100), "l".repeat(5000), "short again".to_owned()].map(Page::new);
+    let pages = [
+        "short enough".to_owned(),
+        "long ".repeat(100),
+        "l".repeat(5000),
+        "short again".to_owned(),
+    ]
+    .map(Page::new);
     let file = scratch.write("a.jsonl", lines(&pages));
     let report = ingest(&corpus, &[&file], &["--source", "web", "--max-doc-bytes", "400"]);
     assert_eq!(numbers(&report, ADDED), [2, 0, 2]);
@@ -257,9 +331,15 @@ fn on_error_fail_stops_there_and_keeps_what_came_before() {
     let pages = crawl(24, 30, false);
     let bad = format!("{}oops\n{}", lines(&pages[..20]), lines(&pages[20..]));
     let file = scratch.write("a.jsonl", &bad);
-    let arguments = ["ingest", &corpus, &file, "--source", "web", "--batch-bytes", "1kB", "--on-error", "fail"];
+    let arguments =
+        ["ingest", &corpus, &file, "--source", "web", "--batch-bytes", "1kB", "--on-error", "fail"];
     let offset = lines(&pages[..20]).len();
-    corpusdb(&arguments).fails(&["a.jsonl", "record 20", &format!("byte {offset}"), "--on-error reject"]);
+    corpusdb(&arguments).fails(&[
+        "a.jsonl",
+        "record 20",
+        &format!("byte {offset}"),
+        "--on-error reject",
+    ]);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "20\n");
     assert_eq!(corpusdb(&["rejects", &corpus, "--json"]).good().stdout, "");
     corpusdb(&arguments).fails(&["record 20"]);
@@ -276,7 +356,9 @@ fn on_error_fail_stops_there_and_keeps_what_came_before() {
 #[test]
 fn a_truncated_file_names_itself_and_the_offset_keeps_what_came_before_and_can_be_mended() {
     let jsonl = lines(&crawl(25, 300, false));
-    for (name, bytes) in [("a.jsonl.gz", gzip(jsonl.as_bytes())), ("a.jsonl.zst", zstd(jsonl.as_bytes()))] {
+    for (name, bytes) in
+        [("a.jsonl.gz", gzip(jsonl.as_bytes())), ("a.jsonl.zst", zstd(jsonl.as_bytes()))]
+    {
         let scratch = Scratch::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
@@ -285,7 +367,11 @@ fn a_truncated_file_names_itself_and_the_offset_keeps_what_came_before_and_can_b
         let ran = ran.fails(&[&file, "at byte ", "cut off or damaged"]);
         let (_, offset) = ran.stderr.split_once("at byte ").unwrap();
         let offset: usize = offset.split(' ').next().unwrap().parse().unwrap();
-        assert!(offset > bytes.len() / 2 && offset <= bytes.len() * 2 / 3, "{offset} of {}\n{ran}", bytes.len() * 2 / 3);
+        assert!(
+            offset > bytes.len() / 2 && offset <= bytes.len() * 2 / 3,
+            "{offset} of {}\n{ran}",
+            bytes.len() * 2 / 3
+        );
         let kept: u64 = corpusdb(&["count", &corpus]).good().stdout.trim().parse().unwrap();
         // A block of zstd is decoded whole: what is cut off may be all there is.
         assert!(kept > 20 || name.ends_with("zst"), "{kept}");
@@ -309,21 +395,34 @@ fn damaged_parquet_and_damaged_streams_are_errors_that_name_the_file() {
     let path = scratch.path("whole.parquet");
     parquet(&path, &pages);
     let whole = std::fs::read(&path).unwrap();
-    for (name, bytes) in [("cut.parquet", &whole[..whole.len() / 2]), ("no-end.parquet", &whole[..whole.len() - 1]), ("empty.parquet", b"")] {
+    for (name, bytes) in [
+        ("cut.parquet", &whole[..whole.len() / 2]),
+        ("no-end.parquet", &whole[..whole.len() - 1]),
+        ("empty.parquet", b""),
+    ] {
         let file = scratch.write(name, bytes);
         corpusdb(&["ingest", &corpus, &file, "--source", "web"]).fails(&[name, "byte"]);
     }
     let jsonl = lines(&pages);
     let mut random = Random::new(5);
-    for (name, whole) in [("flip.gz", gzip(jsonl.as_bytes())), ("flip.zst", zstd(jsonl.as_bytes())), ("flip.parquet", whole)] {
+    for (name, whole) in [
+        ("flip.gz", gzip(jsonl.as_bytes())),
+        ("flip.zst", zstd(jsonl.as_bytes())),
+        ("flip.parquet", whole),
+    ] {
         for _ in 0..8 {
             let mut bytes = whole.clone();
             let at = random.between(12, bytes.len() - 8);
             bytes[at] ^= 1 << random.below(8);
             let file = scratch.write(name, &bytes);
-            let ran = corpusdb(&["ingest", &corpus, &file, "--source", name, "--batch-bytes", "8kB"]);
+            let ran =
+                corpusdb(&["ingest", &corpus, &file, "--source", name, "--batch-bytes", "8kB"]);
             // Parquet pages carry no checksum here: a flipped bit in a value cannot be noticed.
-            assert!(ran.code == Some(2) && ran.stderr.contains(name) || ran.code == Some(0) && name != "flip.gz", "byte {at}: {ran}");
+            assert!(
+                ran.code == Some(2) && ran.stderr.contains(name)
+                    || ran.code == Some(0) && name != "flip.gz",
+                "byte {at}: {ran}"
+            );
         }
     }
     sound(&corpus);
@@ -342,21 +441,41 @@ fn a_dry_run_tells_what_would_be_and_changes_nothing() {
     let arguments = ["--source", "web", "--id-field", "id", "--batch-bytes", "2kB"];
     ingest(&corpus, &[&first], &arguments);
     let state = || {
-        let mut entries: Vec<_> = std::fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut entries: Vec<_> =
+            std::fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         entries.sort();
-        let sql = corpusdb(&["sql", &corpus, "SELECT * FROM commits", "--format", "csv"]).good().stdout;
+        let sql =
+            corpusdb(&["sql", &corpus, "SELECT * FROM commits", "--format", "csv"]).good().stdout;
         (digest(&corpus), entries, sql, corpusdb(&["rejects", &corpus, "--json"]).good().stdout)
     };
     let before = state();
     let decisions = scratch.arg("decisions.jsonl");
-    let dry = ingest(&corpus, &[&second], &[&arguments[..], &["--dry-run", "--decisions", &decisions]].concat());
+    let dry = ingest(
+        &corpus,
+        &[&second],
+        &[&arguments[..], &["--dry-run", "--decisions", &decisions]].concat(),
+    );
     assert_eq!(dry["dry_run"], true);
     assert_eq!(state(), before);
     let told = std::fs::read_to_string(&decisions).unwrap();
     let wet = ingest(&corpus, &[&second], &[&arguments[..], &["--decisions", &decisions]].concat());
-    let names = ["read", "added", "kept", "exact_duplicates", "near_duplicates", "empty", "unchanged", "updated", "rejected"];
+    let names = [
+        "read",
+        "added",
+        "kept",
+        "exact_duplicates",
+        "near_duplicates",
+        "empty",
+        "unchanged",
+        "updated",
+        "rejected",
+    ];
     assert_eq!(numbers(&dry, names), numbers(&wet, names));
-    assert_eq!(told, std::fs::read_to_string(&decisions).unwrap(), "the decisions foretold are those taken");
+    assert_eq!(
+        told,
+        std::fs::read_to_string(&decisions).unwrap(),
+        "the decisions foretold are those taken"
+    );
     assert_ne!(state(), before);
     sound(&corpus);
 }
@@ -373,9 +492,19 @@ fn decisions_are_those_of(corpus: &str, decisions: &str, records: usize) {
         }
         let shown = corpusdb(&["show", corpus, &line["id"].to_string(), "--json"]).good().json();
         assert_eq!(line["id"], next, "{line}");
-        assert_eq!((&line["key"], &line["standing"]), (&shown["key"], &shown["standing"]), "{line}");
+        assert_eq!(
+            (&line["key"], &line["standing"]),
+            (&shown["key"], &shown["standing"]),
+            "{line}"
+        );
         let found = &shown["match"];
-        for (name, of) in [("kind", "kind"), ("witness", "witness"), ("witness_key", "witness_key"), ("witness_source", "witness_source"), ("jaccard", "jaccard")] {
+        for (name, of) in [
+            ("kind", "kind"),
+            ("witness", "witness"),
+            ("witness_key", "witness_key"),
+            ("witness_source", "witness_source"),
+            ("jaccard", "jaccard"),
+        ] {
             assert_eq!(line[name], found[of], "{name} of {line}");
         }
         next += 1;
@@ -418,7 +547,10 @@ fn a_key_given_again_supersedes_and_all_its_generations_are_shown() {
     init(&corpus, &["--field", "year:int"]);
     let mut random = Random::new(29);
     let text = prose(&mut random, 0, 60);
-    let page = |text: &str, year: u32| Page { fields: serde_json::json!({ "year": year }), ..Page::keyed("home", text) };
+    let page = |text: &str, year: u32| Page {
+        fields: serde_json::json!({ "year": year }),
+        ..Page::keyed("home", text)
+    };
     let generations = [
         page(&text, 2001),
         page(&text, 2002),
@@ -431,9 +563,21 @@ fn a_key_given_again_supersedes_and_all_its_generations_are_shown() {
     assert_eq!(numbers(&report, ["read", "added", "kept", "updated"]), [3, 3, 1, 2]);
     let file = scratch.write("b.jsonl", lines(&generations[2..]));
     let report = ingest(&corpus, &[&file], &keyed);
-    assert_eq!(numbers(&report, ["read", "added", "kept", "unchanged", "updated"]), [2, 1, 1, 1, 1]);
+    assert_eq!(
+        numbers(&report, ["read", "added", "kept", "unchanged", "updated"]),
+        [2, 1, 1, 1, 1]
+    );
     let shown = corpusdb(&["show", &corpus, "--key", "home", "--json"]).good().json_lines();
-    let told: Vec<_> = shown.iter().map(|one| (one["standing"].as_str().unwrap(), one["match"]["witness"].as_u64(), one["fields"]["year"].as_u64())).collect();
+    let told: Vec<_> = shown
+        .iter()
+        .map(|one| {
+            (
+                one["standing"].as_str().unwrap(),
+                one["match"]["witness"].as_u64(),
+                one["fields"]["year"].as_u64(),
+            )
+        })
+        .collect();
     assert_eq!(
         told,
         [
@@ -462,7 +606,11 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
     let report = ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
     assert_eq!(numbers(&report, ["added", "updated", "rejected"]), [2, 1, 2]);
     let listed = corpusdb(&["rejects", &corpus]).good().stdout;
-    assert_eq!(listed.matches("id field `id` is absent or neither a string nor a number").count(), 2, "{listed}");
+    assert_eq!(
+        listed.matches("id field `id` is absent or neither a string nor a number").count(),
+        2,
+        "{listed}"
+    );
     // Another reading of the same file is another reading: nothing is skipped, and without keys all is new.
     let report = ingest(&corpus, &[&file], &["--source", "web"]);
     assert_eq!(numbers(&report, ["read", "added"]), [4, 4]);
@@ -475,6 +623,7 @@ fn an_unknown_tokenizer_is_refused_before_anything_is_read() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(30, 5, false)));
-    corpusdb(&["ingest", &corpus, &file, "--source", "web", "--tokenizer", "gpt2"]).fails(&["`gpt2` is not registered", "tokenizer add"]);
+    corpusdb(&["ingest", &corpus, &file, "--source", "web", "--tokenizer", "gpt2"])
+        .fails(&["`gpt2` is not registered", "tokenizer add"]);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "0\n");
 }

@@ -10,7 +10,13 @@
     reason = "a test that goes wrong should stop there and say so"
 )]
 
+mod corruption;
+mod crash;
 mod dedup;
 mod docs;
+mod formats;
+mod ingest;
 mod layers;
+mod readers;
+mod splits;
 mod support;

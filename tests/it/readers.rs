@@ -1,6 +1,9 @@
 //! One writer and many readers: the lock, views beside a writer, and what is no corpus.
 
-use crate::support::{Scratch, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound, sound_digest, writer};
+use crate::support::{
+    Scratch, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound,
+    sound_digest, writer,
+};
 use corpusdb::{Corpus, DedupMode, Depth, Error, IngestOptions, ReadOptions, Silent, StoreError};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +29,10 @@ fn a_second_writer_is_told_who_writes_and_readers_are_not_disturbed() {
     corpusdb(&["ingest", &corpus, &file, "--source", "web", "--dry-run"]).fails(&words);
     corpusdb(&["snapshot", "create", &corpus, "now"]).fails(&words);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).fails(&words);
-    assert_eq!(corpusdb(&["count", &corpus]).good().stdout, format!("{}\n", writer.view().documents()));
+    assert_eq!(
+        corpusdb(&["count", &corpus]).good().stdout,
+        format!("{}\n", writer.view().documents())
+    );
     sound(&corpus);
     let before = digest(&corpus);
     drop(writer);
@@ -40,8 +46,11 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let pages = crawl(82, 1200, true);
-    let files: Vec<String> =
-        pages.chunks(300).enumerate().map(|(at, part)| scratch.write(&format!("{at}.jsonl"), lines(part))).collect();
+    let files: Vec<String> = pages
+        .chunks(300)
+        .enumerate()
+        .map(|(at, part)| scratch.write(&format!("{at}.jsonl"), lines(part)))
+        .collect();
     let done = AtomicBool::new(false);
     let (seen, states) = std::thread::scope(|scope| {
         let ingest = scope.spawn(|| {
@@ -53,7 +62,12 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
             done.store(true, Ordering::SeqCst);
             let mut documents = 0;
             let commits = writer.view().commits().unwrap().into_iter();
-            let states: BTreeSet<(u64, u64)> = commits.map(|(commit, record)| { documents += record.added; (commit.0, documents) }).collect();
+            let states: BTreeSet<(u64, u64)> = commits
+                .map(|(commit, record)| {
+                    documents += record.added;
+                    (commit.0, documents)
+                })
+                .collect();
             states
         });
         let look = || {
@@ -64,9 +78,12 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
                 let view = corpus.view();
                 let documents = corpus.count(None).unwrap();
                 assert_eq!(documents, view.documents());
-                let standings: u64 = corpus.info().unwrap().standings.iter().map(|count| count.documents).sum();
+                let standings: u64 =
+                    corpus.info().unwrap().standings.iter().map(|count| count.documents).sum();
                 assert_eq!(standings, documents, "every document stands somewhere");
-                let faults = corpus.check(if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick }, &Silent).unwrap();
+                let faults = corpus
+                    .check(if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick }, &Silent)
+                    .unwrap();
                 assert!(faults.is_empty(), "{faults:?}");
                 // Held while the writer goes on, it stays what it was.
                 assert_eq!(corpus.count(None).unwrap(), documents);
@@ -83,7 +100,10 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
     });
     for seen in &seen {
         assert!(seen.is_sorted(), "{seen:?}");
-        assert!(seen.iter().all(|state| states.contains(state)), "a reader saw a state that was never committed");
+        assert!(
+            seen.iter().all(|state| states.contains(state)),
+            "a reader saw a state that was never committed"
+        );
     }
     let moments: BTreeSet<_> = seen.iter().flatten().collect();
     assert!(moments.len() > 5, "the readers saw {} moments only", moments.len());
@@ -98,12 +118,18 @@ fn what_is_no_corpus_is_refused_with_the_way_out() {
     scratch.write("other/file", "x");
     let file = scratch.write("a.jsonl", lines(&crawl(83, 3, false)));
     for corpus in [absent, scratch.arg("empty"), scratch.arg("other"), file.clone()] {
-        for verb in [&["info", &corpus][..], &["count", &corpus], &["check", &corpus], &["ingest", &corpus, &file, "--source", "web"]] {
+        for verb in [
+            &["info", &corpus][..],
+            &["count", &corpus],
+            &["check", &corpus],
+            &["ingest", &corpus, &file, "--source", "web"],
+        ] {
             corpusdb(verb).fails(&[&corpus, "is not a corpus", &format!("corpusdb init {corpus}")]);
         }
     }
     assert!(!scratch.path("absent").exists(), "a look makes nothing");
-    corpusdb(&["init", &scratch.arg("other")]).fails(&["already exists and is not an empty directory"]);
+    corpusdb(&["init", &scratch.arg("other")])
+        .fails(&["already exists and is not an empty directory"]);
     corpusdb(&["init", &file]).fails(&["already exists and is not an empty directory"]);
     init(&scratch.arg("empty"), &[]);
     corpusdb(&["init", &scratch.arg("empty")]).fails(&["already exists"]);
@@ -129,11 +155,23 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
     init(&corpus, &[]);
     let format = Path::new(&corpus).join("FORMAT");
     let ours = std::fs::read_to_string(&format).unwrap();
-    assert_eq!(ours, format!("corpusdb {} {}\n", corpusdb::format_version(), env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        ours,
+        format!("corpusdb {} {}\n", corpusdb::format_version(), env!("CARGO_PKG_VERSION"))
+    );
     std::fs::write(&format, "corpusdb 99 7.4.1\n").unwrap();
     let file = repository("tests/corpora/pages.jsonl").display().to_string();
-    for verb in [&["info", &corpus][..], &["count", &corpus], &["check", &corpus], &["ingest", &corpus, &file, "--source", "web"]] {
-        corpusdb(verb).fails(&["store format 99", "corpusdb 7.4.1", "use that release or a newer one"]);
+    for verb in [
+        &["info", &corpus][..],
+        &["count", &corpus],
+        &["check", &corpus],
+        &["ingest", &corpus, &file, "--source", "web"],
+    ] {
+        corpusdb(verb).fails(&[
+            "store format 99",
+            "corpusdb 7.4.1",
+            "use that release or a newer one",
+        ]);
     }
     let error = Corpus::open(Path::new(&corpus), 16 << 20).unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::NewerFormat { found: 99, .. })), "{error}");

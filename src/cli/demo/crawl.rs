@@ -24,7 +24,8 @@ pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<In
     if reports.iter().any(|report| report.rejected > 0) {
         let list = command(&["rejects", &demo.corpus]);
         demo.teller
-            .say(&format!("  Rejected files are no UTF-8 text; they are set aside: {list}"))?;
+            .prose("Rejected records could not be read. They are set aside with the reason:")?;
+        demo.teller.say(&format!("  $ {list}"))?;
     }
     Ok(reports)
 }
@@ -109,14 +110,15 @@ pub(super) fn throughput(reports: &[IngestReport]) -> (u64, f64, f64) {
 /// Shows duplicates with what they matched; answers all of them, and the near one to look at.
 pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>, Option<DocId>)> {
     demo.teller.command(&["duplicates", &demo.corpus])?;
-    let pairs = demo.open()?.duplicates(None, None)?;
+    let corpus = demo.open()?;
+    let pairs = corpus.duplicates(None, None)?;
     let near = pairs.iter().filter(|pair| pair.kind == "near").count() as u64;
     let exact = pairs.len() as u64 - near;
     demo.teller.say("")?;
-    demo.teller.say("  Every removed document names the kept one it matched, and their exact similarity (Jaccard, over")?;
     let (exact, near) = (print::number(exact), print::number(near));
-    demo.teller.say(&format!(
-        "  runs of five words). {exact} are equal byte for byte, {near} are similar. Some of them:"
+    demo.teller.prose(&format!(
+        "Every removed document names the kept one it matched, and their exact similarity (Jaccard, \
+         over runs of five words). {exact} are equal byte for byte, {near} are similar. Some of them:"
     ))?;
     let short = |key: &str| demo.place.short(key).to_owned();
     let examples = examples::pick(&pairs, &short);
@@ -140,10 +142,13 @@ pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>,
             short(&pair.witness_key)
         ))?;
     }
-    let shown = examples
-        .iter()
-        .map(|example| example.pair)
-        .find(|pair| pair.kind == "near" && pair.jaccard < 1.0);
-    let shown = shown.map(|pair| DocId(pair.id));
-    Ok((pairs, shown))
+    // The shortest of them: a difference that fits a screen says most.
+    let mut shortest: Option<(u64, DocId)> = None;
+    for pair in examples.iter().map(|example| example.pair) {
+        if pair.kind == "near" && pair.jaccard < 1.0 {
+            let found = (corpus.show(DocId(pair.id))?.bytes, DocId(pair.id));
+            shortest = Some(shortest.map_or(found, |before| before.min(found)));
+        }
+    }
+    Ok((pairs, shortest.map(|(_, document)| document)))
 }

@@ -81,13 +81,15 @@ fn add<'a>(
 
 /// Name and version of the crate that a gathered file belongs to.
 fn package(key: &str) -> Option<(&str, &str)> {
+    let is_version = |rest: &str| {
+        let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        digits.len() < rest.len() && digits.starts_with('.')
+    };
     key.split(['/', std::path::MAIN_SEPARATOR]).find_map(|part| {
-        let at = part.match_indices('-').map(|(at, _)| at).find(|at| {
-            part.get(at + 1..).is_some_and(|rest| {
-                rest.contains('.') && rest.starts_with(|c: char| c.is_ascii_digit())
-            })
-        })?;
-        Some((part.get(..at)?, part.get(at + 1..)?))
+        let mut cuts = part
+            .match_indices('-')
+            .filter_map(|(at, _)| Some((part.get(..at)?, part.get(at + 1..)?)));
+        cuts.find(|(_, rest)| is_version(rest))
     })
 }
 

@@ -61,7 +61,7 @@ impl Demo<'_> {
 
     /// Clears the progress bar: a stage that is never advanced is never drawn.
     fn end_bar(&self) {
-        self.context.progress.begin("", None);
+        self.context.progress.end();
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         text_field: args.text_field,
     };
     let teller = &demo.teller;
-    teller.say("corpusdb demo: from raw text to packed training rows, with every command to do it yourself.")?;
+    teller.say("corpusdb demo: from raw text to packed training rows, with the commands.")?;
     teller.say(&format!("Everything stays in {}.", demo.place.shown))?;
 
     let inputs = match choice {
@@ -98,8 +98,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     teller.command(&["init", &demo.corpus])?;
     let policy = Policy::new(DedupMode::Witness, 0.8).map_err(corpusdb::Error::from)?;
     Corpus::init(&demo.place.corpus(), &policy, &[])?;
-    teller.say(
-        "  An empty directory with a policy: of texts that are at least 80 % similar, one is kept.",
+    teller.prose(
+        "An empty corpus and its policy: of texts that are at least 80 % similar, one is kept.",
     )?;
 
     let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
@@ -111,13 +111,15 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             "Ingest the next crawl, against all that is there"
         })?;
         if number == 0 {
-            teller.say("  Each file becomes a document. Its words are hashed into a sketch; a new document is compared with")?;
-            teller.say("  stored ones of a similar sketch, word by word, and kept only if it is like none of them.")?;
+            teller.prose(
+                "Each new document is compared with the stored ones whose sketch (a hash of its words) is \
+                 alike, and kept only if it is similar to none of them.",
+            )?;
         }
         let reports = crawl::ingest(&demo, crawl)?;
         let (bytes, seconds, rate) = crawl::throughput(&reports);
-        teller.say(&format!(
-            "  {} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
+        teller.prose(&format!(
+            "{} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
             print::size(bytes),
             context.threads,
             if context.threads == 1 { "thread" } else { "threads" }
@@ -193,10 +195,11 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
             print::size(input.bytes),
         ]
     });
-    teller.say("  The source code, documentation and licences of the crates that cargo has unpacked for this project,")?;
-    teller.say("  copied into two \"crawls\", every other crate to each. Nothing is downloaded. It is full of near")?;
-    teller
-        .say("  duplicates: licences, READMEs, generated code, several versions of one crate.")?;
+    teller.prose(
+        "The source code, documentation and licences of the crates that cargo has unpacked for this \
+         project, copied into two \"crawls\", every other crate to each. They are full of near duplicates: \
+         licences, READMEs, generated code, several versions of one crate.",
+    )?;
     teller.table(&["directory", "source", "files", "bytes"], &rows.collect::<Vec<_>>())?;
     if let Some(choice) = &inputs.crates {
         let mut left = choice.left.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
@@ -204,14 +207,13 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
             left.push_str(", ...");
         }
         let (taken, large) = (choice.taken.len(), choice.large_files);
-        teller
-            .say(&format!("  {taken} crates, without their {large} code files of over 256 KiB."))?;
-        if !choice.left.is_empty() {
-            teller.say(&format!(
-                "  Left out to keep it short: the {} largest crates ({left}).",
-                choice.left.len()
-            ))?;
-        }
+        let left = match choice.left.len() {
+            0 => String::new(),
+            count => format!(" Left out to keep it short: the {count} largest crates ({left})."),
+        };
+        teller.prose(&format!(
+            "{taken} crates, without their {large} code files of over 256 KiB.{left}"
+        ))?;
     }
     Ok(inputs)
 }

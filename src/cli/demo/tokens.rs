@@ -69,14 +69,14 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
         .sum();
     let bytes_per_token = info.kept_bytes as f64 / (tokens as f64).max(1.0);
     demo.teller.say("")?;
-    demo.teller.say(&format!(
-        "  {} ids learnt from {} of text in {train_seconds:.1} s; {} tokens encoded in {encode_seconds:.1} s",
+    demo.teller.prose(&format!(
+        "{} ids learnt from {} of text in {train_seconds:.1} s; {} tokens encoded in {encode_seconds:.1} s: \
+         {bytes_per_token:.2} bytes a token, {} encoder.",
         print::number(record.vocab_size.into()),
         print::size(info.kept_bytes),
-        print::number(tokens)
+        print::number(tokens),
+        record.backend
     ))?;
-    demo.teller
-        .say(&format!("  {bytes_per_token:.2} bytes a token, {} encoder", record.backend))?;
     show(demo, &json)?;
     Ok(Trained {
         vocab_size: record.vocab_size,
@@ -104,16 +104,17 @@ fn show(demo: &Demo<'_>, json: &[u8]) -> anyhow::Result<()> {
         ids.iter().map(|id| spelled.get(id).map_or("?", String::as_str)).collect();
     let key = corpus.show(document)?.key;
     demo.teller.say("")?;
-    demo.teller.say(&format!(
-        "  Document {} ({}) begins so, tokens set apart by |:",
+    demo.teller.prose(&format!(
+        "Document {} ({}) begins so, tokens set apart by |:",
         document.0,
         demo.place.short(&key)
     ))?;
     for line in pieces.join("|").lines() {
+        let line: String = line.chars().filter(|c| !c.is_control() || *c == '\t').collect();
         demo.teller.say(&format!("    {line}"))?;
     }
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-    demo.teller.say(&format!("  As stored: {} ...", ids.join(" ")))
+    demo.teller.prose(&format!("As stored: {} ...", ids.join(" ")))
 }
 
 /// What each id stands for. Byte-level tokenizers spell every byte as a printable character.
