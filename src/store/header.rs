@@ -48,7 +48,7 @@ impl Header {
 
     /// The stored form.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(96);
         out.push(FORMAT);
         let owner = if self.text_of.is_some() { HAS_OWNER } else { 0 };
@@ -78,7 +78,7 @@ impl Header {
     ///
     /// # Errors
     /// [`Malformed`] for bytes no release wrote.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut cursor = Cursor::new(bytes);
         let format = cursor.u8()?;
         if format != FORMAT {

@@ -160,9 +160,8 @@ pub(super) fn verify(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Veri
     for check in &verification.checks {
         let word = if check.passed { "ok" } else { "FAILED" };
         demo.teller.say(
-            &format!("  {word:6} {:<13} {:<18} {}", check.name, check.detail, meaning(&check.name))
-                .trim_end()
-                .to_owned(),
+            format!("  {word:6} {:<13} {:<18} {}", check.name, check.detail, meaning(&check.name))
+                .trim_end(),
         )?;
     }
     demo.teller.say("")?;
