@@ -167,7 +167,8 @@ fn report_explanation(explanation: &Explanation, context: &Context) -> anyhow::R
     if context.json {
         return print::typed("explanation", explanation);
     }
-    print::line(explanation.to_string().trim_end())
+    print::line(explanation.to_string().trim_end())?;
+    print::line(&format!("\nevery setting:\n{}", explanation.recipe.trim_end()))
 }
 
 fn report_manifest(

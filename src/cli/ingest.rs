@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Longest text accepted
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     max_doc_bytes: u64,
-    /// Text per commit [default: 1/64 of --memory, 4 MiB to 64 MiB]; changes no decision
+    /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     batch_bytes: Option<u64>,
     /// Read files also when size and time say that they have not changed
@@ -100,7 +100,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         threads: context.threads,
         batch_bytes: args
             .batch_bytes
-            .unwrap_or_else(|| (context.memory / 64).clamp(4 << 20, 64 << 20)),
+            .unwrap_or_else(|| (context.memory / 256).clamp(4 << 20, 16 << 20)),
         reread: args.reread,
         decisions: args.decisions,
     };

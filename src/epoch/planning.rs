@@ -152,7 +152,10 @@ fn check_selections(
     selections: &[(String, RoaringTreemap)],
 ) -> Result<(), EpochError> {
     if selections.is_empty() {
-        let why = "no kept document of the snapshot passes select".to_owned();
+        let why = format!(
+            "no kept document of the snapshot passes select.where and min_tokens = {}",
+            recipe.select.min_tokens
+        );
         return Err(EpochError::Empty { what: "the epoch".to_owned(), why });
     }
     for (at, (name, selection)) in selections.iter().enumerate() {

@@ -8,8 +8,8 @@ use crate::store::{FileRecord, View};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-/// Records per chunk, for sources of very short documents.
-const CHUNK_RECORDS: usize = 1 << 16;
+/// Records per chunk, for sources of very short documents: several chunks keep all stages busy.
+const CHUNK_RECORDS: usize = 1 << 13;
 
 /// Part of one input, in order.
 pub(super) struct Piece {

@@ -90,12 +90,11 @@ pub(super) fn write(
             fingerprint: prepared.fingerprint.clone(),
             supersedes: document.supersedes,
         };
-        session.arrive(arrival)?;
+        counts.standing(session.arrive(arrival)?.standing);
     }
     let mut kept = Vec::new();
     for document in &new {
         let standing = session.outcome(document.id)?.standing;
-        counts.standing(standing);
         if standing == Standing::Kept {
             kept.push((document.id, document.prepared.record.text.as_str()));
         }

@@ -107,7 +107,15 @@ fn note(result: Result<(), StoreError>, place: &str, faults: &mut Faults) {
 
 fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), StoreError> {
     let entries = journal::read(&Place::new(path).journal())?;
-    let known: Vec<_> = entries.iter().filter(|entry| entry.commit <= view.commit().0).collect();
+    if entries.damaged > 0 {
+        faults.push("journal", format!("{} records do not decode", entries.damaged));
+    }
+    if entries.good.is_empty() {
+        faults
+            .push("journal", "it is missing or empty; the next commit begins it again".to_owned());
+    }
+    let known: Vec<_> =
+        entries.good.iter().filter(|entry| entry.commit <= view.commit().0).collect();
     for pair in known.windows(2) {
         if let [before, after] = pair
             && (after.commit <= before.commit || after.documents < before.documents)

@@ -18,6 +18,12 @@ pub enum StoreError {
         /// The directory asked for.
         path: PathBuf,
     },
+    /// `init` was interrupted here before.
+    #[error("{} holds a corpus whose making was interrupted; remove the directory, then make it again", path.display())]
+    HalfMade {
+        /// The directory asked for.
+        path: PathBuf,
+    },
     /// The corpus was written by a newer release.
     #[error(
         "{} has store format {found}, this release reads up to {supported}; it was last written by corpusdb {release}: use that release or a newer one",

@@ -15,11 +15,11 @@ const RECORD: usize = 24;
 
 /// One acknowledged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Its number.
-    pub commit: u64,
+    pub(super) commit: u64,
     /// Documents stored after it.
-    pub documents: u64,
+    pub(super) documents: u64,
 }
 
 impl Entry {
@@ -41,18 +41,48 @@ impl Entry {
     }
 }
 
-/// The entries of a journal up to the first torn or damaged record.
+/// What a journal says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Entries {
+    /// The good records, in order.
+    pub(super) good: Vec<Entry>,
+    /// Records between good ones that do not decode. A bad last record is a torn write, not damage.
+    pub(super) damaged: usize,
+}
+
+impl Entries {
+    /// The last acknowledged commit.
+    pub(super) fn last(&self) -> Option<Entry> {
+        self.good.last().copied()
+    }
+
+    /// Records up to the last good one.
+    const fn records(&self) -> usize {
+        self.good.len() + self.damaged
+    }
+}
+
+/// Reads a journal; an absent one is empty.
 ///
 /// # Errors
 /// [`StoreError::Io`] when the file cannot be read.
-pub fn read(path: &Path) -> Result<Vec<Entry>, StoreError> {
+pub(super) fn read(path: &Path) -> Result<Entries, StoreError> {
     let mut bytes = Vec::new();
     match File::open(path) {
         Ok(mut file) => file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Entries::default());
+        }
         Err(error) => return Err(StoreError::io("opening", path)(error)),
     };
-    Ok(bytes.chunks(RECORD).map_while(Entry::decode).collect())
+    let mut entries = Entries::default();
+    for (at, record) in bytes.chunks_exact(RECORD).enumerate() {
+        if let Some(entry) = Entry::decode(record) {
+            entries.damaged = at - entries.good.len();
+            entries.good.push(entry);
+        }
+    }
+    Ok(entries)
 }
 
 /// The writer's end.
@@ -63,15 +93,15 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens for appending behind `entries` good records; a torn tail is cut.
-    pub(super) fn open(path: &Path, entries: usize) -> Result<Self, StoreError> {
+    /// Opens for appending behind what was read; a torn tail is cut.
+    pub(super) fn open(path: &Path, entries: &Entries) -> Result<Self, StoreError> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(path)
             .map_err(StoreError::io("opening", path))?;
-        let end = (entries * RECORD) as u64;
+        let end = (entries.records() * RECORD) as u64;
         file.set_len(end).map_err(StoreError::io("cutting", path))?;
         file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seeking in", path))?;
         Ok(Self { file, path: path.to_path_buf() })
@@ -88,22 +118,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_torn_tail_is_cut_and_a_flipped_byte_ends_the_journal() {
+    fn a_torn_tail_is_cut_and_a_flipped_byte_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let entry = |commit| Entry { commit, documents: commit * 10 };
-        let mut journal = Journal::open(&path, 0).unwrap();
+        let mut journal = Journal::open(&path, &Entries::default()).unwrap();
         for commit in 1..=3 {
             journal.append(entry(commit)).unwrap();
         }
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..60]).unwrap();
-        assert_eq!(read(&path).unwrap(), [entry(1), entry(2)]);
-        Journal::open(&path, 2).unwrap().append(entry(3)).unwrap();
+        let torn = read(&path).unwrap();
+        assert_eq!(torn, Entries { good: vec![entry(1), entry(2)], damaged: 0 });
+        Journal::open(&path, &torn).unwrap().append(entry(3)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         let mut flipped = whole;
         flipped[30] ^= 1;
-        std::fs::write(&path, flipped).unwrap();
-        assert_eq!(read(&path).unwrap(), [entry(1)]);
+        std::fs::write(&path, &flipped).unwrap();
+        let damaged = read(&path).unwrap();
+        assert_eq!(damaged, Entries { good: vec![entry(1), entry(3)], damaged: 1 });
+        Journal::open(&path, &damaged).unwrap().append(entry(4)).unwrap();
+        assert_eq!(read(&path).unwrap().last(), Some(entry(4)));
     }
 }

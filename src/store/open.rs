@@ -4,7 +4,7 @@ use super::codec;
 use super::columns::{self, Column, Commits, Meta};
 use super::db;
 use super::error::StoreError;
-use super::journal::{self, Entry, Journal};
+use super::journal::{self, Entries, Entry, Journal};
 use super::keys::{CommitKey, Key};
 use super::migrate;
 use super::place::{Lock, Place};
@@ -34,7 +34,8 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
     migrate::climb(&db)?;
     write_first_commit(&db, policy, fields)?;
-    Journal::open(&place.journal(), 0)?.append(Entry { commit: 1, documents: 0 })?;
+    Journal::open(&place.journal(), &Entries::default())?
+        .append(Entry { commit: 1, documents: 0 })?;
     db.flush_wal(true)?;
     drop(db);
     place.write_format()?;
@@ -95,7 +96,7 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
     let mut missed = String::new();
     let view = loop {
         // The journal first: the database, read later, can only be ahead of it.
-        let acknowledged = journal::read(&place.journal())?.last().copied();
+        let acknowledged = journal::read(&place.journal())?.last();
         let logs = place.logs()?;
         let options = tuning::database(memory, 2);
         match DB::open_cf_descriptors_read_only(
@@ -134,7 +135,7 @@ pub fn twin(path: &Path, twin: &Path, memory: Memory) -> Result<(), StoreError> 
     place.make()?;
     Checkpoint::new(&writer.db)?.create_checkpoint(place.database())?;
     let last = Entry { commit: writer.view.commit().0, documents: writer.view.documents() };
-    Journal::open(&place.journal(), 0)?.append(last)?;
+    Journal::open(&place.journal(), &Entries::default())?.append(last)?;
     place.write_format()
 }
 
@@ -182,8 +183,8 @@ impl Writer {
         }
         let db = Arc::new(db);
         let view = View::at_now(&db)?;
-        refuse_lost(path, &view, entries.last().copied())?;
-        let mut journal = Journal::open(&place.journal(), entries.len())?;
+        refuse_lost(path, &view, entries.last())?;
+        let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             journal.append(Entry { commit: view.commit().0, documents: view.documents() })?;
         }

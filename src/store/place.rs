@@ -9,6 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "FORMAT";
+const LOCK: &str = "writer.lock";
 
 /// Paths inside a corpus.
 #[derive(Clone, Debug)]
@@ -48,6 +49,9 @@ impl Place {
         match std::fs::read_dir(&self.root) {
             Ok(mut entries) => match entries.next() {
                 None => Ok(()),
+                Some(_) if self.root.join(LOCK).exists() && !self.root.join(FORMAT).exists() => {
+                    Err(StoreError::HalfMade { path: self.root.clone() })
+                }
                 Some(_) => Err(StoreError::AlreadyExists { path: self.root.clone() }),
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -94,7 +98,7 @@ impl Place {
 
     /// Takes the writer's lock; the error names its holder.
     pub(super) fn lock(&self) -> Result<Lock, StoreError> {
-        let path = self.root.join("writer.lock");
+        let path = self.root.join(LOCK);
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -10,13 +10,18 @@
     reason = "a test that goes wrong should stop there and say so"
 )]
 
+mod cli;
 mod corruption;
 mod crash;
 mod dedup;
 mod docs;
+mod epochs;
 mod formats;
 mod ingest;
 mod layers;
+mod queries;
 mod readers;
+mod shards;
 mod splits;
 mod support;
+mod tokens;

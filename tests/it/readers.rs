@@ -7,7 +7,8 @@ use crate::support::{
 use corpusdb::{Corpus, DedupMode, Depth, Error, IngestOptions, ReadOptions, Silent, StoreError};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn options(batch_bytes: u64) -> IngestOptions {
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
@@ -47,17 +48,24 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
     make(&path, DedupMode::Witness, 0.7);
     let pages = crawl(82, 1200, true);
     let files: Vec<String> = pages
-        .chunks(300)
+        .chunks(150)
         .enumerate()
         .map(|(at, part)| scratch.write(&format!("{at}.jsonl"), lines(part)))
         .collect();
     let done = AtomicBool::new(false);
+    let looks = AtomicUsize::new(0);
     let (seen, states) = std::thread::scope(|scope| {
         let ingest = scope.spawn(|| {
             let mut writer = writer(&path);
             for file in &files {
                 // Flushed after each, so that readers meet tables that come and go.
                 pour(&mut writer, std::slice::from_ref(file), &options(1 << 10));
+                let before = looks.load(Ordering::SeqCst);
+                let mut waited = 0;
+                while looks.load(Ordering::SeqCst) < before + 3 && waited < 5000 {
+                    waited += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
             }
             done.store(true, Ordering::SeqCst);
             let mut documents = 0;
@@ -88,6 +96,7 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
                 // Held while the writer goes on, it stays what it was.
                 assert_eq!(corpus.count(None).unwrap(), documents);
                 seen.push((view.commit().0, documents));
+                looks.fetch_add(1, Ordering::SeqCst);
                 if last {
                     return seen;
                 }

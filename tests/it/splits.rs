@@ -170,7 +170,7 @@ const WHOLE: Way = Way { batch_bytes: 64 << 20, threads: 2, cut: Cut::All, token
 fn one_ingest_and_many_of_any_batch_size_and_thread_count_make_the_same_corpus() {
     let tokenizer = trained();
     let (mut updated, mut rejected) = (0, 0);
-    for seed in 500..506 {
+    for seed in 500..504 {
         let scratch = Scratch::new();
         let input = Input::new(seed, 220, seed % 2 == 0);
         let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
@@ -198,7 +198,7 @@ fn one_ingest_and_many_of_any_batch_size_and_thread_count_make_the_same_corpus()
         rejected += sums.rejected;
     }
     assert!(
-        updated > 50 && rejected > 30,
+        updated > 50 && rejected > 15,
         "{updated} updates and {rejected} rejects are too few to mean anything"
     );
 }

@@ -1,9 +1,12 @@
 //! Columns of a Parquet file by name, as plain vectors a row.
 
 use super::{EpochError, ReadError, malformed};
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 const BATCH_ROWS: usize = 512;
@@ -17,22 +20,34 @@ pub(super) struct Table {
 impl Table {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(EpochError::io("opening", path))?;
-        let opened = ParquetRecordBatchReaderBuilder::try_new(file)
-            .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
+        // Parquet's own types are the contract; decoding Arrow's copy of the schema panics on damage.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let opened = guard(|| {
+            ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+                .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())
+        });
         match opened {
-            Ok(batches) => Ok(Self { path: path.to_path_buf(), batches }),
-            Err(error) => malformed(path, error),
+            Some(Ok(batches)) => Ok(Self { path: path.to_path_buf(), batches }),
+            Some(Err(error)) => malformed(path, error),
+            None => malformed(path, GAVE_UP),
         }
     }
 
     /// The next batch; none at the end.
     pub fn next(&mut self) -> Result<Option<Batch<'_>>, ReadError> {
-        match self.batches.next() {
-            None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(Batch { path: &self.path, batch })),
+        match guard(|| self.batches.next().transpose()) {
+            Some(Ok(batch)) => Ok(batch.map(|batch| Batch { path: &self.path, batch })),
             Some(Err(error)) => malformed(&self.path, error),
+            None => malformed(&self.path, GAVE_UP),
         }
     }
+}
+
+const GAVE_UP: &str = "the Parquet decoder gave up";
+
+/// The decoder checks less than all that a damaged file can claim; its panic is such a file.
+fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
 }
 
 /// Some rows of a table.

@@ -1,0 +1,306 @@
+//! The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
+
+use crate::support::{Scratch, command, corpusdb, crawl, ingest, init, lines, repository};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+const VERBS: [&str; 15] = [
+    "init",
+    "ingest",
+    "rejects",
+    "info",
+    "count",
+    "sql",
+    "sample",
+    "show",
+    "duplicates",
+    "check",
+    "demo",
+    "completions",
+    "tokenizer add",
+    "tokenizer train",
+    "epoch",
+];
+
+/// A small corpus with a duplicate, a rejected line and a tokenizer.
+struct Place {
+    scratch: Scratch,
+    corpus: String,
+}
+
+impl Place {
+    fn new(count: usize) -> Self {
+        let scratch = Scratch::new();
+        let corpus = scratch.arg("corpus");
+        init(&corpus, &["--field", "year:int"]);
+        let file = scratch.write("a.jsonl", format!("{}oops\n", lines(&crawl(61, count, true))));
+        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
+        Self { scratch, corpus }
+    }
+}
+
+#[test]
+fn every_verb_has_help_with_examples() {
+    for verb in VERBS {
+        let words: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
+        let help = corpusdb(&words).good();
+        assert!(help.stdout.contains("\nExample"), "no example in\n{help}");
+        assert!(help.stdout.contains("Usage: corpusdb") && help.stderr.is_empty(), "{help}");
+        assert!(!help.stdout.contains('\x1b'), "{help}");
+    }
+    let help = corpusdb(&["--help"]).good().stdout;
+    for verb in VERBS {
+        let verb = verb.split(' ').next().unwrap();
+        assert!(help.contains(&format!("\n  {verb} ")), "no {verb} in\n{help}");
+    }
+    for word in ["Exit codes:", "Examples:"] {
+        assert!(help.contains(word));
+    }
+    let version = corpusdb(&["--version"]).good().stdout;
+    assert_eq!(version, format!("corpusdb {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_are_scripts_that_know_the_verbs() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = corpusdb(&["completions", shell]).good().stdout;
+        for word in ["duplicates", "snapshot", "threshold", "decisions"] {
+            assert!(script.contains(word), "no {word} for {shell}");
+        }
+    }
+    corpusdb(&["completions", "tcsh"]).fails(&["tcsh", "bash", "zsh"]);
+}
+
+#[test]
+fn exit_codes_say_how_it_went() {
+    let place = Place::new(30);
+    let corpus = &*place.corpus;
+    let code = |arguments: &[&str]| corpusdb(arguments).code.unwrap();
+    assert_eq!(code(&["info", corpus]), 0);
+    assert_eq!(code(&["check", corpus, "--deep"]), 0);
+    assert_eq!(code(&["count", corpus, "--where", "false"]), 0, "zero is an answer");
+    assert_eq!(code(&["show", corpus, "--key", "nobody"]), 1);
+    for arguments in [
+        &["frobnicate"][..],
+        &[],
+        &["count"],
+        &["count", corpus, "--frobnicate"],
+        &["count", corpus, "extra"],
+        &["tokenizer"],
+        &["tokenizer", "frobnicate"],
+        &["epoch", "frobnicate"],
+        &["show", corpus],
+        &["show", corpus, "1", "--key", "x"],
+        &["show", corpus, "minus"],
+        &["ingest", corpus, "a.jsonl"],
+        &["ingest", corpus, "--source", "web"],
+        &["init", corpus, "--mode", "fuzzy"],
+        &["sql", corpus, "SELECT 1", "--format", "xml"],
+        &["info", corpus, "--threads", "0"],
+    ] {
+        let ran = corpusdb(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        assert!(ran.stderr.contains("Usage:") || ran.stderr.contains("error:"), "{ran}");
+    }
+    let absent = place.scratch.arg("absent");
+    for verb in ["info", "count", "check", "rejects", "duplicates", "sample"] {
+        corpusdb(&[verb, &absent]).fails(&[&absent]);
+        assert!(!place.scratch.path("absent").exists(), "{verb} made the corpus it did not find");
+    }
+    let file = place.scratch.write("plain.txt", "no corpus");
+    corpusdb(&["info", &file]).fails(&[&file]);
+    let directory = place.scratch.arg("");
+    corpusdb(&["info", &directory]).fails(&["corpus"]);
+    corpusdb(&["init", corpus]).fails(&[corpus]);
+    corpusdb(&["ingest", corpus, &absent, "--source", "web"]).fails(&[&absent]);
+}
+
+#[test]
+fn wrong_settings_say_what_would_do() {
+    let place = Place::new(10);
+    let fresh = place.scratch.arg("fresh");
+    for (field, word) in [
+        ("year", "NAME:KIND"),
+        ("year:date", "keyword"),
+        ("text:keyword", "text"),
+        ("kept:int", "kept"),
+        ("tokens_x:int", "tokens_x"),
+        ("a b:int", "a b"),
+        (":int", ""),
+    ] {
+        corpusdb(&["init", &fresh, "--field", field]).fails(&["error", word]);
+    }
+    corpusdb(&["init", &fresh, "--field", "a:int", "--field", "A:int"]).fails(&["`A`", "twice"]);
+    for threshold in ["0", "1.5", "nan", "high"] {
+        corpusdb(&["init", &fresh, "--threshold", threshold]).fails(&["threshold"]);
+    }
+    assert!(!place.scratch.path("fresh").exists(), "nothing is made of a wrong setting");
+}
+
+#[test]
+fn sizes_have_units() {
+    let place = Place::new(10);
+    let memory = |size: &str| corpusdb(&["count", &place.corpus, "--memory", size]);
+    for size in
+        ["64MB", "64 MB", "64mb", "67108864", "65536kB", "64MiB", "64M", "65536K", "1GiB", "1gb"]
+    {
+        memory(size).good();
+    }
+    memory("12XB").fails(&["12XB", "XB", "GiB"]);
+    memory("12TB").fails(&["TB", "GiB"]);
+    for size in ["MB", "1.5GB", "-5MB", "", "ten"] {
+        assert_eq!(memory(size).code, Some(2), "{size}");
+    }
+    memory("99999999999GiB").fails(&["more than 2^64 bytes"]);
+    memory("99999999999999999999").fails(&["is not a size"]);
+    // The same words everywhere.
+    let file = place.scratch.write("b.jsonl", lines(&crawl(62, 5, false)));
+    let ingest = ["ingest", &place.corpus, &file, "--source", "web"];
+    for flag in ["--batch-bytes", "--max-doc-bytes"] {
+        corpusdb(&[&ingest[..], &[flag, "12XB"]].concat()).fails(&[flag, "XB", "GiB"]);
+    }
+    corpusdb(&[&ingest[..], &["--batch-bytes", "8 KiB", "--max-doc-bytes", "1MB"]].concat()).good();
+}
+
+#[test]
+fn json_is_one_object_a_line_with_its_type() {
+    let place = Place::new(60);
+    let corpus = &*place.corpus;
+    let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
+    let out = place.scratch.arg("out");
+    let file = place.scratch.write("b.jsonl", lines(&crawl(63, 5, false)));
+    let fresh = place.scratch.arg("fresh");
+    let cases: &[(&str, &[&str])] = &[
+        ("init", &["init", &fresh]),
+        ("ingest", &["ingest", corpus, &file, "--source", "more"]),
+        ("ingest", &["ingest", corpus, &file, "--source", "more", "--dry-run"]),
+        ("reject", &["rejects", corpus]),
+        ("info", &["info", corpus]),
+        ("count", &["count", corpus]),
+        ("document", &["sample", corpus, "-n", "3"]),
+        ("document", &["show", corpus, "0"]),
+        ("duplicate", &["duplicates", corpus]),
+        ("duplicate", &["duplicates", corpus, "--diff", "--limit", "2"]),
+        ("tokenizer", &["tokenizer", "train", corpus, "two", "--vocab-size", "280"]),
+        ("tokenizer", &["tokenizer", "list", corpus]),
+        ("snapshot", &["snapshot", "create", corpus, "now"]),
+        ("snapshot", &["snapshot", "list", corpus]),
+        ("check", &["check", corpus]),
+        ("check", &["check", corpus, "--deep"]),
+        ("digest", &["check", corpus, "--digest"]),
+    ];
+    let recipe_of = "[tokenizer]\nname = \"own\"\n";
+    let named = place.scratch.write("named.toml", format!("version = 1\n{recipe_of}"));
+    let more: &[(&str, &[&str])] = &[
+        ("explanation", &["epoch", "explain", corpus, &named]),
+        ("plan", &["epoch", "plan", corpus, &named]),
+        ("build", &["epoch", "build", corpus, "1", "--out", &out]),
+        ("verification", &["epoch", "verify", corpus, &out]),
+    ];
+    for (kind, arguments) in cases.iter().chain(more) {
+        let ran = corpusdb(&[*arguments, &["--json"]].concat()).good();
+        let values: Vec<Value> = ran.json_lines();
+        assert!(!values.is_empty(), "{ran}");
+        for value in &values {
+            assert_eq!(value["type"], *kind, "{ran}");
+        }
+        assert_eq!(ran.stderr, "", "JSON leaves nothing to say");
+    }
+    corpusdb(&["epoch", "explain", corpus, &recipe]).fails(&[
+        "tokenizer.name is needed",
+        "`own`",
+        "`two`",
+    ]);
+}
+
+#[test]
+fn piped_output_has_no_terminal_codes() {
+    let place = Place::new(60);
+    let corpus = &*place.corpus;
+    let file = place.scratch.write("b.jsonl", lines(&crawl(64, 200, false)));
+    let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
+    let out = place.scratch.arg("out");
+    let cases: &[&[&str]] = &[
+        &["ingest", corpus, &file, "--source", "more"],
+        &["tokenizer", "list", corpus],
+        &["info", corpus],
+        &["sql", corpus, "SELECT id, source FROM documents"],
+        &["duplicates", corpus, "--diff"],
+        &["sample", corpus],
+        &["show", corpus, "0"],
+        &["check", corpus, "--deep"],
+        &["epoch", "explain", corpus, &recipe],
+        &["epoch", "build", corpus, &recipe, "--out", &out],
+        &["epoch", "verify", corpus, &out],
+        &["count", corpus, "--where", "nope"],
+        &["frobnicate"],
+    ];
+    for arguments in cases {
+        // Also where colours are forced on tools that know no better.
+        let output = command(arguments).env("CLICOLOR", "1").env("TERM", "xterm-256color").output();
+        let output = output.unwrap();
+        for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            let text = String::from_utf8_lossy(bytes);
+            assert!(
+                !text.contains('\x1b') && !text.contains('\r'),
+                "{name} of {arguments:?}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let place = Place::new(120);
+    let corpus = &*place.corpus;
+    // More than a pipe holds.
+    let many = "SELECT a.id, b.text FROM documents a CROSS JOIN documents b";
+    let cases: &[&[&str]] = &[
+        &["sql", corpus, many],
+        &["sql", corpus, many, "--format", "csv"],
+        &["sql", corpus, many, "--json"],
+        &["sample", corpus, "-n", "100000", "--where", "true", "--json"],
+        &["sample", corpus, "-n", "100000", "--where", "true"],
+        &["duplicates", corpus, "--diff", "--json"],
+        &["completions", "zsh"],
+        &["reference"],
+        &["info", corpus],
+    ];
+    for arguments in cases {
+        let mut child =
+            command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
+        out.read_line(&mut first).unwrap();
+        drop(out);
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(!first.is_empty(), "{arguments:?}");
+    }
+    // Nobody listens from the start.
+    let mut child = command(&["info", corpus]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn errors_are_one_line_on_stderr() {
+    let place = Place::new(10);
+    for arguments in [
+        &["info", "/nowhere/at/all"][..],
+        &["show", &place.corpus, "77777"],
+        &["count", &place.corpus, "--where", "nope"],
+        &["snapshot", "create", &place.corpus, ""],
+        &["epoch", "build", &place.corpus, "9", "--out", "never"],
+    ] {
+        let ran = corpusdb(arguments).fails(&["error: "]);
+        assert_eq!((ran.stderr.lines().count(), ran.stdout.as_str()), (1, ""), "{ran}");
+        let message = ran.stderr.trim_end();
+        assert!(!message.ends_with('.') && !message.contains("Error {"), "{ran}");
+    }
+    assert!(!repository("never").exists());
+}

@@ -1,0 +1,889 @@
+//! The way out: what is built is what is stored, whole, in its mix, the same for ever; damage is found.
+
+use crate::shards::{self, Row, columns, files, manifest, rows};
+use crate::support::{
+    MEMORY, Page, Ran, Random, Scratch, command, corpusdb, edited, ingest, init, lines, prose,
+    repository, sound,
+};
+use corpusdb::{Corpus, DocId, Silent, TokenizerId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+const EOS: &str = "<|endoftext|>";
+const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|endoftext|>\", pad = \"<|pad|>\" }\n";
+const PACKS: [&str; 4] = ["best-fit", "greedy", "concat", "none"];
+
+/// A corpus of three sources with a tokenizer.
+struct Place {
+    scratch: Scratch,
+    corpus: String,
+    pages: Vec<Page>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::holding(600)
+    }
+
+    /// With about so many documents: half of them `web`, keyed; a third `books`, longer; the rest `code`.
+    fn holding(count: usize) -> Self {
+        let scratch = Scratch::new();
+        let corpus = scratch.arg("corpus");
+        init(&corpus, &["--field", "year:int"]);
+        let mut random = Random::new(5);
+        let mut pages = Vec::new();
+        let sources = [("web", count / 2, 60), ("books", count / 3, 180), ("code", count / 6, 40)];
+        for (source, count, longest) in sources {
+            let mut own: Vec<Page> = (0..count)
+                .map(|number| {
+                    let words = random.between(5, longest);
+                    let text = prose(&mut random, number, words);
+                    let mut page = Page::keyed(format!("{source}-{number}"), text);
+                    page.fields = json!({ "year": 2000 + number % 5 });
+                    page
+                })
+                .collect();
+            // Removed documents, which no epoch may hold.
+            for number in 0..count / 20 {
+                let text = edited(&mut random, &own[number * 4].text, 1);
+                own.push(Page::keyed(format!("{source}-again-{number}"), text));
+                own.push(Page::keyed(
+                    format!("{source}-same-{number}"),
+                    &*own[number].text.clone(),
+                ));
+            }
+            let file = scratch.write(&format!("{source}.jsonl"), lines(&own));
+            ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
+            pages.extend(own);
+        }
+        let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "600"];
+        corpusdb(&[&train[..], &["--special", EOS, "--special", "<|pad|>"]].concat()).good();
+        Self { scratch, corpus, pages }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path(name)
+    }
+
+    fn run(&self, verb: &str, what: &str, more: &[&str]) -> Ran {
+        corpusdb(&[&["epoch", verb, &self.corpus, what][..], more].concat())
+    }
+
+    /// Runs a verb on a recipe of version 1.
+    fn recipe(&self, verb: &str, recipe: &str, more: &[&str]) -> Ran {
+        // Every recipe has a file of its own, so that tests may run side by side.
+        let name = format!("{}.toml", blake3::hash(recipe.as_bytes()).to_hex());
+        let file = self.scratch.write(&name, format!("version = 1\n{recipe}"));
+        self.run(verb, &file, more)
+    }
+
+    #[track_caller]
+    fn build(&self, recipe: &str, out: &str, more: &[&str]) -> PathBuf {
+        let directory = self.scratch.arg(out);
+        let arguments = [&["--out", &directory][..], more].concat();
+        self.recipe("build", recipe, &arguments).good();
+        self.path(out)
+    }
+
+    /// Verification as a report of its failed checks.
+    #[track_caller]
+    fn verified(&self, out: &str) {
+        let ran = self.run("verify", &self.scratch.arg(out), &["--json"]).good();
+        let report = ran.json();
+        assert_eq!(report["type"], "verification");
+        assert!(report["rows"].as_u64().unwrap() > 0);
+        for check in report["checks"].as_array().unwrap() {
+            assert_eq!(check["passed"], true, "{check}");
+        }
+    }
+}
+
+/// What the store holds, through the public view.
+struct Stored {
+    source: Vec<String>,
+    kept: Vec<bool>,
+    /// Ids of tokenizer 0.
+    ids: Vec<Option<Vec<i64>>>,
+}
+
+impl Stored {
+    fn of(corpus: &str) -> Self {
+        let corpus = Corpus::open(Path::new(corpus), MEMORY).unwrap();
+        let view = corpus.view();
+        let kept = corpus.select(Some("kept")).unwrap();
+        let mut stored = Self { source: Vec::new(), kept: Vec::new(), ids: Vec::new() };
+        for document in 0..view.documents() {
+            let header = view.header(DocId(document)).unwrap().unwrap();
+            stored.source.push(view.source_name(header.source).to_owned());
+            stored.kept.push(kept.contains(document));
+            let mut ids = Vec::new();
+            let found = view.tokens(TokenizerId(0), DocId(document), &mut ids).unwrap();
+            stored.ids.push(found.then(|| ids.into_iter().map(i64::from).collect()));
+        }
+        stored
+    }
+
+    /// Kept documents of a source.
+    fn of_source(&self, source: &str) -> Vec<u64> {
+        (0..self.source.len())
+            .filter(|at| self.kept[*at] && self.source[*at] == source)
+            .map(|at| at as u64)
+            .collect()
+    }
+
+    /// Stored ids and the EOS.
+    fn sequence(&self, document: u64, eos: Option<i64>) -> Vec<i64> {
+        let mut ids = self.ids[document as usize].clone().expect("a document with ids");
+        ids.extend(eos);
+        ids
+    }
+}
+
+/// Every row holds what the store holds, and is laid out as the packing promises.
+fn check_rows(directory: &Path, rows: &[Row], stored: &Stored, pack: &str) {
+    let manifest = manifest(directory);
+    let capacity = manifest["capacity"].as_u64().unwrap() as usize;
+    let special = |name: &str| manifest["tokenizer"]["specials"][name].as_i64();
+    let (eos, pad) = (special("eos"), special("pad"));
+    for (number, row) in rows.iter().enumerate() {
+        let real = row.real();
+        assert!(row.lengths.iter().all(|length| *length > 0), "row {number}");
+        assert!(!row.lengths.is_empty() && real <= capacity, "row {number} of {real} tokens");
+        let expected = if pack != "none" && pad.is_some() { capacity } else { real };
+        assert_eq!(row.ids.len(), expected, "row {number}");
+        assert!(row.ids[real..].iter().all(|id| Some(*id) == pad), "row {number}");
+        for (at, (document, offset, ids)) in row.segments().into_iter().enumerate() {
+            assert_eq!(stored.source[document as usize], row.source);
+            let sequence = stored.sequence(document, eos);
+            assert_eq!(ids, &sequence[offset..offset + ids.len()], "document {document}");
+            let end = offset + ids.len();
+            if pack == "concat" {
+                // Cut only by the ends of rows.
+                assert!(offset == 0 || at == 0);
+                assert!(end == sequence.len() || at + 1 == row.lengths.len());
+            } else {
+                assert_eq!(offset % capacity, 0, "document {document} cut at {offset}");
+                let lone_eos = end + 1 == sequence.len() && end.is_multiple_of(capacity);
+                assert!(end == sequence.len() || ids.len() == capacity || lone_eos);
+            }
+        }
+        if pack == "none" {
+            assert_eq!(row.lengths.len(), 1);
+        }
+        check_views(row);
+    }
+}
+
+/// Labels, mask, positions and starts, by their definitions in docs/EPOCHS.md.
+fn check_views(row: &Row) {
+    let Some(views) = &row.views else { return };
+    let mut segment_of = Vec::new();
+    let mut positions = Vec::new();
+    let mut starts = Vec::new();
+    for (segment, length) in row.lengths.iter().enumerate() {
+        starts.push(segment_of.len() as i64);
+        segment_of.extend(vec![Some(segment); *length as usize]);
+        positions.extend(0..*length);
+    }
+    let pads = row.ids.len() - segment_of.len();
+    segment_of.extend(vec![None; pads]);
+    positions.extend(0..pads as i64);
+    assert_eq!(views.seq_start_id, starts);
+    assert_eq!(views.position_ids, positions);
+    let width = row.ids.len();
+    assert_eq!((views.labels.len(), views.loss_mask.len()), (width, width));
+    for at in 0..width {
+        let predicts = segment_of[at].is_some() && segment_of.get(at + 1) == Some(&segment_of[at]);
+        assert_eq!(views.loss_mask[at], i64::from(predicts), "position {at}");
+        let target = segment_of[at].is_some() && positions[at] > 0;
+        assert_eq!(views.labels[at], if target { row.ids[at] } else { -100 }, "position {at}");
+    }
+}
+
+/// Every document of `expected` is in the rows `times` times, whole, but for a tail that is only an EOS.
+fn check_conservation(rows: &[Row], stored: &Stored, eos: bool, capacity: usize, times: usize) {
+    let mut pieces: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
+    for row in rows {
+        for (document, offset, ids) in row.segments() {
+            pieces.entry(document).or_default().push((offset, ids.len()));
+        }
+    }
+    let selected: Vec<u64> = (0..).zip(&stored.kept).filter(|(_, k)| **k).map(|(d, _)| d).collect();
+    assert_eq!(pieces.keys().copied().collect::<Vec<_>>(), selected);
+    for (document, mut pieces) in pieces {
+        pieces.sort_unstable();
+        let length = stored.ids[document as usize].as_ref().unwrap().len() + usize::from(eos);
+        let mut end = 0;
+        for copies in pieces.chunks(times) {
+            assert_eq!(copies, vec![(end, copies[0].1); times], "document {document}");
+            end += copies[0].1;
+        }
+        let lone_eos = eos && end + 1 == length && end.is_multiple_of(capacity);
+        assert!(end == length || lone_eos, "document {document}: {end} of {length}");
+    }
+}
+
+/// At every prefix no source is further than one row from its share.
+fn check_mix(rows: &[Row], weights: &[(&str, u128)], capacity: u128) {
+    let whole: u128 = weights.iter().map(|(_, weight)| weight).sum();
+    let mut emitted: BTreeMap<&str, u128> = BTreeMap::new();
+    let mut total = 0;
+    for row in rows {
+        *emitted.entry(&row.source).or_default() += row.real() as u128;
+        total += row.real() as u128;
+        for (source, weight) in weights {
+            let have = emitted.get(source).copied().unwrap_or(0) * whole;
+            let off = have.abs_diff(weight * total);
+            assert!(off <= capacity * whole, "{source} is {} tokens off", off / whole);
+        }
+    }
+}
+
+fn tokens_of<'a>(rows: &[Row], sources: &[&'a str]) -> Vec<(&'a str, u128)> {
+    let sum = |source: &str| {
+        rows.iter().filter(|row| row.source == source).map(|row| row.real() as u128).sum()
+    };
+    sources.iter().map(|source| (*source, sum(source))).collect()
+}
+
+#[track_caller]
+fn same_files(a: &Path, b: &Path) {
+    let (a, b) = (files(a), files(b));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|f| f.0.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&a), names(&b));
+    for (a, b) in a.iter().zip(&b) {
+        assert!(a.1 == b.1, "{} differs", a.0);
+    }
+}
+
+/// One format with every packing: rows, conservation, mix, manifest, threads, verification.
+fn every_packing(format: &str) {
+    let place = Place::new();
+    let stored = Stored::of(&place.corpus);
+    let removed = stored.kept.iter().filter(|kept| !**kept).count();
+    assert!(removed >= 30, "some documents are not for the epoch: {removed}");
+    for pack in PACKS {
+        let recipe = format!(
+            "seed = 3\n{SPECIALS}[pack]\nkind = \"{pack}\"\nlength = 128\n\
+             [output]\nformat = \"{format}\"\nshard_bytes = 30000\n"
+        );
+        let name = format!("out-{pack}");
+        let out = place.build(&recipe, &name, &["--threads", "2"]);
+        place.verified(&name);
+        let rows = rows(&out);
+        check_rows(&out, &rows, &stored, pack);
+        check_conservation(&rows, &stored, true, 128, 1);
+        check_mix(&rows, &tokens_of(&rows, &["web", "books", "code"]), 128);
+        check_packing(&rows, pack);
+        check_manifest(&out, &rows, &stored);
+        let single = place.build(&recipe, &format!("{name}-1"), &["--threads", "1"]);
+        same_files(&out, &single);
+    }
+    sound(&place.corpus);
+}
+
+/// What only this packing promises.
+fn check_packing(rows: &[Row], pack: &str) {
+    for source in ["web", "books", "code"] {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.source == source).collect();
+        let mut fills: Vec<usize> = own.iter().map(|row| row.real()).collect();
+        match pack {
+            "best-fit" => {
+                // Best-fit-decreasing item by item: into the fullest row that has the room.
+                let mut items: Vec<i64> = own.iter().flat_map(|row| row.lengths.clone()).collect();
+                items.sort_unstable_by(|a, b| b.cmp(a));
+                let mut bins: Vec<usize> = Vec::new();
+                for item in items.into_iter().map(|item| item as usize) {
+                    let fullest = bins.iter_mut().filter(|bin| **bin + item <= 128).max();
+                    match fullest {
+                        Some(bin) => *bin += item,
+                        None => bins.push(item),
+                    }
+                }
+                fills.sort_unstable();
+                bins.sort_unstable();
+                assert_eq!(fills, bins, "{source}");
+            }
+            "greedy" => {
+                for pair in own.windows(2) {
+                    assert!(pair[0].real() + pair[1].lengths[0] as usize > 128, "room was left");
+                }
+            }
+            "concat" => {
+                let partial = fills.iter().filter(|fill| **fill < 128).count();
+                assert!(partial <= 1, "{source} has {partial} rows that are not full");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_manifest(directory: &Path, rows: &[Row], stored: &Stored) {
+    let manifest = manifest(directory);
+    let real: usize = rows.iter().map(Row::real).sum();
+    let pads: usize = rows.iter().map(|row| row.ids.len() - row.real()).sum();
+    assert_eq!(manifest["totals"]["rows"], rows.len());
+    assert_eq!(manifest["totals"]["tokens"], real);
+    assert_eq!(manifest["totals"]["pad_tokens"], pads);
+    for source in manifest["sources"].as_array().unwrap() {
+        let name = source["name"].as_str().unwrap();
+        assert_eq!(source["documents"], stored.of_source(name).len());
+        assert_eq!(source["rows"], rows.iter().filter(|row| row.source == name).count());
+        assert_eq!(source["unused_tokens"], 0);
+    }
+    let listed = manifest["files"].as_array().unwrap();
+    let written = files(directory);
+    assert_eq!(listed.len() + 1, written.len());
+    for (entry, (name, bytes)) in
+        listed.iter().zip(written.iter().filter(|f| f.0 != "manifest.json"))
+    {
+        assert_eq!(entry["name"], *name);
+        assert_eq!(entry["bytes"], bytes.len());
+        assert_eq!(entry["blake3"], *blake3::hash(bytes).to_hex().as_str());
+        if name.ends_with(".bin") {
+            assert!(bytes.len() <= 30_000, "{name} has {} bytes", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn megatron_is_read_back_by_its_byte_table() {
+    every_packing("megatron");
+}
+
+#[test]
+fn parquet_is_read_back_by_its_columns() {
+    every_packing("parquet");
+}
+
+#[test]
+fn raw_ids_are_read_back_by_their_width() {
+    every_packing("raw");
+}
+
+/// Rows of a table in docs/EPOCHS.md after `heading`: names in its first column with what the second says.
+fn documented(heading: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(repository("docs/EPOCHS.md")).unwrap();
+    let (_, section) = text.split_once(heading).unwrap();
+    let rows = section.lines().skip(1).take_while(|line| !line.starts_with('#'));
+    rows.filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let mut cells = line.trim_matches('|').split('|').map(str::trim);
+            (cells.next().unwrap().trim_matches('`').to_owned(), cells.next().unwrap().to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn columns_and_types_are_those_of_the_documentation() {
+    let place = Place::holding(60);
+    let expected = documented("### `parquet`");
+    assert_eq!(expected.len(), 9);
+    let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
+    let mut total = 0;
+    for shard in shards::shards(&out, ".parquet") {
+        let file = shards::open(&shard);
+        assert_eq!(columns(file.schema()), expected);
+        for group in file.metadata().row_groups() {
+            assert!(group.num_rows() <= 1000);
+            total += group.num_rows();
+        }
+    }
+    assert!(total > 1000, "several row groups: {total} rows");
+    let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
+    let out = place.build(&recipe, "megatron", &[]);
+    let table = shards::open(&out.join("shard-00000.segments.parquet"));
+    let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
+    let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
+    let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
+    wanted.extend(expected);
+    assert_eq!(columns(table.schema()), wanted);
+}
+
+#[test]
+fn rows_without_a_pad_token_are_shorter_or_refused() {
+    let place = Place::holding(120);
+    let stored = Stored::of(&place.corpus);
+    let recipe = |format: &str, pack: &str| {
+        format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
+    };
+    for pack in PACKS {
+        let out = place.build(&recipe("parquet", pack), pack, &[]);
+        place.verified(pack);
+        let rows = rows(&out);
+        check_rows(&out, &rows, &stored, pack);
+        check_conservation(&rows, &stored, false, 64, 1);
+    }
+    for format in ["megatron", "raw"] {
+        place
+            .recipe("build", &recipe(format, "greedy"), &["--out", &place.scratch.arg("no")])
+            .fails(&[
+                format,
+                "rows that are not full",
+                "tokenizer.specials.pad",
+                "output.format = \"parquet\"",
+            ]);
+        // A row a document has no fixed length, so nothing is to be filled.
+        let name = format!("{format}-none");
+        let out = place.build(&recipe(format, "none"), &name, &[]);
+        place.verified(&name);
+        check_conservation(&shards::rows(&out), &stored, false, 64, 1);
+    }
+    assert!(!place.path("no").exists());
+}
+
+#[test]
+fn long_documents_selections_and_orders_are_as_asked() {
+    let place = Place::new();
+    let stored = Stored::of(&place.corpus);
+    let recipe = format!(
+        "{SPECIALS}[select]\nwhere = \"year <> 2003\"\nmin_tokens = 20\n\
+         [[source]]\nname = \"short\"\nfrom = \"web\"\nwhere = \"year < 2002\"\n\
+         [[source]]\nname = \"web\"\nwhere = \"year >= 2002\"\npack = {{ long = \"drop\" }}\n\
+         [[source]]\nname = \"books\"\npack = {{ long = \"truncate\" }}\n\
+         [order]\nkind = \"sequential\"\n[pack]\nkind = \"greedy\"\nlength = 96\n\
+         options = {{ target = \"extra\" }}\n[output]\nformat = \"megatron\"\n"
+    );
+    let out = place.build(&recipe, "out", &[]);
+    place.verified("out");
+    let manifest = manifest(&out);
+    assert_eq!(manifest["capacity"], 97);
+    let rows = rows(&out);
+    let eos = manifest["tokenizer"]["specials"]["eos"].as_i64();
+    let mut dropped = 0;
+    let mut truncated = 0;
+    for (name, from) in [("short", "web"), ("web", "web"), ("books", "books")] {
+        let mut expected = Vec::new();
+        for document in stored.of_source(from) {
+            // Every field of the made-up pages is a function of its key; duplicates have none.
+            let own_year = year_of(&place, document);
+            let wanted = own_year.is_some_and(|year| {
+                year != 2003
+                    && match name {
+                        "short" => year < 2002,
+                        "web" => year >= 2002,
+                        _ => true,
+                    }
+            });
+            let sequence = stored.sequence(document, eos);
+            if !wanted || sequence.len() < 21 {
+                continue;
+            }
+            match name {
+                "web" if sequence.len() > 97 => dropped += 1,
+                "books" if sequence.len() > 97 => {
+                    truncated += 1;
+                    expected.push((document, 0, sequence[..97].to_vec()));
+                }
+                _ => expected.extend(
+                    sequence
+                        .chunks(97)
+                        .enumerate()
+                        .filter(|(at, piece)| *at == 0 || piece.len() > 1)
+                        .map(|(at, piece)| (document, at * 97, piece.to_vec())),
+                ),
+            }
+        }
+        // In the order of ids, cut in order.
+        let found: Vec<(u64, usize, Vec<i64>)> = rows
+            .iter()
+            .filter(|row| row.source == name)
+            .flat_map(|row| {
+                row.segments()
+                    .into_iter()
+                    .map(|(d, o, ids)| (d, o, ids.to_vec()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert!(expected.len() > 20, "{name}: {}", expected.len());
+        assert_eq!(found, expected, "{name}");
+    }
+    assert!(dropped > 0 && truncated > 0);
+    assert_eq!(manifest["sources"][1]["dropped"]["dropped_documents"], dropped);
+    assert_eq!(manifest["sources"][2]["dropped"]["truncated_documents"], truncated);
+}
+
+fn year_of(place: &Place, document: u64) -> Option<i64> {
+    place.pages[document as usize].fields["year"].as_i64()
+}
+
+#[test]
+fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
+    let place = Place::new();
+    let stored = Stored::of(&place.corpus);
+    let weights = [("web", 0.55, 3), ("books", 0.15, 1), ("code", 0.3, 4)];
+    let sources: String = weights
+        .iter()
+        .map(|(name, weight, most)| {
+            format!("[[source]]\nname = \"{name}\"\nweight = {weight}\nmax_repeats = {most}\n")
+        })
+        .collect();
+    let recipe = format!("{SPECIALS}[mix]\ntokens = 15000\n[pack]\nlength = 128\n{sources}");
+    let mut run = Vec::new();
+    for epoch in ["0", "1", "2"] {
+        let name = format!("epoch-{epoch}");
+        let out = place.build(&recipe, &name, &["--epoch", epoch]);
+        place.verified(&name);
+        let rows = rows(&out);
+        check_rows(&out, &rows, &stored, "best-fit");
+        let tokens: usize = rows.iter().map(Row::real).sum();
+        assert!(tokens.abs_diff(15_000) <= 128, "epoch {epoch} has {tokens} tokens");
+        run.extend(rows);
+    }
+    // One run: the bound holds over the ends of epochs, and no source starts over.
+    check_mix(&run, &[("web", 55), ("books", 15), ("code", 30)], 128);
+    for (source, _, most) in weights {
+        let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+        let own = run.iter().filter(|row| row.source == source);
+        for (document, offset, _) in own.flat_map(Row::segments) {
+            *seen.entry(document).or_default() += usize::from(offset == 0);
+        }
+        let counts = stored
+            .of_source(source)
+            .iter()
+            .map(|d| seen.get(d).copied().unwrap_or(0))
+            .collect::<Vec<_>>();
+        let (least, largest) = (*counts.iter().min().unwrap(), *counts.iter().max().unwrap());
+        assert!(largest <= most, "{source}: {largest} passes");
+        // A document comes again only when all have come.
+        assert!(largest - least <= 1, "{source}: {least} to {largest}");
+    }
+    let more = ["--epoch", "3", "--out", &place.scratch.arg("no")].map(str::to_owned);
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    place.recipe("build", &recipe, &more).fails(&[
+        "epoch 3",
+        "15000",
+        "mix.tokens to",
+        "max_repeats of",
+    ]);
+    assert!(!place.path("no").exists());
+}
+
+#[test]
+fn a_second_natural_epoch_is_another_order_of_the_same_documents() {
+    let place = Place::holding(240);
+    let stored = Stored::of(&place.corpus);
+    let once = format!("{SPECIALS}[pack]\nlength = 128\n");
+    let second = ["--epoch", "1", "--out", &place.scratch.arg("no")].map(str::to_owned);
+    let second: Vec<&str> = second.iter().map(String::as_str).collect();
+    place.recipe("build", &once, &second).fails(&["epoch 1", "raise max_repeats of `web` to 2"]);
+    let sources = ["web", "books", "code"]
+        .map(|name| format!("[[source]]\nname = \"{name}\"\nmax_repeats = 2\n"))
+        .concat();
+    let twice = format!("{once}{sources}");
+    let first = rows(&place.build(&twice, "0", &[]));
+    let second = rows(&place.build(&twice, "1", &["--epoch", "1"]));
+    place.verified("1");
+    assert_ne!(first, second);
+    check_conservation(&[first, second].concat(), &stored, true, 128, 2);
+}
+
+#[test]
+fn a_plan_gives_the_same_bytes_whatever_comes_later() {
+    let place = Place::holding(240);
+    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+    let recipes = ["parquet", "megatron"].map(|format| {
+        format!(
+            "snapshot = \"then\"\n{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n"
+        )
+    });
+    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+        let planned = place.recipe("plan", recipe, &["--json"]).good().json();
+        assert_eq!(
+            (&planned["type"], planned["number"].to_string().as_str()),
+            (&json!("plan"), number)
+        );
+        place
+            .run("build", number, &["--out", &place.scratch.arg(&format!("before-{number}"))])
+            .good();
+    }
+    let before = Stored::of(&place.corpus);
+    // New documents, new content under old keys (whose duplicates are kept again), a new tokenizer.
+    let mut random = Random::new(9);
+    let mut later: Vec<Page> = Vec::new();
+    for number in 0..40 {
+        let text = prose(&mut random, number, 40);
+        later.push(Page::keyed(format!("web-{number}"), text));
+        let text = prose(&mut random, number, 90);
+        later.push(Page::keyed(format!("late-{number}"), text));
+    }
+    let file = place.scratch.write("later.jsonl", lines(&later));
+    let report = ingest(&place.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    assert_eq!(report["updated"], 40);
+    corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
+    let after = Stored::of(&place.corpus);
+    let lost = (0..before.kept.len()).filter(|at| before.kept[*at] && !after.kept[*at]).count();
+    let regained = (0..before.kept.len()).filter(|at| !before.kept[*at] && after.kept[*at]).count();
+    assert!(lost >= 38 && regained > 0, "{lost} lost, {regained} regained");
+
+    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+        let name = format!("after-{number}");
+        place.run("build", number, &["--out", &place.scratch.arg(&name)]).good();
+        same_files(&place.path(&format!("before-{number}")), &place.path(&name));
+        place.verified(&format!("before-{number}"));
+        // The recipe names the snapshot and, with it, the same plan.
+        let recipe = recipe.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+        let planned = place.recipe("plan", &recipe, &["--json"]).good().json();
+        assert_eq!(planned["number"].to_string(), number);
+    }
+    // Without the snapshot it is another plan: this moment's.
+    let now = recipes[0]
+        .replace("snapshot = \"then\"\n", "")
+        .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+    let out = place.build(&now, "now", &[]);
+    place.verified("now");
+    check_conservation(&rows(&out), &after, true, 128, 1);
+    sound(&place.corpus);
+}
+
+#[test]
+fn a_flipped_byte_is_found_wherever_it_is() {
+    let place = Place::holding(90);
+    let mut random = Random::new(11);
+    for (number, format) in (1..).zip(["megatron", "parquet", "raw"]) {
+        let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n");
+        let out = place.build(&recipe, format, &[]);
+        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let (plan, selections) = corpus.stored_plan(number).unwrap();
+        let verify = || corpus.verify(&plan, &selections, &out, &Silent).unwrap().passed();
+        assert!(verify());
+        for (name, bytes) in files(&out) {
+            let mut places = vec![0, bytes.len() / 2, bytes.len() - 1];
+            places.extend((0..30).map(|_| random.below(bytes.len())));
+            for (tried, at) in places.into_iter().enumerate() {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << random.below(8);
+                std::fs::write(out.join(&name), &damaged).unwrap();
+                assert!(!verify(), "byte {at} of {name} of {format}");
+                if tried < 3 {
+                    let ran = place.run("verify", &place.scratch.arg(format), &[]);
+                    // A manifest that names no plan of this corpus leaves nothing to compare with.
+                    let known: &[i32] = if name == "manifest.json" { &[1, 2] } else { &[1] };
+                    assert!(known.contains(&ran.code.unwrap()), "byte {at} of {name}: {ran}");
+                }
+            }
+            // Too short, too long, absent.
+            for damaged in [&bytes[..bytes.len() - 1], &[&bytes[..], b"\0"].concat()] {
+                std::fs::write(out.join(&name), damaged).unwrap();
+                assert!(!verify(), "{} bytes of {name} of {format}", damaged.len());
+            }
+            if name != "manifest.json" {
+                std::fs::remove_file(out.join(&name)).unwrap();
+                assert!(!verify(), "{format} without {name}");
+            }
+            std::fs::write(out.join(&name), bytes).unwrap();
+        }
+        std::fs::write(out.join("shard-00099.bin"), b"more").unwrap();
+        assert!(!verify(), "a file too many in {format}");
+        std::fs::remove_file(out.join("shard-00099.bin")).unwrap();
+        assert!(verify());
+    }
+}
+
+#[test]
+fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
+    let place = Place::holding(60);
+    place.scratch.write("taken/theirs.txt", "precious");
+    let file = place.scratch.write("file", "precious");
+    for out in [place.scratch.arg("taken"), file] {
+        place.recipe("build", SPECIALS, &["--out", &out]).fails(&[&out, "not an empty directory"]);
+    }
+    assert_eq!(files(&place.path("taken")), [("theirs.txt".to_owned(), b"precious".to_vec())]);
+    assert_eq!(std::fs::read(place.path("file")).unwrap(), b"precious");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    place.build(SPECIALS, "empty", &[]);
+    place.verified("empty");
+}
+
+#[test]
+fn a_killed_build_leaves_nothing_under_its_name() {
+    let place = Place::new();
+    let out = place.scratch.arg("out");
+    let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nshard_bytes = 4096\n");
+    place.recipe("plan", &recipe, &[]).good();
+    let beside = || {
+        let entries = std::fs::read_dir(place.path(".")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("out")).collect::<Vec<_>>()
+    };
+    let mut killed = 0;
+    for wait in 0..12 {
+        let mut child = command(&["epoch", "build", &place.corpus, "1", "--out", &out])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Under way when something stands beside the name.
+        while beside().is_empty() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(Duration::from_millis(wait * 3));
+        child.kill().unwrap();
+        let finished = child.wait().unwrap().success();
+        if place.path("out").exists() {
+            // By one rename, so whole, even when the process had no time to say so.
+            place.verified("out");
+            std::fs::remove_dir_all(place.path("out")).unwrap();
+        } else {
+            assert!(!finished);
+            killed += 1;
+        }
+    }
+    assert!(killed > 0, "no build was killed under way");
+    place.run("build", "1", &["--out", &out]).good();
+    place.verified("out");
+    assert_eq!(beside(), ["out"], "what killed builds left is gone");
+}
+
+#[test]
+fn recipes_that_cannot_be_had_say_what_and_how() {
+    let place = Place::holding(60);
+    let cases: &[(&str, &[&str])] = &[
+        ("sead = 1\n", &["unknown field `sead`", "seed", "line 2"]),
+        ("[pack]\nlenght = 5\n", &["unknown field `lenght`", "length"]),
+        ("[pack.options]\nlong = \"cut\"\n", &["cut", "split", "truncate", "drop"]),
+        ("[output]\nformat = \"arrow\"\n", &["arrow", "megatron", "parquet", "raw"]),
+        ("[[source]]\nname = \"web\"\nwieght = 1\n", &["unknown field `wieght`", "weight"]),
+        ("seed = \n", &["line 2"]),
+        ("[pack]\nlength = 1\n", &["pack.length is 1", "2 to 16777216"]),
+        ("[output]\nshard_bytes = 10\n", &["output.shard_bytes is 10", "4096"]),
+        ("[mix]\ntokens = 0\n", &["mix.tokens is 0", "leave it out"]),
+        ("[order]\nkind = \"sequential\"\n", &["sequential", "best-fit", "greedy"]),
+        ("[select]\nholdout = 0.1\n", &["select.holdout", "not built yet", "select.where"]),
+        ("[mix]\nmethod = \"unimax\"\n", &["unimax", "not built yet", "natural"]),
+        ("[mix]\nunit = \"rows\"\n", &["mix.unit", "not built yet", "tokens"]),
+        ("[order]\nkind = \"length-grouped\"\n", &["length-grouped", "not built yet", "shuffle"]),
+        ("[pack.options]\nlong = \"paragraph\"\n", &["paragraph", "not built yet", "truncate"]),
+        ("[pack.options]\npad_side = \"left\"\n", &["pad_side", "not built yet", "right"]),
+        ("[batch]\nrows = 8\n", &["[batch]", "not built yet", "leave it out"]),
+        (
+            "[[source]]\nname = \"web\"\npack = { length = 9 }\n",
+            &["pack.length", "`web`", "pack.long"],
+        ),
+        ("[[source]]\nname = \"wiki\"\n", &["unknown source `wiki`", "`web`", "`books`", "`code`"]),
+        ("[tokenizer]\nname = \"gpt2\"\n", &["unknown tokenizer `gpt2`", "`own`"]),
+        (
+            "[tokenizer.specials]\neos = \"</s>\"\n",
+            &["unknown special token `</s>`", "<|endoftext|>"],
+        ),
+        ("snapshot = \"never\"\n", &["unknown snapshot `never`", "there is"]),
+        ("[select]\nwhere = \"size > 3\"\n", &["`size` is not a column", "bytes", "tokens"]),
+        ("[select]\nmin_tokens = 100000\n", &["no documents to pack", "min_tokens"]),
+        ("[[source]]\nname = \"web\"\nwhere = \"false\"\n", &["`web`", "no documents to pack"]),
+        (
+            "[[source]]\nname = \"a\"\nfrom = \"web\"\n[[source]]\nname = \"web\"\n",
+            &["`a`", "`web`", "overlap"],
+        ),
+        (
+            "[[source]]\nname = \"web\"\n[[source]]\nname = \"web\"\n",
+            &["two sources are named `web`"],
+        ),
+        ("[[source]]\nname = \"web\"\nweight = 0\n", &["weight of source `web` is 0"]),
+        (
+            "[[source]]\nname = \"web\"\nweight = 1\n[[source]]\nname = \"code\"\n",
+            &["`code` has no weight"],
+        ),
+        ("[[source]]\nname = \"web\"\nmax_repeats = 0\n", &["max_repeats of source `web` is 0"]),
+        ("[mix]\ntokens = 9999999\n", &["9999999", "lower mix.tokens to", "raise max_repeats of"]),
+    ];
+    for (recipe, words) in cases {
+        let ran = place.recipe("explain", recipe, &[]);
+        ran.fails(words);
+    }
+    let version = place.scratch.write("version.toml", "version = 2\n");
+    place.run("explain", &version, &[]).fails(&["version 2", "reads version 1"]);
+    place.run("explain", &place.scratch.write("none.toml", ""), &[]).fails(&["version"]);
+    place.run("explain", &place.scratch.arg("absent.toml"), &[]).fails(&["absent.toml"]);
+    place.run("build", "7", &["--out", "x"]).fails(&["unknown plan `7`", "epoch plan"]);
+    place.run("verify", &place.scratch.arg("nowhere"), &[]).fails(&["nowhere", "manifest.json"]);
+    // What the error proposes works.
+    let said = place.recipe("explain", "[mix]\ntokens = 9999999\n", &[]).stderr;
+    let feasible = said.split("lower mix.tokens to ").nth(1).unwrap();
+    let feasible: u64 = feasible.split(',').next().unwrap().parse().unwrap();
+    place.recipe("explain", &format!("[mix]\ntokens = {feasible}\n"), &[]).good();
+    place
+        .recipe("explain", &format!("[mix]\ntokens = {}\n", feasible + 1), &[])
+        .fails(&["mix.tokens"]);
+}
+
+#[test]
+fn an_epoch_of_another_corpus_is_told_apart() {
+    let (place, other) = (Place::holding(60), Place::holding(90));
+    place.build(SPECIALS, "out", &[]);
+    other.run("verify", &place.scratch.arg("out"), &[]).fails(&["does not have", "another corpus"]);
+}
+
+#[test]
+fn explanations_and_manifests_agree() {
+    let place = Place::holding(240);
+    let recipe = format!("{SPECIALS}[pack]\nlength = 128\n");
+    let explained = place.recipe("explain", &recipe, &["--json"]).good().json();
+    assert_eq!(explained["type"], "explanation");
+    let built = place.recipe("build", &recipe, &["--json", "--out", &place.scratch.arg("out")]);
+    let built = built.good().json();
+    assert_eq!(built["type"], "build");
+    assert_eq!(built["manifest"], manifest(&place.path("out")));
+    let rows: u64 = built["manifest"]["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| source["rows"].as_u64().unwrap())
+        .sum();
+    assert_eq!(built["manifest"]["totals"]["rows"], rows);
+    let text = place.recipe("explain", &recipe, &[]).good().stdout;
+    for word in ["web", "books", "code", "best-fit", "128"] {
+        assert!(text.contains(word), "no {word} in\n{text}");
+    }
+}
+
+/// A tokenizer whose largest id is `last`, that of its EOS.
+fn widened(json: &str, last: u32) -> String {
+    let mut file: Value = serde_json::from_str(json).unwrap();
+    file["model"]["vocab"]["<|last|>"] = json!(last);
+    let added = json!({ "id": last, "content": "<|last|>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true });
+    file["added_tokens"].as_array_mut().unwrap().push(added);
+    file.to_string()
+}
+
+#[test]
+fn the_type_of_ids_follows_the_vocabulary() {
+    let place = Place::holding(60);
+    let json = {
+        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        String::from_utf8(corpus.view().tokenizer_file(TokenizerId(0)).unwrap()).unwrap()
+    };
+    let stored = Stored::of(&place.corpus);
+    // The largest id, and the types of a vocabulary of one more.
+    let cases = [
+        (65_498, "u16", "u16"),
+        (65_499, "i32", "u16"),
+        (65_535, "i32", "u16"),
+        (70_000, "i32", "u32"),
+    ];
+    for (last, megatron, raw) in cases {
+        let name = format!("to-{last}");
+        let file = place.scratch.write(&format!("{name}.json"), widened(&json, last));
+        corpusdb(&["tokenizer", "add", &place.corpus, &name, &file]).good();
+        for (format, dtype) in [("megatron", megatron), ("raw", raw)] {
+            let recipe = format!(
+                "[tokenizer]\nname = \"{name}\"\nspecials = {{ eos = \"<|last|>\", pad = \"<|pad|>\" }}\n\
+                 [pack]\nlength = 64\n[output]\nformat = \"{format}\"\n"
+            );
+            let out = place.build(&recipe, &format!("{name}-{format}"), &[]);
+            place.verified(&format!("{name}-{format}"));
+            assert_eq!(manifest(&out)["dtype"], dtype, "{format} of {last}");
+            if format == "megatron" {
+                let index = shards::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
+                assert_eq!(index.code, if dtype == "u16" { 8 } else { 4 });
+            }
+            let rows = rows(&out);
+            // The widened tokenizer gives the same ids, and the EOS is its largest.
+            check_rows(&out, &rows, &stored, "best-fit");
+            assert!(rows.iter().any(|row| row.ids.contains(&i64::from(last))));
+        }
+    }
+}
