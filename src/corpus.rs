@@ -518,6 +518,9 @@ fn check_name(name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Fields a corpus declares: column numbers beyond are not reserved for them.
+const MOST_FIELDS: usize = 4000;
+
 /// Columns of `documents` that a declared field would hide.
 const RESERVED: [&str; 14] = [
     "id",
@@ -538,6 +541,9 @@ const RESERVED: [&str; 14] = [
 
 fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
     let mut found: Vec<FieldDeclaration> = Vec::new();
+    if declared.len() > MOST_FIELDS {
+        return Err(StoreError::Name(format!("a corpus declares at most {MOST_FIELDS} fields")));
+    }
     for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
         check_name(name)?;
         let lower = name.to_lowercase();

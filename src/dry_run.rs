@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::store;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A throw-away twin of a corpus. It shares the tables' files, so making it is quick; what an
 /// ingest adds takes room of its own until the twin is dropped.
@@ -17,7 +18,9 @@ impl DryRun {
     /// # Errors
     /// [`Error::Store`]: no corpus, another writer, or no room.
     pub fn begin(corpus: &Path, memory: u64) -> Result<Self, Error> {
-        let path = corpus.join(format!("dry-run-{}", std::process::id()));
+        static TWINS: AtomicU32 = AtomicU32::new(0);
+        let number = TWINS.fetch_add(1, Ordering::Relaxed);
+        let path = corpus.join(format!("dry-run-{}-{number}", std::process::id()));
         let twin = Self { path };
         store::twin(corpus, &twin.path, store::Memory::within(memory))?;
         Ok(twin)

@@ -78,6 +78,19 @@ enum Verb {
     Reference,
 }
 
+impl Verb {
+    /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
+    const fn has_safe_points(&self) -> bool {
+        matches!(
+            self,
+            Self::Ingest(_)
+                | Self::Tokenizer(_)
+                | Self::Epoch(epoch::Verb::Build { .. })
+                | Self::Demo(_)
+        )
+    }
+}
+
 /// What a verb answers when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -96,7 +109,7 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let context = match Context::new(cli.setup) {
+    let context = match Context::new(cli.setup, cli.verb.has_safe_points()) {
         Ok(context) => context,
         Err(error) => return failed(&error),
     };

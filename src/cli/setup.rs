@@ -32,10 +32,18 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(setup: Setup) -> anyhow::Result<Self> {
+    /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
+    /// ends there and then, which harms no corpus: a commit is whole or absent.
+    pub(super) fn new(setup: Setup, safe_points: bool) -> anyhow::Result<Self> {
         let interrupt = Interrupt::default();
         let raised = interrupt.clone();
-        ctrlc::set_handler(move || raised.raise()).context("cannot handle Ctrl-C")?;
+        ctrlc::set_handler(move || {
+            if raised.is_raised() || !safe_points {
+                std::process::exit(130);
+            }
+            raised.raise();
+        })
+        .context("cannot handle Ctrl-C")?;
         let progress: Box<dyn Progress> =
             if setup.no_progress || setup.json { Box::new(Silent) } else { Box::new(Bar::new()) };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

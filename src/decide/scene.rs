@@ -6,7 +6,7 @@ use crate::model::{BucketMap, DocId, Match, MatchKind, Standing};
 use crate::store::{Header, StoreError, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Which of the two texts of a document an exact row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,48 @@ pub(super) struct Change<T> {
     pub(super) now: T,
 }
 
+/// Rows of stored documents that were read for a decision: a cascade asks for the same ones again
+/// and again. Bounded; forgotten whole when full.
+#[derive(Default)]
+struct Remembered {
+    headers: HashMap<DocId, Header>,
+    sketches: HashMap<DocId, Option<Sketch>>,
+    shingles: HashMap<DocId, Arc<[u64]>>,
+    held: usize,
+}
+
+impl Remembered {
+    /// Documents whose headers or sketches are held: some 16 MB of each.
+    const ROWS: usize = 1 << 16;
+    /// Shingles held: 32 MB.
+    const SHINGLES: usize = 4 << 20;
+
+    fn remember_header(&mut self, document: DocId, header: &Header) {
+        if self.headers.len() >= Self::ROWS {
+            self.headers.clear();
+        }
+        self.headers.insert(document, header.clone());
+    }
+
+    fn remember_sketch(&mut self, document: DocId, sketch: &Option<Sketch>) {
+        if self.sketches.len() >= Self::ROWS {
+            self.sketches.clear();
+        }
+        self.sketches.insert(document, sketch.clone());
+    }
+
+    fn remember_shingles(&mut self, document: DocId, shingles: &Arc<[u64]>) {
+        if self.held + shingles.len() > Self::SHINGLES {
+            self.shingles.clear();
+            self.held = 0;
+        }
+        if shingles.len() <= Self::SHINGLES {
+            self.held += shingles.len();
+            self.shingles.insert(document, Arc::clone(shingles));
+        }
+    }
+}
+
 pub(super) struct Scene {
     pub(super) view: View,
     kept: Arc<RoaringTreemap>,
@@ -54,6 +96,7 @@ pub(super) struct Scene {
     pub(super) indexed: BTreeMap<DocId, Vec<u64>>,
     /// Whether a document stored before this commit changed its standing.
     pub(super) unsettled: bool,
+    remembered: Mutex<Remembered>,
 }
 
 impl Scene {
@@ -72,6 +115,7 @@ impl Scene {
             local_more: BucketMap::default(),
             indexed: BTreeMap::new(),
             unsettled: false,
+            remembered: Mutex::default(),
         }
     }
 
@@ -160,10 +204,19 @@ impl Scene {
     }
 
     pub(super) fn header(&self, document: DocId) -> Result<Header, StoreError> {
-        match self.newcomers.get(&document) {
-            Some(newcomer) => Ok(newcomer.header.clone()),
-            None => self.view.expect_header(document),
+        if let Some(newcomer) = self.newcomers.get(&document) {
+            return Ok(newcomer.header.clone());
         }
+        if let Some(found) = self.remembered().headers.get(&document) {
+            return Ok(found.clone());
+        }
+        let found = self.view.expect_header(document)?;
+        self.remembered().remember_header(document, &found);
+        Ok(found)
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The document's sketch, its owner's when it borrows one; none when too short for one.
@@ -171,7 +224,12 @@ impl Scene {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.sketch.clone());
         }
-        stored_sketch(&self.view, document)
+        if let Some(found) = self.remembered().sketches.get(&document) {
+            return Ok(found.clone());
+        }
+        let found = stored_sketch(&self.view, document)?;
+        self.remembered().remember_sketch(document, &found);
+        Ok(found)
     }
 
     pub(super) fn shingles(
@@ -182,7 +240,12 @@ impl Scene {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(Arc::clone(&newcomer.shingles));
         }
-        Ok(craft.shingles(&self.view.text(document)?).into())
+        if let Some(found) = self.remembered().shingles.get(&document) {
+            return Ok(Arc::clone(found));
+        }
+        let found: Arc<[u64]> = craft.shingles(&self.view.text(document)?).into();
+        self.remembered().remember_shingles(document, &found);
+        Ok(found)
     }
 
     /// Members that joined the bucket in this commit, ascending.

@@ -24,7 +24,7 @@ const CHUNK_TOKENS: u64 = 1 << 20;
 /// bytes do not depend on `threads` (0: all cores). Progress is counted in tokens.
 ///
 /// # Errors
-/// [`EpochError::OutputExists`], [`EpochError::Infeasible`], [`EpochError::Stale`],
+/// [`EpochError::OutputExists`], [`EpochError::OutputUnnamed`], [`EpochError::Infeasible`], [`EpochError::Stale`],
 /// [`EpochError::IdTooLarge`], [`EpochError::PadNeeded`], [`EpochError::Interrupted`],
 /// [`EpochError::Io`], [`EpochError::Parquet`], [`EpochError::Store`]. Nothing is left behind.
 #[expect(
@@ -61,6 +61,9 @@ pub fn build(
 }
 
 fn refuse_taken(out: &Path) -> Result<(), EpochError> {
+    if out.file_name().is_none() {
+        return Err(EpochError::OutputUnnamed { path: out.to_path_buf() });
+    }
     match fs::symlink_metadata(out) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(EpochError::io("reading", out)(error)),

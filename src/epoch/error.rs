@@ -110,6 +110,12 @@ pub enum EpochError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder to write to cannot be made by a rename.
+    #[error("{} has no name of its own to be made under; give --out the path of a new directory", path.display())]
+    OutputUnnamed {
+        /// The path given, such as `.`.
+        path: PathBuf,
+    },
     /// A token id does not fit the format.
     #[error(
         "token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}"

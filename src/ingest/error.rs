@@ -58,6 +58,11 @@ pub enum IngestError {
         #[source]
         source: std::io::Error,
     },
+    /// A bug of ours: a stage of the pipeline ended by panic.
+    #[error(
+        "a stage of the ingest failed unexpectedly (its message stands above); what was committed stays"
+    )]
+    Panicked,
     /// Threads could not be had.
     #[error("cannot start {threads} threads: {why}")]
     Threads {

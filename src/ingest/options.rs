@@ -1,6 +1,6 @@
 //! What a caller says about an ingest.
 
-use super::read::ReadOptions;
+use super::read::{Format, ReadOptions};
 use crate::model::TokenizerId;
 use crate::tokenizer::Tokenizer;
 use std::path::PathBuf;
@@ -51,13 +51,16 @@ impl IngestOptions {
 
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
+        let ReadOptions { format, text_field, id_field, max_doc_bytes } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
-        format!(
-            "{:?} {:?} {:?}",
-            self.read.format,
-            field(&self.read.text_field),
-            field(&self.read.id_field)
-        )
+        let format = match format {
+            Format::Auto => "auto",
+            Format::Jsonl => "jsonl",
+            Format::Parquet => "parquet",
+            Format::Text => "text",
+        };
+        let (text, id) = (field(text_field), field(id_field));
+        format!("format={format};text={text};id={id};max={max_doc_bytes}")
     }
 }
 

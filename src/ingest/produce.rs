@@ -138,7 +138,9 @@ impl Producer<'_> {
     }
 
     fn record(&self, input: &Input) -> Result<Option<FileRecord>, IngestError> {
-        let Some(source) = self.source.filter(|_| !input.is_stdin) else {
+        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
+        let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
+        let Some(source) = self.source.filter(|_| !is_pipe) else {
             return Ok(None);
         };
         let record = self.view.file(source, input.path.as_os_str().as_bytes())?;
@@ -160,7 +162,9 @@ impl Producer<'_> {
         if reader.resume(&point)? {
             return Ok(if wants_all { Known::Again(record.records) } else { Known::Resumed(good) });
         }
-        if !same_file {
+        // Only Parquet has no hash to prove that it is the same; a hash that differs proves the opposite.
+        let is_hashed = record.prefix != [0; 32];
+        if !same_file || is_hashed || (self.options.reread && !wants_all) {
             return Ok(Known::Nothing);
         }
         if wants_all {
@@ -199,6 +203,7 @@ impl Producer<'_> {
                 continues = true;
             }
             let kind = PieceKind { single: false, whole: false, continues, known: known_left > 0 };
+            let stops_here = (self.options.on_error == OnError::Fail).then(|| reader.point());
             let item = match reader.next() {
                 Ok(Some(item)) => item,
                 Ok(None) => {
@@ -222,8 +227,10 @@ impl Producer<'_> {
                         offset: reject.origin.offset,
                         reason: reject.reason.to_string(),
                     };
-                    // The point behind the bad record must not become the resume point.
-                    self.unfinished(input, &mut items, kind);
+                    // The next run goes on at the bad record, not behind it.
+                    if let Some(point) = stops_here.filter(|_| !items.is_empty()) {
+                        self.push(input, point, &mut items, kind);
+                    }
                     return Err(error);
                 }
                 Item::Reject(reject) => self.bytes += reject.raw.len() as u64,
@@ -247,15 +254,6 @@ impl Producer<'_> {
             return;
         }
         self.push(input, reader.point(), items, PieceKind { single: reader.is_single(), ..kind });
-    }
-
-    /// A piece that ends before a bad record: the resume point is that of its last good state.
-    fn unfinished(&mut self, input: &Input, items: &mut Vec<Item>, kind: PieceKind) {
-        if !items.is_empty() {
-            // No hash can match an impossible length, so the file is read from its start next time.
-            let nowhere = ResumePoint { offset: u64::MAX, records: 0, prefix: [0; 32] };
-            self.push(input, nowhere, items, kind);
-        }
     }
 
     fn push(&mut self, input: &Input, end: ResumePoint, items: &mut Vec<Item>, kind: PieceKind) {

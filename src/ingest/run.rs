@@ -43,7 +43,7 @@ pub fn ingest(
     let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
     let result = std::thread::scope(|scope| {
         let (pool, view) = (&pool, &view);
-        scope.spawn(move || {
+        let reading = scope.spawn(move || {
             produce(inputs, view, options, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
         });
         let fingerprinting = scope.spawn(move || {
@@ -61,7 +61,11 @@ pub fn ingest(
         });
         let written =
             drain(writer, receive_ready, options, tokenizers, pool, progress, &mut report);
-        report.stages.fingerprint = fingerprinting.join().unwrap_or_default();
+        match (reading.join(), fingerprinting.join()) {
+            (Ok(()), Ok(seconds)) => report.stages.fingerprint = seconds,
+            // The input was not read to its end: that must not look like success.
+            _ => return written.and(Err(IngestError::Panicked)),
+        }
         written
     });
     let flushing = Instant::now();

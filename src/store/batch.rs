@@ -85,6 +85,9 @@ pub struct Batch<'w> {
 
 impl<'w> Batch<'w> {
     fn new(writer: &'w mut Writer) -> Result<Self, StoreError> {
+        if writer.is_torn {
+            return Err(StoreError::Torn);
+        }
         let view = writer.view().clone();
         let mut state = view.state().clone();
         state.commit += 1;
@@ -150,6 +153,11 @@ impl<'w> Batch<'w> {
     pub fn source(&mut self, name: &str) -> Result<SourceId, StoreError> {
         if let Some(id) = self.names.get(name) {
             return Ok(*id);
+        }
+        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
+            return Err(StoreError::Name(format!(
+                "source name {name:?} must have 1 to 200 bytes and no control characters"
+            )));
         }
         let id = SourceId(self.state.next_source);
         self.state.next_source += 1;
@@ -271,6 +279,10 @@ impl<'w> Batch<'w> {
     /// [`StoreError`] when rows cannot be read or encoded.
     pub fn add(&mut self, document: NewDocument) -> Result<DocId, StoreError> {
         let id = self.next_document();
+        if id.0 >> 40 != 0 {
+            let full = "a corpus holds at most 2^40 documents; begin another one";
+            return Err(StoreError::Name(full.to_owned()));
+        }
         self.state.documents += 1;
         let key = DocumentKey { document: id };
         let header = Header { commit: self.commit_seq(), ..document.header };
@@ -622,7 +634,8 @@ impl<'w> Batch<'w> {
     /// Writes everything, synced; then the journal; then the writer's view moves on.
     ///
     /// # Errors
-    /// [`StoreError`] when the disk refuses: nothing of the batch is stored.
+    /// [`StoreError`] when the disk refuses. The batch is then stored whole or not at all, and the
+    /// writer refuses further ones: open the corpus again.
     pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
         std::mem::take(&mut self.bands)
@@ -651,6 +664,8 @@ impl<'w> Batch<'w> {
         let state = codec::encode("state", &self.state)?;
         self.put::<Meta>(&NameKey("state".to_owned()), &state)?;
 
+        // From here until the end the writer's memory and the disk may differ.
+        self.writer.is_torn = true;
         self.writer.db.write_opt(std::mem::take(&mut self.rows), &synced())?;
         self.writer.journal.append(Entry { commit: commit.0, documents: self.state.documents })?;
         let kept = Arc::make_mut(&mut self.writer.kept);
@@ -669,6 +684,7 @@ impl<'w> Batch<'w> {
             self.writer.encoder = encoder;
         }
         self.writer.committed()?;
+        self.writer.is_torn = false;
         Ok(commit)
     }
 }

@@ -96,6 +96,9 @@ pub enum StoreError {
         /// The key, readable.
         key: String,
     },
+    /// An earlier commit of this writer failed half-way through its bookkeeping.
+    #[error("an earlier commit failed; open the corpus again before writing to it")]
+    Torn,
     /// A name that is taken, unknown or malformed.
     #[error("{0}")]
     Name(String),

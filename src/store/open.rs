@@ -160,6 +160,8 @@ pub struct Writer {
     /// Kept documents as of the last commit: one bit a document.
     pub(super) kept: Arc<RoaringTreemap>,
     view: View,
+    /// A commit began and did not end.
+    pub(super) is_torn: bool,
     _lock: Lock,
 }
 
@@ -173,11 +175,16 @@ impl Writer {
         let found = place.read_format()?;
         let lock = place.lock()?;
         let entries = journal::read(&place.journal())?;
-        let options: Options = tuning::database(memory, threads);
+        let mut options: Options = tuning::database(memory, threads);
+        // A step of the ladder may need a family that an older format did not have.
+        options.create_missing_column_families(found < migrate::current());
         let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
         if found < migrate::current() {
-            Checkpoint::new(&db)?
-                .create_checkpoint(path.join(format!("before-format-{}", migrate::current())))?;
+            let before = path.join(format!("before-format-{}", migrate::current()));
+            // One that stands there is of an earlier try: the ladder has not ended since.
+            if !before.exists() {
+                Checkpoint::new(&db)?.create_checkpoint(before)?;
+            }
             migrate::climb(&db)?;
             place.write_format()?;
         }
@@ -192,7 +199,16 @@ impl Writer {
         let dictionary = if newest == 0 { None } else { Some((newest, view.dictionary(newest)?)) };
         let encoder = Arc::new(TextEncoder::new(dictionary));
         let kept = Arc::new(view.kept()?);
-        Ok(Self { db, journal, terms: HashMap::new(), encoder, kept, view, _lock: lock })
+        Ok(Self {
+            db,
+            journal,
+            terms: HashMap::new(),
+            encoder,
+            kept,
+            view,
+            is_torn: false,
+            _lock: lock,
+        })
     }
 
     /// The last committed moment.

@@ -3,7 +3,8 @@
 use crate::support::{Scratch, command, corpusdb, crawl, ingest, init, lines, repository};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const VERBS: [&str; 15] = [
     "init",
@@ -285,6 +286,28 @@ fn a_reader_that_goes_away_is_no_failure() {
     let mut child = command(&["info", corpus]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn ctrl_c_ends_a_query_at_once() {
+    let place = Place::new(120);
+    // Minutes of work.
+    let many = "SELECT count(*) FROM documents a, documents b, documents c, documents d, documents e \
+                WHERE a.text || b.text || c.text LIKE '%' || d.text || e.text";
+    let mut child = command(&["sql", &place.corpus, many]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(child.try_wait().unwrap().is_none(), "it is under way");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    for _ in 0..200 {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(130));
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    panic!("it went on for 10 seconds");
 }
 
 #[test]

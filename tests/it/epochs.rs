@@ -5,7 +5,7 @@ use crate::support::{
     MEMORY, Page, Ran, Random, Scratch, command, corpusdb, edited, ingest, init, lines, prose,
     repository, sound,
 };
-use corpusdb::{Corpus, DocId, Silent, TokenizerId};
+use corpusdb::{BuildJob, Corpus, DocId, Interrupt, Silent, TokenizerId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -693,6 +693,7 @@ fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
     }
     assert_eq!(files(&place.path("taken")), [("theirs.txt".to_owned(), b"precious".to_vec())]);
     assert_eq!(std::fs::read(place.path("file")).unwrap(), b"precious");
+    place.recipe("build", SPECIALS, &["--out", "."]).fails(&["no name of its own", "--out"]);
     std::fs::create_dir(place.path("empty")).unwrap();
     place.build(SPECIALS, "empty", &[]);
     place.verified("empty");
@@ -736,6 +737,24 @@ fn a_killed_build_leaves_nothing_under_its_name() {
     place.run("build", "1", &["--out", &out]).good();
     place.verified("out");
     assert_eq!(beside(), ["out"], "what killed builds left is gone");
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_at_all() {
+    let place = Place::holding(60);
+    place.recipe("plan", SPECIALS, &[]).good();
+    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let (plan, selections) = corpus.stored_plan(1).unwrap();
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    let out = place.path("out");
+    let job =
+        BuildJob { epoch: 0, out: &out, threads: 2, progress: &Silent, interrupt: &interrupt };
+    let error = corpus.build(&plan, &selections, &job).unwrap_err();
+    assert!(error.is_interrupt(), "{error}");
+    let entries = std::fs::read_dir(place.path(".")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.starts_with("out")).count(), 0);
 }
 
 #[test]
