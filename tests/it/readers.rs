@@ -154,7 +154,7 @@ fn a_half_made_directory_is_no_corpus() {
     for verb in ["info", "count", "check"] {
         corpusdb(&[verb, &corpus]).fails(&["is not a corpus"]);
     }
-    corpusdb(&["init", &corpus]).fails(&["already exists and is not an empty directory"]);
+    corpusdb(&["init", &corpus]).fails(&["a corpus whose making was interrupted"]);
 }
 
 #[test]
