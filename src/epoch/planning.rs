@@ -47,6 +47,7 @@ pub fn plan(
         recipe.sources =
             view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
     }
+    check_conditions(view, &recipe, snapshot_kept)?;
     progress.begin("select", Some(recipe.sources.len() as u64));
     let mut selections = Vec::new();
     let mut base = snapshot_kept.clone();
@@ -94,6 +95,33 @@ pub fn plan(
     plan.check_feasible(0)?;
     check_padding(&plan)?;
     Ok(Planned { plan, selections })
+}
+
+/// Columns whose values follow the present decisions, not those of a snapshot.
+const OF_STANDING: [&str; 6] = ["kept", "standing", "dup_of", "jaccard", "cluster", "cluster_size"];
+
+/// Conditions are evaluated on the present moment. That is the snapshot's answer for all that never
+/// changes of a document; what follows its standing is refused once the two differ.
+fn check_conditions(
+    view: &View,
+    recipe: &Recipe,
+    snapshot_kept: &RoaringTreemap,
+) -> Result<(), EpochError> {
+    let of_sources = recipe.sources.iter().filter_map(|source| source.condition.as_deref());
+    for condition in of_sources.chain(recipe.select.condition.as_deref()) {
+        let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let Some(word) =
+            words.find(|word| OF_STANDING.iter().any(|name| word.eq_ignore_ascii_case(name)))
+        else {
+            continue;
+        };
+        if view.kept()? != *snapshot_kept {
+            return Err(EpochError::Recipe(format!(
+                "`where` uses `{word}`, whose values have changed since the snapshot; a snapshot's documents are all kept ones, so leave it out, or leave `snapshot` out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn find_tokenizer(

@@ -47,6 +47,8 @@ pub(super) fn database(memory: Memory, threads: usize) -> Options {
     options.set_max_total_wal_size(64 << 20);
     // Readers beside a writer hold every file open, so that none vanishes under them.
     options.set_max_open_files(-1);
+    // One thread a family opens its tables; the default of 16 each starts hundreds.
+    options.set_max_file_opening_threads(1);
     // Spreads the writing of a table over time instead of one burst at its end.
     options.set_bytes_per_sync(1 << 20);
     options.set_keep_log_file_num(4);
