@@ -122,19 +122,17 @@ impl Producer<'_> {
             None => Known::Nothing,
             Some(record) => self.known(&mut reader, record, same_file)?,
         };
-        if let (Known::Again(_), Some(_)) = (&known, &record) {
-            reader = Reader::open(&input, &self.options.read)?;
-        }
-        let again = match known {
-            Known::Nothing => 0,
+        match known {
+            Known::Nothing => self.records(&input, &mut reader, 0, false),
             Known::Resumed(unchanged) => {
                 self.chunk.unchanged += unchanged;
-                0
+                self.records(&input, &mut reader, 0, true)
             }
-            Known::Again(records) => records,
-        };
-        let continues = matches!(known, Known::Resumed(_) | Known::Again(_));
-        self.records(&input, &mut reader, again, continues)
+            Known::Again(records) => {
+                reader = Reader::open(&input, &self.options.read)?;
+                self.records(&input, &mut reader, records, false)
+            }
+        }
     }
 
     fn record(&self, input: &Input) -> Result<Option<FileRecord>, IngestError> {
@@ -183,23 +181,19 @@ impl Producer<'_> {
         input: &Input,
         reader: &mut Reader,
         again: u64,
-        continues: bool,
+        mut continues: bool,
     ) -> Result<(), IngestError> {
         let mut items = Vec::new();
         let mut known_left = again;
-        let mut continues = continues && again == 0;
         loop {
             // A known stretch and what follows are pieces of their own.
-            if again > 0 && known_left == 0 && !items.is_empty() && !continues {
+            if again > 0 && known_left == 0 && !continues {
                 self.piece(
                     input,
                     reader,
                     &mut items,
                     PieceKind { single: false, whole: false, continues: false, known: true },
                 );
-                continues = true;
-            }
-            if again > 0 && known_left == 0 {
                 continues = true;
             }
             let kind = PieceKind { single: false, whole: false, continues, known: known_left > 0 };
