@@ -68,8 +68,8 @@ pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{IngestError, IngestOptions, IngestReport, OnError, StageSeconds};
 pub use model::{
     CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match,
-    MatchKind, Normaliser, Policy, PolicyError, Progress, SIGNATURE_VERSION, Silent, SourceId,
-    Standing, Tally, TokenizerId,
+    MatchKind, Normaliser, Policy, PolicyError, Profile, Progress, SIGNATURE_VERSION, Scope,
+    Signature, Silent, SourceId, Standing, Tally, TokenizerId,
 };
 pub use query::{
     Cluster, CommitInfo, DiffPart, DiskInfo, DuplicatePair, EpochInfo, FieldInfo,

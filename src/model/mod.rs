@@ -14,7 +14,10 @@ pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,
     TokenizerId,
 };
-pub use policy::{DedupMode, KeepOrder, Normaliser, Policy, PolicyError, SIGNATURE_VERSION};
+pub use policy::{
+    DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION, Scope,
+    Signature,
+};
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, Record, RecordKey, Reject, RejectReason};
 pub use standing::{Match, MatchKind, Standing};

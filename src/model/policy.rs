@@ -12,6 +12,10 @@ pub const SIGNATURE_VERSION: u32 = 1;
 pub enum DedupMode {
     /// Exact and near duplicates of a kept witness are removed.
     Witness,
+    /// Of every connected component of verified pairs one document is kept.
+    Components,
+    /// Of every connected component of unverified candidates one document is kept.
+    Lsh,
     /// Only documents with equal raw bytes are removed.
     Exact,
     /// Nothing is removed.
@@ -19,14 +23,32 @@ pub enum DedupMode {
 }
 
 impl DedupMode {
+    /// All modes.
+    pub const ALL: [Self; 5] =
+        [Self::Witness, Self::Components, Self::Lsh, Self::Exact, Self::None];
+
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Witness => "witness",
+            Self::Components => "components",
+            Self::Lsh => "lsh",
             Self::Exact => "exact",
             Self::None => "none",
         }
+    }
+
+    /// Whether near duplicates are looked for, by sketch and bands.
+    #[must_use]
+    pub const fn is_near(self) -> bool {
+        matches!(self, Self::Witness | Self::Components | Self::Lsh)
+    }
+
+    /// Whether similarity is transitive: whole components have one kept document.
+    #[must_use]
+    pub const fn is_transitive(self) -> bool {
+        matches!(self, Self::Components | Self::Lsh)
     }
 }
 
@@ -39,36 +61,172 @@ pub enum Normaliser {
     Web,
     /// As `Web`, but punctuation is kept as tokens; whitespace is ignored.
     Code,
+    /// Runs of ASCII letters, digits and underscores, as they are: the BigCode article.
+    Bigcode,
+    /// Lower case, numbers as `0`, punctuation as space, marks dropped, words between spaces: datatrove.
+    Fineweb,
+    /// NFC, lower case, ASCII punctuation dropped, runs of space as one; tokens are characters:
+    /// SlimPajama.
+    Slimpajama,
 }
 
 impl Normaliser {
+    /// All normalisers.
+    pub const ALL: [Self; 5] =
+        [Self::Web, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
+
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Web => "web",
             Self::Code => "code",
+            Self::Bigcode => "bigcode",
+            Self::Fineweb => "fineweb",
+            Self::Slimpajama => "slimpajama",
         }
     }
 }
 
-/// Which of two similar documents stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The function from shingles to sketch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum KeepOrder {
-    /// The one stored first.
-    First,
+pub enum Signature {
+    /// 256 slots of 8 bits by bucket rounds.
+    #[default]
+    Native,
+    /// 32-bit slots: SHA-1 of the joined shingle, permuted modulo 2^61 - 1, as in the BigCode article.
+    Bigcode,
 }
 
-/// Everything that decides which documents are duplicates. Fixed at `init`.
+impl Signature {
+    /// The word used in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Bigcode => "bigcode",
+        }
+    }
+}
+
+/// Which of two similar documents stays. Ties: hash of the text, then the one stored first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepOrder {
+    /// The one stored first.
+    #[default]
+    First,
+    /// The one with more characters.
+    Longest,
+    /// The one whose source is named earlier; sources not named come last.
+    SourcePriority(Vec<String>),
+    /// The one with the larger number in this declared field; documents without one come last.
+    Field(String),
+}
+
+impl KeepOrder {
+    /// Reads `first`, `longest`, `source-priority:A,B,...` or `field:NAME`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Keep`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        match text.split_once(':') {
+            None if text == "first" => Ok(Self::First),
+            None if text == "longest" => Ok(Self::Longest),
+            Some(("source-priority", names)) if names.split(',').all(|name| !name.is_empty()) => {
+                Ok(Self::SourcePriority(names.split(',').map(str::to_owned).collect()))
+            }
+            Some(("field", name)) if !name.is_empty() => Ok(Self::Field(name.to_owned())),
+            _ => Err(PolicyError::Keep(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for KeepOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First => f.write_str("first"),
+            Self::Longest => f.write_str("longest"),
+            Self::SourcePriority(names) => write!(f, "source-priority:{}", names.join(",")),
+            Self::Field(name) => write!(f, "field:{name}"),
+        }
+    }
+}
+
+/// Which documents are compared with each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// All.
+    #[default]
+    Global,
+    /// Those of one source.
+    PerSource,
+}
+
+impl Scope {
+    /// The word used on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::PerSource => "per-source",
+        }
+    }
+}
+
+/// Published settings that go together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Prose: our defaults.
+    #[default]
+    Web,
+    /// Source code: punctuation counts.
+    Code,
+    /// The MinHash of The Stack.
+    Bigcode,
+    /// The MinHash of FineWeb.
+    Fineweb,
+    /// The MinHash of SlimPajama.
+    Slimpajama,
+}
+
+impl Profile {
+    /// All profiles.
+    pub const ALL: [Self; 5] =
+        [Self::Web, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
+
+    /// The word used on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::Code => "code",
+            Self::Bigcode => "bigcode",
+            Self::Fineweb => "fineweb",
+            Self::Slimpajama => "slimpajama",
+        }
+    }
+}
+
+/// Everything that decides which documents are duplicates. Fixed at `init`; a re-decision may change
+/// mode, threshold, bands, keep order and scope, never what sketches were made with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
+    /// The settings this one began as.
+    #[serde(default)]
+    pub profile: Profile,
     /// How duplicates are decided.
     pub mode: DedupMode,
     /// How text becomes tokens.
     pub normaliser: Normaliser,
     /// Tokens per shingle.
     pub shingle: u32,
+    /// How shingles become a sketch.
+    #[serde(default)]
+    pub signature: Signature,
     /// Sketch slots.
     pub hashes: u32,
     /// Exact Jaccard similarity from which a document is a near duplicate.
@@ -79,6 +237,9 @@ pub struct Policy {
     pub rows: u32,
     /// Which of two similar documents stays.
     pub keep: KeepOrder,
+    /// Which documents are compared.
+    #[serde(default)]
+    pub scope: Scope,
     /// See [`SIGNATURE_VERSION`].
     pub signature_version: u32,
 }
@@ -90,32 +251,114 @@ pub enum PolicyError {
     /// The threshold leaves no banding that finds pairs at the threshold.
     #[error("threshold {0} is not in 0.1..=1.0")]
     Threshold(f64),
+    /// No keep order.
+    #[error("`{0}` is no keep order; write first, longest, source-priority:A,B,... or field:NAME")]
+    Keep(String),
+    /// Bands that the sketch cannot fill, or that a band number cannot name.
+    #[error("{bands} bands of {rows} rows need {} of {hashes} slots; bands are 1 to 256, rows 1 or more", u64::from(*bands) * u64::from(*rows))]
+    Bands {
+        /// Bands asked for.
+        bands: u32,
+        /// Rows asked for.
+        rows: u32,
+        /// Slots of the sketch.
+        hashes: u32,
+    },
+    /// Shingles of no length or too long ones.
+    #[error("{0}-token shingles: the length must be 1 to 64")]
+    Shingle(u32),
+    /// Slots that the sketch function does not have.
+    #[error("{hashes} hashes: the `{signature}` sketch has {range}")]
+    Hashes {
+        /// Slots asked for.
+        hashes: u32,
+        /// The sketch function.
+        signature: &'static str,
+        /// What it has.
+        range: &'static str,
+    },
 }
 
 impl Policy {
-    /// The default policy in `mode` at `threshold`: `web` normaliser, 5-token shingles, 256 slots,
-    /// and the largest number of rows per band that still finds a pair at the threshold with
-    /// probability 0.99 or more (`1 - (1 - t^r)^b`, b = 256 / r rounded down).
+    /// The profile `web` in `mode` at `threshold`: 5-token shingles, 256 slots, and the largest
+    /// number of rows per band that still finds a pair at the threshold with probability 0.99 or
+    /// more (`1 - (1 - t^r)^b`, b = 256 / r rounded down).
     ///
     /// # Errors
     /// [`PolicyError::Threshold`] when `threshold` is outside 0.1..=1.0.
     pub fn new(mode: DedupMode, threshold: f64) -> Result<Self, PolicyError> {
-        if !(0.1..=1.0).contains(&threshold) {
-            return Err(PolicyError::Threshold(threshold));
-        }
-        let hashes = 256;
-        let (bands, rows) = banding(hashes, threshold);
-        Ok(Self {
+        let mut policy = Self::of(Profile::Web);
+        policy.mode = mode;
+        policy.set_threshold(threshold)?;
+        Ok(policy)
+    }
+
+    /// The settings of a profile. The published ones: `bigcode` 256 permutations in 25 bands of 10
+    /// over 5-grams at 0.7; `fineweb` 14 bands of 8 over 5-grams; `slimpajama` 9 bands of 13 over
+    /// 13-character grams at 0.8; all three unverified and transitive.
+    #[must_use]
+    pub fn of(profile: Profile) -> Self {
+        use DedupMode::{Lsh, Witness};
+        let (mode, normaliser, shingle, signature, threshold, bands, rows) = match profile {
+            Profile::Web => (Witness, Normaliser::Web, 5, Signature::Native, 0.8, 32, 8),
+            Profile::Code => (Witness, Normaliser::Code, 10, Signature::Native, 0.7, 42, 6),
+            Profile::Bigcode => (Lsh, Normaliser::Bigcode, 5, Signature::Bigcode, 0.7, 25, 10),
+            Profile::Fineweb => (Lsh, Normaliser::Fineweb, 5, Signature::Native, 0.75, 14, 8),
+            Profile::Slimpajama => (Lsh, Normaliser::Slimpajama, 13, Signature::Native, 0.8, 9, 13),
+        };
+        Self {
+            profile,
             mode,
-            normaliser: Normaliser::Web,
-            shingle: 5,
-            hashes,
+            normaliser,
+            shingle,
+            signature,
+            hashes: 256,
             threshold,
             bands,
             rows,
             keep: KeepOrder::First,
+            scope: Scope::Global,
             signature_version: SIGNATURE_VERSION,
-        })
+        }
+    }
+
+    /// Changes the threshold, and the bands to those that find pairs at it.
+    ///
+    /// # Errors
+    /// [`PolicyError::Threshold`] when it is outside 0.1..=1.0.
+    pub fn set_threshold(&mut self, threshold: f64) -> Result<(), PolicyError> {
+        if !(0.1..=1.0).contains(&threshold) {
+            return Err(PolicyError::Threshold(threshold));
+        }
+        self.threshold = threshold;
+        (self.bands, self.rows) = banding(self.hashes, threshold);
+        Ok(())
+    }
+
+    /// Refuses settings that do not go together.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: which one and what is possible.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        let Self { hashes, bands, rows, shingle, threshold, signature, .. } = *self;
+        if !(0.1..=1.0).contains(&threshold) {
+            return Err(PolicyError::Threshold(threshold));
+        }
+        if !(1..=64).contains(&shingle) {
+            return Err(PolicyError::Shingle(shingle));
+        }
+        let (least, most, range) = match signature {
+            Signature::Native => (256, 256, "256"),
+            Signature::Bigcode => (1, 4096, "1 to 4,096"),
+        };
+        if !(least..=most).contains(&hashes) {
+            return Err(PolicyError::Hashes { hashes, signature: signature.name(), range });
+        }
+        let slots = u64::from(bands) * u64::from(rows);
+        if !(1..=256).contains(&bands) || rows == 0 || slots > u64::from(hashes) {
+            return Err(PolicyError::Bands { bands, rows, hashes });
+        }
+        Ok(())
     }
 
     /// Probability that a pair of similarity `jaccard` shares at least one band.
@@ -127,18 +370,22 @@ impl Policy {
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mode {}", self.mode.name())?;
-        if self.mode == DedupMode::Witness {
+        write!(f, "profile {}, mode {}", self.profile.name(), self.mode.name())?;
+        if self.mode.is_near() {
             write!(
                 f,
-                ", threshold {}, normaliser {}, {}-token shingles, {} hashes in {} bands of {}, keep first",
+                ", threshold {}, normaliser {}, {}-token shingles, {} {} hashes in {} bands of {}",
                 self.threshold,
                 self.normaliser.name(),
                 self.shingle,
                 self.hashes,
+                self.signature.name(),
                 self.bands,
                 self.rows
             )?;
+        }
+        if self.mode != DedupMode::None {
+            write!(f, ", keep {}, scope {}", self.keep, self.scope.name())?;
         }
         Ok(())
     }
@@ -150,8 +397,8 @@ fn detection(bands: u32, rows: u32, jaccard: f64) -> f64 {
 
 fn banding(hashes: u32, threshold: f64) -> (u32, u32) {
     let fits = |rows: &u32| detection(hashes / rows, *rows, threshold) >= 0.99;
-    let rows = (1..=16).rev().find(fits).unwrap_or(1);
-    (hashes / rows, rows)
+    let rows = (1..=16.min(hashes)).rev().find(fits).unwrap_or(1);
+    ((hashes / rows).min(256), rows)
 }
 
 #[cfg(test)]

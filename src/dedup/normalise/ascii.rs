@@ -44,7 +44,9 @@ pub(super) fn tokens(
     lower.make_ascii_lowercase();
     let class = |at: usize| lower.get(at).map_or(0, |byte| class(*byte));
     match normaliser {
-        Normaliser::Web => web(lower, class, sink),
+        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
+            web(lower, class, sink)
+        }
         Normaliser::Code => code(lower, class, sink),
     }
 }

@@ -31,7 +31,9 @@ pub(super) fn tokens(
 ) {
     let text = fold(text, buffers);
     match normaliser {
-        Normaliser::Web => web(text, sink),
+        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
+            web(text, sink)
+        }
         Normaliser::Code => code(text, sink),
     }
 }

@@ -73,7 +73,9 @@ pub(super) fn tokens(
     }
     let class = |at: usize| classes.get(at).copied().unwrap_or(0);
     match normaliser {
-        Normaliser::Web => web(lower.as_bytes(), class, sink),
+        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
+            web(lower.as_bytes(), class, sink)
+        }
         Normaliser::Code => code(lower.as_bytes(), class, sink),
     }
     true
