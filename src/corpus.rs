@@ -1,11 +1,14 @@
 //! `Corpus`, the type users hold, and `CorpusWriter`, its one writer. Every method is one call downwards.
 
-use crate::curate;
+use crate::curate::{self, RedoReport, RemovalReport};
+use crate::decide::LoadedTokenizer;
 use crate::epoch::{self, EpochError, Explanation, Manifest, Plan, Planned, Recipe, Verification};
 use crate::error::Error;
 use crate::ingest::read::expand;
-use crate::ingest::{self, IngestError, IngestOptions, IngestReport, LoadedTokenizer};
-use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, Policy, Progress};
+use crate::ingest::{self, IngestError, IngestOptions, IngestReport};
+use crate::model::{
+    DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
+};
 use crate::query::{self, DiffPart, DuplicatePair, Info, QueryError, Shown};
 use crate::store::{
     self, CommitRecord, Depth, EpochRecord, Fault, Memory, RejectRecord, SnapshotRecord,
@@ -372,6 +375,63 @@ impl CorpusWriter {
         let answer = curate::train_bpe(self.view(), options, progress)?;
         progress.end();
         Ok(answer)
+    }
+
+    /// Removes documents; see [`RemovalReport`]. With `block`, documents of their texts and keys are
+    /// stored as `blocked` from now on.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn remove(
+        &mut self,
+        selection: &RoaringTreemap,
+        block: bool,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::remove(&mut self.writer, &loaded, selection, block, progress, interrupt)?)
+    }
+
+    /// Takes removals back.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn restore(
+        &mut self,
+        selection: &RoaringTreemap,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::restore(&mut self.writer, &loaded, selection, progress, interrupt)?)
+    }
+
+    /// Decides every document again under another policy, beside the decisions in force: the answer
+    /// says what would change. Goes on where an interrupted call stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when the policy wants other sketches than the stored ones, [`Error::Policy`]
+    /// when its settings do not go together, [`Error::Store`] when it ranks by a field that is not
+    /// declared as a number.
+    pub fn redo(
+        &mut self,
+        policy: &Policy,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RedoReport, Error> {
+        policy.check()?;
+        check_keep(&policy.keep, self.view().fields())?;
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::redo(&mut self.writer, &loaded, policy, progress, interrupt)?)
+    }
+
+    /// Makes the outcome of [`CorpusWriter::redo`] current.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when none is finished under this policy.
+    pub fn switch(&mut self, policy: &Policy) -> Result<(), Error> {
+        Ok(curate::switch(&mut self.writer, policy)?)
     }
 
     /// Names this moment, durably.

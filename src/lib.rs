@@ -55,7 +55,7 @@ mod store;
 mod tokenizer;
 
 pub use corpus::{BuildJob, Corpus, CorpusWriter, Selections};
-pub use curate::CurateError;
+pub use curate::{CurateError, RedoReport, RedoSource, RemovalReport};
 pub use decide::{Counts, DecideError};
 pub use dry_run::DryRun;
 pub use epoch::{
@@ -65,7 +65,9 @@ pub use epoch::{
 };
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
-pub use ingest::{IngestError, IngestOptions, IngestReport, OnError, StageSeconds};
+pub use ingest::{
+    Alarm, ExamplePair, IngestError, IngestOptions, IngestReport, OnError, StageSeconds,
+};
 pub use model::{
     CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match,
     MatchKind, Normaliser, Policy, PolicyError, Profile, Progress, SIGNATURE_VERSION, Scope,

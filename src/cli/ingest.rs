@@ -3,7 +3,9 @@
 use super::setup::{Context, bytes};
 use super::{Outcome, print};
 use clap::ValueEnum;
-use corpusdb::{CorpusWriter, Format, IngestOptions, IngestReport, OnError, ReadOptions};
+use corpusdb::{
+    Alarm, CorpusWriter, ExamplePair, Format, IngestOptions, IngestReport, OnError, ReadOptions,
+};
 use std::path::{Path, PathBuf};
 
 /// Read files into a corpus; what is there already is recognised
@@ -55,6 +57,18 @@ pub(super) struct Args {
     /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
+    /// Stop before the batch with which more than this share of the documents would be removed as
+    /// duplicates (from 10,000 documents on); a share over 0.5 is reported in any case
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    max_removed: Option<f64>,
+    /// Raise an alarm when a cluster has more documents than this
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_cluster: u64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "write a share between 0 and 1, like 0.5")?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".to_owned()) }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -103,6 +117,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             .unwrap_or_else(|| (context.memory / 256).clamp(4 << 20, 16 << 20)),
         reread: args.reread,
         decisions: args.decisions,
+        max_removed: args.max_removed,
+        max_cluster: args.max_cluster,
     };
     let mut report = if args.dry_run {
         let copy = corpusdb::DryRun::begin(&args.corpus, context.memory)?;
@@ -156,6 +172,9 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
         print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
     }
     print::line(&format!("  {}", report.policy))?;
+    for alarm in &report.alarms {
+        print::talk(&alarm_words(alarm));
+    }
     if report.dedup.capped > 0 {
         print::line(&format!(
             "  note: {} crowded buckets were read only in part; near duplicates in them may be missed",
@@ -163,4 +182,28 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
+    let pair = |example: &Option<ExamplePair>| match example {
+        None => String::new(),
+        Some(pair) => format!(
+            "\n  for example document {} (similarity {:.3} to {}):\n    removed: {:?}\n    witness: {:?}",
+            pair.removed, pair.jaccard, pair.witness, pair.removed_text, pair.witness_text
+        ),
+    };
+    match alarm {
+        Alarm::RemovedShare { added, removed, example } => format!(
+            "ALARM: {} of {} documents were removed as duplicates{}",
+            print::number(*removed),
+            print::number(*added),
+            pair(example)
+        ),
+        Alarm::Cluster { witness, size, example } => format!(
+            "ALARM: the cluster of document {witness} has {} documents{}",
+            print::number(*size),
+            pair(example)
+        ),
+        _ => String::new(),
+    }
 }

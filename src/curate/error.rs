@@ -1,5 +1,6 @@
 //! What can go wrong with changes of mind.
 
+use crate::decide::DecideError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -13,6 +14,30 @@ pub enum CurateError {
     /// A tokenizer that refused a text, a file or a training.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// A decision that could not be taken.
+    #[error(transparent)]
+    Decide(#[from] DecideError),
+    /// A policy that the stored sketches do not serve.
+    #[error(
+        "the stored sketches were made with another normaliser, shingle length or sketch function; these are fixed at `init`: make a new corpus and ingest again"
+    )]
+    OtherSketches,
+    /// Nothing that could be made current.
+    #[error("no finished re-decision under this policy; run `corpusdb dedup redo` again")]
+    NoRedo,
+    /// A policy that cannot be written.
+    #[error("the policy cannot be stored: {0}")]
+    Policy(String),
+    /// Stored bytes that are no sketch.
+    #[error(
+        "document {document} has a sketch of {bytes} bytes that the policy cannot use; run `corpusdb check --deep`"
+    )]
+    Sketch {
+        /// The document.
+        document: u64,
+        /// Length found.
+        bytes: usize,
+    },
     /// Nothing to train on.
     #[error("the corpus has no kept documents to train a tokenizer on; ingest some first")]
     NothingToTrainOn,

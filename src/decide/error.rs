@@ -1,6 +1,7 @@
-//! What can go wrong while deciding: only what the store says.
+//! What can go wrong while deciding: what the store says, and what a tokenizer refuses.
 
 use crate::store::StoreError;
+use crate::tokenizer::TokenizerError;
 
 /// An error of the decision layer.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +10,9 @@ pub enum DecideError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A tokenizer that refused a text.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
     /// Stored bytes that the craft cannot use.
     #[error(
         "document {document} has a sketch of {bytes} bytes, not 256; run `corpusdb check --deep`"

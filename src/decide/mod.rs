@@ -1,18 +1,28 @@
 //! Which documents are kept: shared by the way in and by changes of mind.
 //!
-//! A [`Session`] decides within one commit: newcomers arrive in rank order, each is matched against
-//! what the store holds and what came before it in the same commit, a superseded document sets off
-//! the cascade of those it explained, and [`Session::apply`] writes the outcome into the batch.
+//! A [`Session`] decides within one commit. First everything that comes and goes is said: newcomers,
+//! superseded, removed and restored documents. Then [`Session::settle`] decides what follows, and
+//! [`Session::apply`] writes the outcome into the batch. So standing is a function of the eligible
+//! documents and the policy, not of the order or the commits in which they came.
 //!
-//! The rule (mode `witness`, keep order `first`): standing is the lexicographically first maximal
-//! independent set of the graph of verified similarities over eligible documents, in the order of
-//! their ids. So a document is removed if and only if a kept document of lower id is similar to it.
+//! * `scene`: the store as it will be after the decisions made so far;
+//! * `rank`: the keep order;
+//! * `texts`: the exact rows, while documents come and go;
+//! * `neighbours`: buckets, estimate, verification;
+//! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
+//! * `tokens`: ids of what is kept again.
 
-mod cascade;
+mod components;
 mod error;
+mod independent;
 mod neighbours;
+mod rank;
+mod remembered;
 mod scene;
 mod session;
+mod texts;
+mod tokens;
 
 pub use error::DecideError;
-pub use session::{Arrival, Counts, Session};
+pub use session::{Arrival, Counts, Decision, Session, Stored};
+pub use tokens::{LoadedTokenizer, encode_kept_again};

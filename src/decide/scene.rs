@@ -1,9 +1,11 @@
 //! The store as it will be after the decisions made so far in this commit: overlay over a view.
 
 use super::error::DecideError;
-use crate::dedup::{Fingerprinter, Sketch};
-use crate::model::{BucketMap, DocId, Match, MatchKind, Standing};
-use crate::store::{Header, StoreError, View};
+use super::rank::{Rank, Ranker};
+use super::remembered::Remembered;
+use crate::dedup::{Fingerprinter, Sketch, band_keys};
+use crate::model::{BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing};
+use crate::store::{Header, StoreError, View, fields};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +17,14 @@ pub(super) enum TextForm {
     Normalised = 1,
 }
 
-impl TextForm {
-    pub(super) fn hash(self, header: &Header) -> [u8; 16] {
-        match self {
-            Self::Raw => header.raw,
-            Self::Normalised => header.normalised,
-        }
-    }
-}
-
-/// A document that came with this commit.
+/// A document that this commit decides about for the first time.
 pub(super) struct Newcomer {
     pub(super) header: Header,
     pub(super) sketch: Option<Sketch>,
-    pub(super) shingles: Arc<[u64]>,
+    /// None when the text is stored already: then they are made from it when asked for.
+    pub(super) shingles: Option<Arc<[u64]>>,
+    /// Its number in the field that ranks documents.
+    pub(super) number: Option<i64>,
 }
 
 /// What a change is measured against, and what it came to.
@@ -38,71 +34,32 @@ pub(super) struct Change<T> {
     pub(super) now: T,
 }
 
-/// Rows of stored documents that were read for a decision: a cascade asks for the same ones again
-/// and again. Bounded; forgotten whole when full.
-#[derive(Default)]
-struct Remembered {
-    headers: HashMap<DocId, Header>,
-    sketches: HashMap<DocId, Option<Sketch>>,
-    shingles: HashMap<DocId, Arc<[u64]>>,
-    held: usize,
-}
-
-impl Remembered {
-    /// Documents whose headers or sketches are held: some 16 MB of each.
-    const ROWS: usize = 1 << 16;
-    /// Shingles held: 32 MB.
-    const SHINGLES: usize = 4 << 20;
-
-    fn remember_header(&mut self, document: DocId, header: &Header) {
-        if self.headers.len() >= Self::ROWS {
-            self.headers.clear();
-        }
-        self.headers.insert(document, header.clone());
-    }
-
-    fn remember_sketch(&mut self, document: DocId, sketch: &Option<Sketch>) {
-        if self.sketches.len() >= Self::ROWS {
-            self.sketches.clear();
-        }
-        self.sketches.insert(document, sketch.clone());
-    }
-
-    fn remember_shingles(&mut self, document: DocId, shingles: &Arc<[u64]>) {
-        if self.held + shingles.len() > Self::SHINGLES {
-            self.shingles.clear();
-            self.held = 0;
-        }
-        if shingles.len() <= Self::SHINGLES {
-            self.held += shingles.len();
-            self.shingles.insert(document, Arc::clone(shingles));
-        }
-    }
-}
-
 pub(super) struct Scene {
     pub(super) view: View,
+    pub(super) ranker: Ranker,
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
     pub(super) newcomers: HashMap<DocId, Newcomer>,
+    /// `now` is none for an eligible document that is still to be decided.
     pub(super) standings: BTreeMap<DocId, Change<Option<Standing>>>,
     pub(super) matches: BTreeMap<DocId, Change<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
+    /// Exact rows that this commit changes, and rows as they are stored.
     pub(super) exact: BTreeMap<(TextForm, [u8; 16]), Option<DocId>>,
-    /// Buckets of documents that were kept for the first time in this commit: most have one member.
+    stored_exact: HashMap<(TextForm, [u8; 16]), Option<DocId>>,
+    /// Buckets of documents that joined in this commit: most have one member.
     local: BucketMap<DocId>,
-    /// All members, ascending, of those with more.
+    /// All members, in the order they joined, of those with more.
     local_more: BucketMap<Vec<DocId>>,
     pub(super) indexed: BTreeMap<DocId, Vec<u64>>,
-    /// Whether a document stored before this commit changed its standing.
-    pub(super) unsettled: bool,
     remembered: Mutex<Remembered>,
 }
 
 impl Scene {
-    pub(super) fn new(view: View, kept: Arc<RoaringTreemap>) -> Self {
-        let first_new = DocId(view.documents());
+    /// `kept` are the documents that `view` has as kept, `first_new` the first that it has not decided.
+    pub(super) fn new(view: View, kept: Arc<RoaringTreemap>, first_new: DocId) -> Self {
         Self {
+            ranker: Ranker::new(&view),
             view,
             kept,
             first_new,
@@ -111,10 +68,10 @@ impl Scene {
             matches: BTreeMap::new(),
             members: HashMap::new(),
             exact: BTreeMap::new(),
+            stored_exact: HashMap::new(),
             local: BucketMap::default(),
             local_more: BucketMap::default(),
             indexed: BTreeMap::new(),
-            unsettled: false,
             remembered: Mutex::default(),
         }
     }
@@ -130,23 +87,40 @@ impl Scene {
         }
     }
 
-    pub(super) fn standing(&self, document: DocId) -> Result<Standing, DecideError> {
-        match self.standings.get(&document).and_then(|change| change.now) {
-            Some(now) => Ok(now),
-            None if self.kept.contains(document.0) => Ok(Standing::Kept),
-            None => Ok(self.view.standing(document)?),
+    /// The standing decided last; none for a document that is still to be decided.
+    pub(super) fn standing(&self, document: DocId) -> Result<Option<Standing>, DecideError> {
+        match self.standings.get(&document) {
+            Some(change) => Ok(change.now),
+            None if self.kept.contains(document.0) => Ok(Some(Standing::Kept)),
+            None if self.is_new(document) => Ok(None),
+            None => Ok(Some(self.view.standing(document)?)),
         }
     }
 
+    pub(super) fn is_eligible(&self, document: DocId) -> Result<bool, DecideError> {
+        Ok(self.standing(document)?.is_none_or(Standing::is_eligible))
+    }
+
+    /// The documents that the view has as kept, exact or near.
+    pub(super) fn stored_eligible(&self) -> Result<RoaringTreemap, DecideError> {
+        let mut found = (*self.kept).clone();
+        found |= self.view.documents_standing(Standing::Exact)?;
+        found |= self.view.documents_standing(Standing::Near)?;
+        Ok(found)
+    }
+
+    /// None says that the document is eligible and to be decided.
     pub(super) fn set_standing(
         &mut self,
         document: DocId,
-        now: Standing,
+        now: Option<Standing>,
     ) -> Result<(), DecideError> {
-        let before = if self.is_new(document) { None } else { Some(self.standing(document)?) };
-        self.unsettled |= before.is_some_and(|before| before != now);
-        let change = self.standings.entry(document).or_insert(Change { before, now: None });
-        change.now = Some(now);
+        if let Some(change) = self.standings.get_mut(&document) {
+            change.now = now;
+            return Ok(());
+        }
+        let before = if self.is_new(document) { None } else { self.standing(document)? };
+        self.standings.insert(document, Change { before, now });
         Ok(())
     }
 
@@ -192,31 +166,83 @@ impl Scene {
         Ok(found)
     }
 
+    // ---- texts ----
+
+    /// The hash under which documents of equal text meet.
+    pub(super) fn text_hash(&self, form: TextForm, header: &Header) -> [u8; 16] {
+        match form {
+            TextForm::Raw => self.scoped(header.source, header.raw),
+            TextForm::Normalised => self.scoped(header.source, header.normalised),
+        }
+    }
+
+    /// In scope per source only documents of one source meet.
+    pub(super) fn scoped(&self, source: SourceId, hash: [u8; 16]) -> [u8; 16] {
+        self.view.policy().text_key(source, hash)
+    }
+
+    /// Reads many exact rows at once.
+    pub(super) fn remember_exact(
+        &mut self,
+        form: TextForm,
+        hashes: &[[u8; 16]],
+    ) -> Result<(), DecideError> {
+        let found = self.view.exacts(form as u8, hashes)?;
+        self.stored_exact.extend(hashes.iter().map(|hash| (form, *hash)).zip(found));
+        Ok(())
+    }
+
     pub(super) fn exact(
         &self,
         form: TextForm,
         hash: [u8; 16],
     ) -> Result<Option<DocId>, DecideError> {
-        match self.exact.get(&(form, hash)) {
+        match self.exact.get(&(form, hash)).or_else(|| self.stored_exact.get(&(form, hash))) {
             Some(found) => Ok(*found),
             None => Ok(self.view.exact(form as u8, hash)?),
         }
+    }
+
+    // ---- rows, read once ----
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn header(&self, document: DocId) -> Result<Header, StoreError> {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.header.clone());
         }
-        if let Some(found) = self.remembered().headers.get(&document) {
-            return Ok(found.clone());
+        if let Some(found) = self.remembered().header(document) {
+            return Ok(found);
         }
         let found = self.view.expect_header(document)?;
         self.remembered().remember_header(document, &found);
         Ok(found)
     }
 
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn rank(&self, document: DocId) -> Result<Rank, DecideError> {
+        if self.ranker.is_first() {
+            return Ok(Rank::by_id(document));
+        }
+        if let Some(newcomer) = self.newcomers.get(&document) {
+            return Ok(self.ranker.rank(document, &newcomer.header, newcomer.number));
+        }
+        let number = match self.ranker.field() {
+            Some(field) => self.number(field, document)?,
+            None => None,
+        };
+        Ok(self.ranker.rank(document, &self.header(document)?, number))
+    }
+
+    fn number(&self, field: FieldId, document: DocId) -> Result<Option<i64>, DecideError> {
+        if let Some(found) = self.remembered().number(document) {
+            return Ok(found);
+        }
+        let block = self.view.column_block(fields::column_of(field), document.block())?;
+        let found = block.get(document.slot());
+        self.remembered().remember_numbers(document.block(), block);
+        Ok(found)
     }
 
     /// The document's sketch, its owner's when it borrows one; none when too short for one.
@@ -224,8 +250,8 @@ impl Scene {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.sketch.clone());
         }
-        if let Some(found) = self.remembered().sketches.get(&document) {
-            return Ok(found.clone());
+        if let Some(found) = self.remembered().sketch(document) {
+            return Ok(found);
         }
         let found = stored_sketch(&self.view, document)?;
         self.remembered().remember_sketch(document, &found);
@@ -237,18 +263,34 @@ impl Scene {
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<Arc<[u64]>, DecideError> {
-        if let Some(newcomer) = self.newcomers.get(&document) {
-            return Ok(Arc::clone(&newcomer.shingles));
+        if let Some(Newcomer { shingles: Some(shingles), .. }) = self.newcomers.get(&document) {
+            return Ok(Arc::clone(shingles));
         }
-        if let Some(found) = self.remembered().shingles.get(&document) {
-            return Ok(Arc::clone(found));
+        if let Some(found) = self.remembered().shingles(document) {
+            return Ok(found);
         }
         let found: Arc<[u64]> = craft.shingles(&self.view.text(document)?).into();
         self.remembered().remember_shingles(document, &found);
         Ok(found)
     }
 
-    /// Members that joined the bucket in this commit, ascending.
+    // ---- buckets ----
+
+    /// The bucket keys of a document.
+    pub(super) fn band_keys(
+        &self,
+        document: DocId,
+        sketch: &Sketch,
+    ) -> Result<Vec<u64>, DecideError> {
+        let policy = self.view.policy();
+        let source = match policy.scope {
+            Scope::Global => SourceId(0),
+            Scope::PerSource => self.header(document)?.source,
+        };
+        Ok(band_keys(sketch, policy, source))
+    }
+
+    /// Members that joined the bucket in this commit.
     pub(super) fn local(&self, band: u8, hash: u64) -> &[DocId] {
         match self.local.get(&(band, hash)) {
             None => &[],
@@ -260,14 +302,13 @@ impl Scene {
 
     /// Notes that the document belongs into its buckets from now on.
     pub(super) fn index(&mut self, document: DocId, bands: Vec<u64>) {
+        if self.indexed.contains_key(&document) {
+            return;
+        }
         for key in (0..=u8::MAX).zip(bands.iter().copied()) {
             let first = *self.local.entry(key).or_insert(document);
-            if first == document {
-                continue;
-            }
-            let bucket = self.local_more.entry(key).or_insert_with(|| vec![first]);
-            if let Err(at) = bucket.binary_search(&document) {
-                bucket.insert(at, document);
+            if first != document {
+                self.local_more.entry(key).or_insert_with(|| vec![first]).push(document);
             }
         }
         self.indexed.insert(document, bands);
@@ -275,7 +316,7 @@ impl Scene {
 }
 
 /// The sketch of a stored document, its owner's when it borrows one.
-pub(super) fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
+fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
     // Most documents own their sketch: ask for it before asking who does.
     let found = match view.sketch_of_owner(document)? {
         Some(found) => Some(found),

@@ -1,12 +1,13 @@
-//! Deciding within one commit: newcomers in rank order, then the outcome into the batch.
+//! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
 
 use super::error::DecideError;
-use super::neighbours::{BUCKET_CAP, Prefetched, prefetch};
+use super::neighbours::Prefetched;
+use super::rank::Rank;
 use super::scene::{Newcomer, Scene, TextForm};
-use crate::dedup::{Fingerprint, Fingerprinter};
-use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
+use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
+use crate::model::{DedupMode, DocId, FieldId, Match, MatchKind, SourceId, Standing};
 use crate::store::{Batch, Header};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A document on its way in.
 pub struct Arrival {
@@ -14,13 +15,31 @@ pub struct Arrival {
     pub id: DocId,
     /// Its header, `text_of` included.
     pub header: Header,
-    /// Its fingerprint; not looked at in modes that do not sketch.
+    /// Its fingerprint.
     pub fingerprint: Fingerprint,
+    /// Its number in the field of [`Session::order_field`].
+    pub number: Option<i64>,
     /// The document that held its key.
     pub supersedes: Option<DocId>,
+    /// A document that the user removed has its key or its text.
+    pub is_blocked: bool,
 }
 
-/// What was decided about a newcomer when it arrived; a later one of the same commit may change it.
+/// A stored document that a new generation decides about.
+pub struct Stored {
+    /// Its id.
+    pub id: DocId,
+    /// Its header.
+    pub header: Header,
+    /// Its sketch; none when too short for one.
+    pub sketch: Option<Sketch>,
+    /// Its number in the field of [`Session::order_field`].
+    pub number: Option<i64>,
+    /// Standing and match that do not depend on the policy; none for an eligible document.
+    pub carried: Option<(Standing, Option<Match>)>,
+}
+
+/// What was decided about a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// Its standing.
@@ -38,7 +57,7 @@ pub struct Counts {
     pub verified: u64,
     /// Buckets read only in part: the one place where a near duplicate may be missed unseen.
     pub capped: u64,
-    /// Stored documents decided again because a witness went.
+    /// Stored documents decided again because their neighbourhood changed.
     pub reconsidered: u64,
 }
 
@@ -51,12 +70,20 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// The decisions of one commit.
+/// The decisions of one commit: first everything that comes ([`Session::arrive`], [`Session::admit`],
+/// [`Session::readmit`]) and goes ([`Session::exclude`]), then [`Session::settle`], then
+/// [`Session::apply`].
 pub struct Session {
     pub(super) scene: Scene,
     pub(super) craft: Fingerprinter,
-    prefetched: HashMap<DocId, Prefetched>,
+    pub(super) prefetched: HashMap<DocId, Prefetched>,
     pub(super) counts: Counts,
+    /// Eligible documents that are to be decided, in rank order.
+    pub(super) queue: BTreeSet<Rank>,
+    /// Decided documents that stopped being eligible, with the kept document of their cluster.
+    pub(super) left: BTreeMap<DocId, DocId>,
+    /// The newcomer that stores the text with this hash.
+    texts: HashMap<[u8; 16], DocId>,
 }
 
 impl Session {
@@ -65,41 +92,73 @@ impl Session {
     pub fn new(batch: &Batch<'_>) -> Self {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
-        let scene = Scene::new(view, batch.kept_before());
-        Self { scene, craft, prefetched: HashMap::new(), counts: Counts::default() }
+        let scene = Scene::new(view, batch.kept_before(), batch.undecided_from());
+        Self {
+            scene,
+            craft,
+            prefetched: HashMap::new(),
+            counts: Counts::default(),
+            queue: BTreeSet::new(),
+            left: BTreeMap::new(),
+            texts: HashMap::new(),
+        }
     }
 
-    /// Looks newcomers up in the store, in parallel, before they arrive one by one.
+    pub(super) fn mode(&self) -> DedupMode {
+        self.scene.view.policy().mode
+    }
+
+    /// The texts by which documents are equal in this mode.
+    pub(super) fn forms(&self) -> &'static [TextForm] {
+        match self.mode() {
+            DedupMode::None => &[],
+            DedupMode::Exact => &[TextForm::Raw],
+            _ => &[TextForm::Raw, TextForm::Normalised],
+        }
+    }
+
+    /// The field whose number ranks documents, if one does.
+    #[must_use]
+    pub fn order_field(&self) -> Option<FieldId> {
+        self.scene.ranker.field()
+    }
+
+    /// Says the name of a source that this commit may make.
+    pub fn name_source(&mut self, source: SourceId, name: &str) {
+        let policy = self.scene.view.policy().clone();
+        self.scene.ranker.name_source(&policy, source.0 as usize, name);
+    }
+
+    /// The documents that store texts with the hashes of these headers, when eligible ones have them.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn prefetch(&mut self, newcomers: &[(DocId, &Fingerprint)]) -> Result<(), DecideError> {
-        if self.scene.view.policy().mode != DedupMode::Witness {
-            return Ok(());
+    pub fn text_twins(
+        &self,
+        texts: &[(SourceId, [u8; 16])],
+    ) -> Result<Vec<Option<DocId>>, DecideError> {
+        if self.mode() == DedupMode::None {
+            return Ok(vec![None; texts.len()]);
         }
-        let sketched: Vec<_> =
-            newcomers.iter().filter(|(_, fingerprint)| fingerprint.sketch.is_some()).collect();
-        let fingerprints: Vec<&Fingerprint> =
-            sketched.iter().map(|(_, fingerprint)| *fingerprint).collect();
-        let scene = &self.scene;
-        let found = prefetch(&scene.view, &|document| scene.is_kept(document), &fingerprints)?;
-        for ((id, _), answer) in sketched.into_iter().zip(found) {
-            self.counts.compared += answer.compared;
-            self.counts.verified += answer.verified;
-            self.prefetched.insert(*id, answer);
+        let hashes: Vec<_> =
+            texts.iter().map(|(source, raw)| self.scene.scoped(*source, *raw)).collect();
+        let twins = self.scene.view.exacts(TextForm::Raw as u8, &hashes)?;
+        let mut owners = Vec::with_capacity(twins.len());
+        for twin in twins {
+            owners.push(match twin {
+                Some(twin) => Some(self.scene.header(twin)?.text_owner(twin)),
+                None => None,
+            });
         }
-        Ok(())
+        Ok(owners)
     }
 
-    /// The document that stores the text with this hash, when an eligible one has it.
-    ///
-    /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn text_owner(&self, raw: [u8; 16]) -> Result<Option<DocId>, DecideError> {
-        match self.scene.exact(TextForm::Raw, raw)? {
-            Some(twin) => Ok(Some(self.scene.header(twin)?.text_owner(twin))),
-            None => Ok(None),
+    /// The newcomer of this commit that stores a text with this hash; `document` if none did so far.
+    pub fn text_owner(&mut self, document: DocId, source: SourceId, raw: [u8; 16]) -> DocId {
+        if self.mode() == DedupMode::None {
+            return document;
         }
+        *self.texts.entry(self.scene.scoped(source, raw)).or_insert(document)
     }
 
     /// The header of a document of the store or of this commit.
@@ -110,150 +169,190 @@ impl Session {
         Ok(self.scene.header(document)?)
     }
 
-    /// Decides about a newcomer; what it supersedes goes first, with all that follows from it.
+    // ---- what comes and goes ----
+
+    /// A document comes in; the one that held its key goes.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn arrive(&mut self, arrival: Arrival) -> Result<Decision, DecideError> {
-        let Arrival { id, header, fingerprint, supersedes } = arrival;
-        let tokens = fingerprint.tokens;
-        let newcomer =
-            Newcomer { header, sketch: fingerprint.sketch, shingles: fingerprint.shingles.into() };
+    pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DecideError> {
+        let Arrival { id, header, fingerprint, number, supersedes, is_blocked } = arrival;
+        let newcomer = Newcomer {
+            header,
+            sketch: fingerprint.sketch,
+            shingles: Some(fingerprint.shingles.into()),
+            number,
+        };
         self.scene.newcomers.insert(id, newcomer);
         if let Some(old) = supersedes {
-            self.supersede(old, id)?;
+            self.exclude(old, Standing::Superseded)?;
+            let successor = Match {
+                kind: MatchKind::Superseded,
+                witness: id,
+                shared: 0,
+                removed_shingles: 0,
+                witness_shingles: 0,
+            };
+            self.scene.set_match(old, Some(successor))?;
         }
-        let mode = self.scene.view.policy().mode;
-        let is_empty = mode == DedupMode::Witness && tokens == 0;
-        let decision = if is_empty {
-            Decision { standing: Standing::Empty, matched: None }
-        } else {
-            self.decide(id)?
-        };
-        self.settle(id, decision)?;
-        Ok(decision)
+        if is_blocked {
+            return self.scene.set_standing(id, Some(Standing::Blocked));
+        }
+        self.enter(id)
     }
 
-    /// The standing of an eligible document, given that everything of lower rank is decided.
-    pub(super) fn decide(&mut self, id: DocId) -> Result<Decision, DecideError> {
-        let mode = self.scene.view.policy().mode;
-        let kept = Decision { standing: Standing::Kept, matched: None };
-        if mode == DedupMode::None {
-            return Ok(kept);
-        }
-        let header = self.scene.header(id)?;
-        let forms: &[TextForm] = if mode == DedupMode::Exact {
-            &[TextForm::Raw]
-        } else {
-            &[TextForm::Raw, TextForm::Normalised]
-        };
-        for form in forms {
-            match self.scene.exact(*form, form.hash(&header))? {
-                Some(twin) if twin < id => {
-                    if let Some(decision) = self.follow(&header, twin)? {
-                        return Ok(decision);
-                    }
-                }
-                // It ranks before every other document of its text.
-                _ => self.scene.exact.extend([((*form, form.hash(&header)), Some(id))]),
+    /// A stored document comes before a new generation.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn admit(&mut self, stored: Stored) -> Result<(), DecideError> {
+        let Stored { id, header, sketch, number, carried } = stored;
+        self.scene.newcomers.insert(id, Newcomer { header, sketch, shingles: None, number });
+        match carried {
+            Some((standing, matched)) => {
+                self.scene.set_standing(id, Some(standing))?;
+                self.scene.set_match(id, matched)
             }
+            None => self.enter(id),
         }
-        if mode == DedupMode::Exact {
-            return Ok(kept);
-        }
-        Ok(self
-            .nearest(id)?
-            .map_or(kept, |matched| Decision { standing: Standing::Near, matched: Some(matched) }))
     }
 
-    /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
-    fn follow(&self, header: &Header, twin: DocId) -> Result<Option<Decision>, DecideError> {
-        let witness = match self.scene.standing(twin)? {
-            Standing::Kept => {
-                let shingles = header.shingles;
-                Match {
-                    kind: MatchKind::Near,
-                    witness: twin,
-                    shared: shingles,
-                    removed_shingles: shingles,
-                    witness_shingles: shingles,
-                }
+    /// A stored document stops being eligible: `standing` says why. One that the user removed stays so.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn exclude(&mut self, document: DocId, standing: Standing) -> Result<(), DecideError> {
+        let before = self.scene.standing(document)?;
+        let matched = self.scene.match_of(document)?;
+        if before.is_none_or(Standing::is_eligible) {
+            let rank = self.scene.rank(document)?;
+            self.queue.remove(&rank);
+            if before.is_some() {
+                let kept = matched.map_or(document, |found| found.witness);
+                self.left.insert(document, kept);
             }
-            _ => match self.scene.match_of(twin)? {
-                Some(matched) if self.scene.is_kept(matched.witness) => matched,
-                _ => return Ok(None),
-            },
-        };
-        let is_equal = self.scene.header(witness.witness)?.raw == header.raw;
+        }
+        if before != Some(Standing::Removed) {
+            self.scene.set_standing(document, Some(standing))?;
+        }
+        let successor = matched.filter(|found| found.kind == MatchKind::Superseded);
+        self.scene.set_match(document, successor)
+    }
+
+    /// A removed or blocked document comes back, as far as nothing else excludes it.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn readmit(&mut self, document: DocId) -> Result<(), DecideError> {
+        if self.scene.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded) {
+            return self.scene.set_standing(document, Some(Standing::Superseded));
+        }
+        self.enter(document)
+    }
+
+    /// A document that the user restored is blocked by another one that stays removed.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn exclude_restored(
+        &mut self,
+        document: DocId,
+        standing: Standing,
+    ) -> Result<(), DecideError> {
+        let superseded = self.scene.match_of(document)?.is_some();
+        let standing = if superseded { Standing::Superseded } else { standing };
+        self.scene.set_standing(document, Some(standing))
+    }
+
+    /// Puts a document that nothing excludes before the decision.
+    fn enter(&mut self, document: DocId) -> Result<(), DecideError> {
+        if self.mode().is_near() && self.scene.header(document)?.words == 0 {
+            return self.scene.set_standing(document, Some(Standing::Empty));
+        }
+        self.scene.set_standing(document, None)?;
+        let rank = self.scene.rank(document)?;
+        self.queue.insert(rank);
+        Ok(())
+    }
+
+    // ---- decisions ----
+
+    /// Decides everything that is to be decided, and what follows from it.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn settle(&mut self) -> Result<(), DecideError> {
+        self.hand_on_texts()?;
+        match self.mode() {
+            DedupMode::None => {
+                while let Some(rank) = self.queue.pop_first() {
+                    self.scene.set_standing(rank.document, Some(Standing::Kept))?;
+                }
+                Ok(())
+            }
+            DedupMode::Exact | DedupMode::Witness => self.settle_independent(),
+            DedupMode::Components | DedupMode::Lsh => self.settle_components(),
+        }
+    }
+
+    /// The kind of a match: equal raw bytes are told apart.
+    pub(super) fn standing_by(
+        &self,
+        header: &Header,
+        matched: Match,
+    ) -> Result<Decision, DecideError> {
+        let is_equal = self.scene.header(matched.witness)?.raw == header.raw;
         let (standing, kind) = if is_equal {
             (Standing::Exact, MatchKind::Exact)
         } else {
             (Standing::Near, MatchKind::Near)
         };
-        Ok(Some(Decision { standing, matched: Some(Match { kind, ..witness }) }))
-    }
-
-    /// The kept document of lowest rank below `id` that is similar.
-    fn nearest(&mut self, id: DocId) -> Result<Option<Match>, DecideError> {
-        let Some(sketch) = self.scene.sketch(id)? else {
-            return Ok(None);
-        };
-        let prefetched = self.prefetched.get(&id).filter(|_| !self.scene.unsettled);
-        let Some(found) = prefetched else {
-            let (matched, capped) = self.scene.lower_neighbour(id, &sketch, &mut self.craft)?;
-            self.counts.capped += capped;
-            return Ok(matched);
-        };
-        self.counts.capped += found.capped;
-        if found.nearest.is_some() {
-            return Ok(found.nearest);
-        }
-        let mut candidates = BTreeSet::new();
-        for (band, (hash, taken)) in (0..=u8::MAX).zip(found.bands.iter().zip(&found.taken)) {
-            let room = BUCKET_CAP.saturating_sub(*taken);
-            let mut admitted = self
-                .scene
-                .local(band, *hash)
-                .iter()
-                .filter(|other| **other < id && self.scene.is_kept(**other));
-            candidates.extend(admitted.by_ref().take(room));
-            self.counts.capped += u64::from(admitted.next().is_some());
-        }
-        self.counts.compared += candidates.len() as u64;
-        self.scene.first_similar(id, &sketch, candidates, &mut self.craft)
+        Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
 
     /// Makes a decision part of the scene.
-    pub(super) fn settle(&mut self, id: DocId, decision: Decision) -> Result<(), DecideError> {
-        self.scene.set_standing(id, decision.standing)?;
-        self.scene.set_match(id, decision.matched)?;
-        if decision.standing == Standing::Kept
-            && self.scene.view.policy().mode == DedupMode::Witness
-            && let Some(sketch) = self.scene.sketch(id)?
-        {
-            self.scene.index(id, crate::dedup::bands(&sketch, self.scene.view.policy()));
-        }
-        Ok(())
+    pub(super) fn conclude(&mut self, id: DocId, decision: Decision) -> Result<(), DecideError> {
+        self.counts.reconsidered += u64::from(!self.scene.is_new(id));
+        self.scene.set_standing(id, Some(decision.standing))?;
+        self.scene.set_match(id, decision.matched)
     }
 
-    /// Documents stored before this commit that are kept now and were not.
+    /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
     #[must_use]
-    pub fn kept_again(&self) -> Vec<DocId> {
-        let again = |id: &DocId| !self.scene.is_new(*id) && self.scene.is_kept(*id);
-        let changed =
-            self.scene.standings.iter().filter(|(_, change)| change.before != Some(Standing::Kept));
-        changed.map(|(id, _)| *id).filter(again).collect()
+    pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
+        let changes = self.scene.standings.iter();
+        changes
+            .filter(|(id, change)| {
+                change.now == Some(Standing::Kept)
+                    && change.before != Some(Standing::Kept)
+                    && !(stored_only && self.scene.is_new(**id))
+            })
+            .map(|(id, _)| *id)
+            .collect()
     }
 
-    /// A document's standing and match as decided so far.
+    /// Documents that were kept and are not any more, ascending.
+    #[must_use]
+    pub fn no_longer_kept(&self) -> Vec<DocId> {
+        let changes = self.scene.standings.iter();
+        changes
+            .filter(|(_, change)| {
+                change.before == Some(Standing::Kept) && change.now != Some(Standing::Kept)
+            })
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// A document's standing and match as decided.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn outcome(&self, id: DocId) -> Result<Decision, DecideError> {
-        Ok(Decision { standing: self.scene.standing(id)?, matched: self.scene.match_of(id)? })
+        let standing = self.scene.standing(id)?.unwrap_or(Standing::Kept);
+        Ok(Decision { standing, matched: self.scene.match_of(id)? })
     }
 
-    /// Writes every change into the batch, each document once. The newcomers must have been added.
+    /// Writes every change into the batch, each document once. Newcomers must have been added.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.

@@ -41,6 +41,22 @@ pub enum IngestError {
         /// What was done until then.
         report: Box<IngestReport>,
     },
+    /// The share of removed documents crossed the limit; the batch that crossed it is not committed.
+    #[error(
+        "{removed} of {added} documents would be removed as duplicates, more than the share of {limit} allowed; the last batch is not committed: {example}; {undo}"
+    )]
+    TooManyRemoved {
+        /// Documents removed, the refused batch included.
+        removed: u64,
+        /// Documents added, the refused batch included.
+        added: u64,
+        /// The share allowed.
+        limit: f64,
+        /// A pair that shows what was taken for a duplicate.
+        example: String,
+        /// The command that removes what was committed before.
+        undo: String,
+    },
     /// A tokenizer asked for that the corpus does not have.
     #[error("tokenizer `{name}` is not registered ({known}); add it with `corpusdb tokenizer add`")]
     UnknownTokenizer {

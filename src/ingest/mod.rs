@@ -12,9 +12,11 @@ mod produce;
 pub mod read;
 mod report;
 mod run;
+mod watch;
 mod write;
 
 pub use error::IngestError;
-pub use options::{IngestOptions, LoadedTokenizer, OnError};
+pub use options::{IngestOptions, OnError};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;
+pub use watch::{Alarm, ExamplePair};

@@ -1,10 +1,7 @@
 //! What a caller says about an ingest.
 
 use super::read::{Format, ReadOptions};
-use crate::model::TokenizerId;
-use crate::tokenizer::Tokenizer;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What happens with a record that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +29,11 @@ pub struct IngestOptions {
     pub reread: bool,
     /// Where to write one JSON line a record, saying what was decided.
     pub decisions: Option<PathBuf>,
+    /// Share of removed documents, 0 to 1, beyond which a batch is refused once 10,000 documents of
+    /// the ingest are decided.
+    pub max_removed: Option<f64>,
+    /// Documents of one cluster beyond which the report raises an alarm.
+    pub max_cluster: u64,
 }
 
 impl IngestOptions {
@@ -46,6 +48,8 @@ impl IngestOptions {
             batch_bytes: 16 << 20,
             reread: false,
             decisions: None,
+            max_removed: None,
+            max_cluster: 1000,
         }
     }
 
@@ -62,17 +66,4 @@ impl IngestOptions {
         let (text, id) = (field(text_field), field(id_field));
         format!("format={format};text={text};id={id};max={max_doc_bytes}")
     }
-}
-
-/// A registered tokenizer, ready to encode.
-#[derive(Clone)]
-pub struct LoadedTokenizer {
-    /// Its id in the store.
-    pub id: TokenizerId,
-    /// Its name.
-    pub name: String,
-    /// One more than its largest id, as registered.
-    pub vocab_size: u32,
-    /// The encoder.
-    pub tokenizer: Arc<Tokenizer>,
 }

@@ -1,7 +1,9 @@
 //! What an ingest did, in numbers.
 
+use super::watch::Alarm;
 use crate::decide::Counts;
-use crate::model::Tally;
+use crate::model::{DocId, Standing, Tally};
+use crate::store::{StoreError, View};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,7 +33,7 @@ pub struct IngestReport {
     pub read: u64,
     /// Documents stored.
     pub added: u64,
-    /// Of these, kept when they arrived.
+    /// Of these, kept when the ingest ended; so with the next three.
     pub kept: u64,
     /// Of these, removed with raw bytes equal to a kept document's.
     pub exact_duplicates: u64,
@@ -57,6 +59,8 @@ pub struct IngestReport {
     pub policy: String,
     /// Candidates, verifications and limits met.
     pub dedup: Counts,
+    /// What a careful person looks at before going on.
+    pub alarms: Vec<Alarm>,
     /// Where the time went.
     pub stages: StageSeconds,
     /// Nothing was changed: `--dry-run`.
@@ -64,6 +68,22 @@ pub struct IngestReport {
 }
 
 impl IngestReport {
+    /// Counts the standings of the documents from `first` on as they are now: a later document of the
+    /// same ingest may have changed an earlier one's.
+    pub(super) fn count_standings(&mut self, view: &View, first: DocId) -> Result<(), StoreError> {
+        let counts = [
+            (Standing::Kept, &mut self.kept),
+            (Standing::Exact, &mut self.exact_duplicates),
+            (Standing::Near, &mut self.near_duplicates),
+            (Standing::Empty, &mut self.empty),
+        ];
+        for (standing, count) in counts {
+            let set = view.documents_standing(standing)?;
+            *count = set.len() - first.0.checked_sub(1).map_or(0, |before| set.rank(before));
+        }
+        Ok(())
+    }
+
     pub(super) fn tally(&self, input_bytes: u64) -> Tally {
         Tally {
             input_bytes,

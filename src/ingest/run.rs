@@ -2,13 +2,15 @@
 
 use super::decisions::Decisions;
 use super::error::IngestError;
-use super::options::{IngestOptions, LoadedTokenizer};
+use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
 use super::produce::{Chunk, produce};
 use super::read::Input;
 use super::report::IngestReport;
+use super::watch::Watch;
 use super::write::write;
-use crate::model::{Interrupt, Progress};
+use crate::decide::LoadedTokenizer;
+use crate::model::{DocId, Interrupt, Progress};
 use crate::store::Writer;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
@@ -31,6 +33,8 @@ pub fn ingest(
             IngestError::Threads { threads: options.threads, why: error.to_string() }
         })?;
     let view = writer.view().clone();
+    let first = DocId(view.documents());
+    let mut watch = Watch::new(options, &view);
     let mut report = IngestReport {
         r#type: "ingest",
         source: options.source.clone(),
@@ -59,8 +63,16 @@ pub fn ingest(
             }
             seconds
         });
-        let written =
-            drain(writer, receive_ready, options, tokenizers, pool, progress, &mut report);
+        let written = drain(
+            writer,
+            receive_ready,
+            options,
+            tokenizers,
+            pool,
+            progress,
+            &mut watch,
+            &mut report,
+        );
         match (reading.join(), fingerprinting.join()) {
             (Ok(()), Ok(seconds)) => report.stages.fingerprint = seconds,
             // The input was not read to its end: that must not look like success.
@@ -72,6 +84,8 @@ pub fn ingest(
     writer.flush()?;
     report.stages.commit += flushing.elapsed().as_secs_f64();
     progress.end();
+    report.count_standings(writer.view(), first)?;
+    report.alarms = watch.alarms(writer.view())?;
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {
@@ -87,13 +101,14 @@ fn drain(
     tokenizers: &[LoadedTokenizer],
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
+    watch: &mut Watch,
     report: &mut IngestReport,
 ) -> Result<(), IngestError> {
     let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
     for mut chunk in chunks {
         report.stages.read += chunk.chunk.seconds;
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
-        let fates = pool.install(|| write(writer, &chunk, options, tokenizers, report))?;
+        let fates = pool.install(|| write(writer, &chunk, options, tokenizers, watch, report))?;
         if let Some(decisions) = &mut decisions {
             decisions.write(writer.view(), &fates)?;
         }

@@ -1,15 +1,16 @@
 //! One prepared chunk into one commit: identity, decision, token ids, rows.
 
 use super::error::IngestError;
-use super::options::{IngestOptions, LoadedTokenizer};
+use super::options::IngestOptions;
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
-use crate::decide::{Arrival, Session};
+use super::watch::Watch;
+use crate::decide::{Arrival, LoadedTokenizer, Session, encode_kept_again};
 use crate::model::{DocId, Reject, SourceId, Standing};
 use crate::store::{
-    Batch, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError, TextEncoder,
-    View, Writer,
+    Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
+    TextEncoder, View, Writer,
 };
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ struct New<'a> {
     prepared: &'a Prepared,
     piece: usize,
     supersedes: Option<DocId>,
+    /// The stored document whose text this one shares.
+    twin: Option<DocId>,
     text: Option<Vec<u8>>,
 }
 
@@ -40,6 +43,7 @@ pub(super) fn write(
     chunk: &PreparedChunk,
     options: &IngestOptions,
     tokenizers: &[LoadedTokenizer],
+    watch: &mut Watch,
     report: &mut IngestReport,
 ) -> Result<Vec<Fate>, IngestError> {
     let mut batch = writer.begin()?;
@@ -50,21 +54,22 @@ pub(super) fn write(
     let (mut new, fates) = identify(&batch, chunk, report, &mut counts)?;
 
     let mut session = Session::new(&batch);
-    let arrivals: Vec<_> = new.iter().map(|new| (new.id, &new.prepared.fingerprint)).collect();
-    session.prefetch(&arrivals)?;
+    session.name_source(source, &options.source);
+    find_twins(&session, source, &mut new)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
     let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
-    compress(batch.view(), &encoder, &mut new)?;
+    compress(&encoder, &mut new)?;
     report.stages.encode += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
     let files = chunk.chunk.pieces.iter().map(|piece| batch.file(source, path(piece)));
     let files: Vec<_> = files.collect::<Result<_, _>>()?;
+    let blocks = batch.view().has_blocks()?;
     for document in &mut new {
         let prepared = document.prepared;
-        let owner = owner(&session, document)?;
+        let owner = owner(&mut session, source, document)?;
         if owner.is_none() && document.text.is_none() {
             document.text = Some(encoder.encode(&prepared.record.text)?);
         }
@@ -84,29 +89,34 @@ pub(super) fn write(
             indexed: prepared.indexed.clone(),
         })?;
         debug_assert_eq!(id, document.id);
-        let arrival = Arrival {
+        session.arrive(Arrival {
             id,
             header,
             fingerprint: prepared.fingerprint.clone(),
+            number: number(&session, prepared),
             supersedes: document.supersedes,
-        };
-        counts.standing(session.arrive(arrival)?.standing);
+            is_blocked: blocks && is_blocked(batch.view(), prepared)?,
+        })?;
     }
+    session.settle()?;
     let mut kept = Vec::new();
     for document in &new {
-        let standing = session.outcome(document.id)?.standing;
-        if standing == Standing::Kept {
+        let outcome = session.outcome(document.id)?;
+        counts.standing(outcome.standing);
+        if outcome.standing == Standing::Kept {
             kept.push((document.id, document.prepared.record.text.as_str()));
         }
+        watch.see(document.id, &outcome);
     }
-    let kept_again = session.kept_again();
+    watch.allow(&session, batch.view())?;
+    let kept_again = session.newly_kept(true);
     report.dedup += session.apply(&mut batch)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
     for tokenizer in tokenizers {
         let added = encode(&mut batch, tokenizer, source, &kept)?
-            + encode_again(&mut batch, tokenizer, &kept_again)?;
+            + encode_kept_again(&mut batch, tokenizer, &kept_again)?;
         *report.tokens.entry(tokenizer.name.clone()).or_default() += added;
     }
     report.stages.encode += started.elapsed().as_secs_f64();
@@ -186,34 +196,62 @@ fn identify<'a>(
             local.insert(prepared.identity, (next, prepared.content));
             counts.updated += u64::from(supersedes.is_some());
             fates.push(Fate::Document(next));
-            new.push(New { id: next, prepared, piece: at, supersedes, text: None });
+            new.push(New { id: next, prepared, piece: at, supersedes, twin: None, text: None });
             next = DocId(next.0 + 1);
         }
     }
     Ok((new, fates))
 }
 
+/// Names, for each document, the stored one that has its text.
+fn find_twins(session: &Session, source: SourceId, new: &mut [New<'_>]) -> Result<(), IngestError> {
+    let texts: Vec<_> = new.iter().map(|new| (source, new.prepared.raw)).collect();
+    let twins = session.text_twins(&texts)?;
+    for (new, twin) in new.iter_mut().zip(twins) {
+        new.twin = twin;
+    }
+    Ok(())
+}
+
 /// Compresses, in parallel, the texts that no stored document has.
-fn compress(view: &View, encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(), StoreError> {
-    let raw: Vec<_> = new.iter().map(|new| new.prepared.raw).collect();
-    let twins = view.exacts(0, &raw)?;
-    new.par_iter_mut().zip(twins).with_min_len(8).try_for_each(|(new, twin)| {
-        if twin.is_none() {
-            new.text = Some(encoder.encode(&new.prepared.record.text)?);
-        }
+fn compress(encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(), StoreError> {
+    new.par_iter_mut().with_min_len(8).filter(|new| new.twin.is_none()).try_for_each(|new| {
+        new.text = Some(encoder.encode(&new.prepared.record.text)?);
         Ok(())
     })
 }
 
-/// The document whose stored text is this one's.
-fn owner(session: &Session, new: &New<'_>) -> Result<Option<DocId>, IngestError> {
+/// The document whose stored text is this one's; none when it stores its own.
+fn owner(
+    session: &mut Session,
+    source: SourceId,
+    new: &New<'_>,
+) -> Result<Option<DocId>, IngestError> {
+    let raw = new.prepared.raw;
     if let Some(old) = new.supersedes {
         let header = session.header(old)?;
-        if header.raw == new.prepared.raw {
+        if header.raw == raw {
             return Ok(Some(header.text_owner(old)));
         }
     }
-    Ok(session.text_owner(new.prepared.raw)?)
+    if new.twin.is_some() {
+        return Ok(new.twin);
+    }
+    let owner = session.text_owner(new.id, source, raw);
+    Ok(Some(owner).filter(|owner| *owner != new.id))
+}
+
+/// The document's number in the field that ranks documents.
+fn number(session: &Session, prepared: &Prepared) -> Option<i64> {
+    let field = session.order_field()?;
+    let found = prepared.indexed.numbers.iter().find(|(other, _)| *other == field);
+    found.map(|(_, number)| *number)
+}
+
+/// Whether a document that the user removed has this one's text or key.
+fn is_blocked(view: &View, prepared: &Prepared) -> Result<bool, StoreError> {
+    Ok(!view.blockers(Blocked::Text, prepared.raw)?.is_empty()
+        || !view.blockers(Blocked::Identity, prepared.identity)?.is_empty())
 }
 
 fn header(
@@ -265,28 +303,6 @@ fn encode(
     let mut total = 0;
     for (id, ids) in encoded {
         batch.tokens(tokenizer.id, id, source, &ids, tokenizer.vocab_size)?;
-        total += ids.len() as u64;
-    }
-    Ok(total)
-}
-
-/// Documents that came back are counted again, and encoded if they never were.
-fn encode_again(
-    batch: &mut Batch<'_>,
-    tokenizer: &LoadedTokenizer,
-    kept_again: &[DocId],
-) -> Result<u64, IngestError> {
-    let mut encoder = tokenizer.tokenizer.encoder();
-    let mut total = 0;
-    for id in kept_again {
-        let source = batch.view().expect_header(*id)?.source;
-        if let Some(count) = batch.token_count(tokenizer.id, *id)? {
-            batch.count_tokens(tokenizer.id, source, count)?;
-            continue;
-        }
-        let mut ids = Vec::new();
-        encoder.encode(&batch.view().text(*id)?, &mut ids)?;
-        batch.tokens(tokenizer.id, *id, source, &ids, tokenizer.vocab_size)?;
         total += ids.len() as u64;
     }
     Ok(total)

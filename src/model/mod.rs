@@ -3,6 +3,7 @@
 mod bucket_map;
 mod field;
 mod id;
+mod identity;
 mod policy;
 mod progress;
 mod record;
@@ -14,6 +15,7 @@ pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,
     TokenizerId,
 };
+pub use identity::{half, key_identity, record_identity, reject_identity};
 pub use policy::{
     DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION, Scope,
     Signature,

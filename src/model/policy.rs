@@ -1,5 +1,6 @@
 //! The dedup policy fixed at `init`: mode, normaliser, shingle size, sketch and threshold.
 
+use super::SourceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -359,6 +360,18 @@ impl Policy {
             return Err(PolicyError::Bands { bands, rows, hashes });
         }
         Ok(())
+    }
+
+    /// The key under which documents of equal text meet: `hash` itself, or, in scope per source, the
+    /// hash with the source's number in its first four bytes.
+    #[must_use]
+    pub fn text_key(&self, source: SourceId, mut hash: [u8; 16]) -> [u8; 16] {
+        if self.scope == Scope::PerSource {
+            for (byte, part) in hash.iter_mut().zip(source.0.to_le_bytes()) {
+                *byte ^= part;
+            }
+        }
+        hash
     }
 
     /// Probability that a pair of similarity `jaccard` shares at least one band.

@@ -33,8 +33,8 @@ use super::terms;
 use super::texts::{self, TextEncoder};
 use super::view::View;
 use crate::model::{
-    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Match, MatchKind, SourceId, Standing,
-    TermId, TokenizerId,
+    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, Match, MatchKind, Policy,
+    SourceId, Standing, TermId, TokenizerId,
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
@@ -78,6 +78,12 @@ pub struct Batch<'w> {
     buckets: BucketMap<(DocId, bool)>,
     rejects: HashSet<[u8; 16]>,
     kept: HashMap<DocId, bool>,
+    /// Kept documents before this batch, in the generation that it writes to.
+    kept_before: Arc<RoaringTreemap>,
+    /// The first document that the generation has not decided.
+    undecided_from: DocId,
+    /// Kept documents afterwards, when this batch makes another generation current.
+    switched: Option<Arc<RoaringTreemap>>,
     encoder: Option<Arc<TextEncoder>>,
     /// The block of token counts read last, as stored before this batch.
     counts: RefCell<Option<((TokenizerId, u64), ColumnBlock)>>,
@@ -91,6 +97,8 @@ impl<'w> Batch<'w> {
         let view = writer.view().clone();
         let mut state = view.state().clone();
         state.commit += 1;
+        let kept_before = Arc::clone(&writer.kept);
+        let undecided_from = DocId(view.documents());
         let names = view.sources().map(|(id, record)| (record.name.clone(), id)).collect();
         Ok(Self {
             writer,
@@ -109,6 +117,9 @@ impl<'w> Batch<'w> {
             buckets: BucketMap::default(),
             rejects: HashSet::new(),
             kept: HashMap::new(),
+            kept_before,
+            undecided_from,
+            switched: None,
             encoder: None,
             counts: RefCell::new(None),
         })
@@ -135,13 +146,43 @@ impl<'w> Batch<'w> {
     /// Whether a document is kept, this batch's changes included.
     #[must_use]
     pub fn is_kept(&self, document: DocId) -> bool {
-        self.kept.get(&document).copied().unwrap_or_else(|| self.writer.is_kept(document))
+        let before = || self.kept_before.contains(document.0);
+        self.kept.get(&document).copied().unwrap_or_else(before)
     }
 
     /// Documents kept before this batch.
     #[must_use]
     pub fn kept_before(&self) -> Arc<RoaringTreemap> {
-        Arc::clone(&self.writer.kept)
+        Arc::clone(&self.kept_before)
+    }
+
+    /// The first document that has no standing yet.
+    #[must_use]
+    pub fn undecided_from(&self) -> DocId {
+        self.undecided_from
+    }
+
+    /// Whether the batch writes to the current generation, whose counters it keeps.
+    fn is_current(&self) -> bool {
+        self.view.generation().0 == self.state.generation
+    }
+
+    pub(super) fn look_under(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        next: DocId,
+    ) {
+        self.view = self.view.under(policy.clone(), generation);
+        self.kept_before = kept;
+        self.undecided_from = next;
+    }
+
+    pub(super) fn set_generation(&mut self, generation: Generation, kept: Arc<RoaringTreemap>) {
+        self.state.generation = generation.0;
+        self.state.kept = kept.len();
+        self.switched = Some(kept);
     }
 
     // ---- names ----
@@ -168,7 +209,10 @@ impl<'w> Batch<'w> {
         Ok(id)
     }
 
-    fn source_record(&mut self, source: SourceId) -> Result<&mut SourceRecord, StoreError> {
+    pub(super) fn source_record(
+        &mut self,
+        source: SourceId,
+    ) -> Result<&mut SourceRecord, StoreError> {
         if let std::collections::btree_map::Entry::Vacant(slot) = self.sources.entry(source) {
             let found =
                 self.view.sources().find(|(id, _)| *id == source).map(|(_, record)| record.clone());
@@ -357,6 +401,9 @@ impl<'w> Batch<'w> {
             return Ok(());
         }
         self.kept.insert(document, is);
+        if !self.is_current() {
+            return Ok(());
+        }
         let counts = if was { self.stored_token_counts(document)? } else { Vec::new() };
         self.state.kept = if is { self.state.kept + 1 } else { self.state.kept.saturating_sub(1) };
         let record = self.source_record(header.source)?;
@@ -444,13 +491,10 @@ impl<'w> Batch<'w> {
         hash: [u8; 16],
         document: Option<DocId>,
     ) -> Result<(), StoreError> {
-        let key = ExactKey { kind, hash };
+        let key = ExactKey { generation: self.view.generation(), kind, hash };
         match document {
             Some(document) => self.put::<Exact>(&key, &ids::encode_document(document)),
-            None => {
-                self.rows.delete_cf(&db::family::<Exact>(&self.writer.db)?, key.to_bytes());
-                Ok(())
-            }
+            None => self.delete::<Exact>(&key),
         }
     }
 
@@ -512,7 +556,9 @@ impl<'w> Batch<'w> {
         source: SourceId,
         count: i64,
     ) -> Result<(), StoreError> {
-        add_tokens(self.source_record(source)?, tokenizer, count);
+        if self.is_current() {
+            add_tokens(self.source_record(source)?, tokenizer, count);
+        }
         Ok(())
     }
 
@@ -624,8 +670,22 @@ impl<'w> Batch<'w> {
         Ok(record)
     }
 
-    fn put<C: Column>(&mut self, key: &C::Key, value: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn put<C: Column>(&mut self, key: &C::Key, value: &[u8]) -> Result<(), StoreError> {
         self.rows.put_cf(&db::family::<C>(&self.writer.db)?, key.to_bytes(), value);
+        Ok(())
+    }
+
+    pub(super) fn delete<C: Column>(&mut self, key: &C::Key) -> Result<(), StoreError> {
+        self.rows.delete_cf(&db::family::<C>(&self.writer.db)?, key.to_bytes());
+        Ok(())
+    }
+
+    pub(super) fn delete_range<C: Column>(
+        &mut self,
+        from: Vec<u8>,
+        to: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        self.rows.delete_range_cf(&db::family::<C>(&self.writer.db)?, from, to);
         Ok(())
     }
 
@@ -668,8 +728,15 @@ impl<'w> Batch<'w> {
         self.writer.is_torn = true;
         self.writer.db.write_opt(std::mem::take(&mut self.rows), &synced())?;
         self.writer.journal.append(Entry { commit: commit.0, documents: self.state.documents })?;
+        // Let go of, so that the writer's bitmap is changed in its place.
+        self.kept_before = Arc::default();
+        if let Some(kept) = self.switched.take() {
+            self.writer.kept = kept;
+        }
+        let changes =
+            if self.is_current() { std::mem::take(&mut self.kept) } else { HashMap::new() };
         let kept = Arc::make_mut(&mut self.writer.kept);
-        for (document, is_kept) in &self.kept {
+        for (document, is_kept) in &changes {
             if *is_kept {
                 kept.insert(document.0)
             } else {

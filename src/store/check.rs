@@ -11,7 +11,7 @@ use super::keys::{DocumentKey, Key};
 use super::place::Place;
 use super::view::View;
 use crate::model::{
-    BLOCK_SIZE, ColumnId, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId,
+    BLOCK_SIZE, ColumnId, DedupMode, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId,
 };
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -201,7 +201,8 @@ fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
         BandsMore,
         Matches,
         Members,
-        Keys
+        Keys,
+        Blocks
     );
 }
 
@@ -216,6 +217,7 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
             "bands" => super::bands::decode_first(value).map(drop),
             "matches" => super::matching::decode_match(value).map(drop),
             "members" => super::matching::decode_member(value).map(drop),
+            "blocks" => super::ids::decode_documents(value).map(drop),
             "exact" | "keys" => super::ids::decode_document(value).map(drop),
             "files" => super::codec::decode::<super::FileRecord>(value).map(drop),
             "commits" => super::codec::decode::<super::CommitRecord>(value).map(drop),
@@ -397,7 +399,7 @@ impl BlockCheck {
                 );
             }
         }
-        if let Some(best) = view.exact(0, header.raw)?
+        if let Some(best) = view.exact(0, view.policy().text_key(header.source, header.raw))?
             && view.expect_header(best)?.raw != header.raw
         {
             faults.push(
@@ -449,6 +451,9 @@ impl BlockCheck {
 fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
     let kept = view.kept()?;
     let threshold = view.policy().threshold;
+    // In transitive modes the kept document of a component need not be similar to all of it.
+    let is_verified = view.policy().mode == DedupMode::Witness;
+    let user_removed = view.documents_standing(Standing::Removed)?;
     let removed = [Standing::Exact, Standing::Near, Standing::Superseded];
     let mut unexplained: BTreeMap<Standing, RoaringTreemap> = BTreeMap::new();
     for standing in removed {
@@ -466,7 +471,10 @@ fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
             MatchKind::Near => Standing::Near,
             MatchKind::Superseded => Standing::Superseded,
         };
-        if !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0)) {
+        // A superseded document that the user removed stays removed and goes on naming its successor.
+        let is_removed = matched.kind == MatchKind::Superseded && user_removed.contains(document.0);
+        if !is_removed && !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0))
+        {
             let kind = matched.kind.name();
             faults.push(
                 "matches",
@@ -476,7 +484,7 @@ fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
         if matched.kind == MatchKind::Superseded {
             continue;
         }
-        if matched.kind == MatchKind::Near && matched.jaccard() < threshold {
+        if is_verified && matched.kind == MatchKind::Near && matched.jaccard() < threshold {
             let similarity = matched.jaccard();
             faults.push("matches", format!("document {document} was removed at similarity {similarity:.4}, below {threshold}"));
         }

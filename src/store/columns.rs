@@ -63,7 +63,7 @@ macro_rules! columns {
 
 columns! {
     /// Format version, charter (policy, fields), state. Written by every commit.
-    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters (records)";
+    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records)";
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small, keys::CommitKey, "commit u64" => "record: what the commit did";
     /// Sources with counters, and the paths of their files.
@@ -95,7 +95,9 @@ columns! {
     /// Bitmaps: which documents of a block have a term.
     Postings = "postings", Bitmaps, keys::PostingKey, "term u32, block u48" => "roaring of one block (u16 list when <= 7); merge operand: (clear, set)";
     /// Best-ranked eligible document of each text.
-    Exact = "exact", Hashed, keys::ExactKey, "kind u8 (0 raw, 1 normalised), blake3-128" => "document u64 BE";
+    Exact = "exact", Hashed, keys::ExactKey, "generation u32, kind u8 (0 raw, 1 normalised), blake3-128 (in scope per source its first 4 bytes xor source u32 LE)" => "document u64 BE";
+    /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
+    Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity), blake3-128" => "removed documents, u64 BE each, ascending";
     /// Sketches of documents that store their own text.
     Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits";
     /// First member of each band bucket.

@@ -23,7 +23,7 @@ pub struct Header {
     pub key: Option<String>,
     /// blake3-128 of the text.
     pub raw: [u8; 16],
-    /// blake3-128 of the normalised text; zero in modes that do not normalise.
+    /// blake3-128 of the normalised text.
     pub normalised: [u8; 16],
     /// blake3-128 of text and metadata together.
     pub content: [u8; 16],
@@ -31,7 +31,7 @@ pub struct Header {
     pub bytes: u64,
     /// Unicode scalar values of the text.
     pub chars: u64,
-    /// Tokens after normalisation; 0 in modes that do not normalise.
+    /// Tokens after normalisation.
     pub words: u32,
     /// Distinct shingles.
     pub shingles: u32,

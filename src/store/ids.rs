@@ -54,6 +54,18 @@ pub(super) fn decode_document(bytes: &[u8]) -> Result<DocId, Malformed> {
     Ok(DocId(u64::from_be_bytes(bytes)))
 }
 
+/// A list of documents.
+pub(super) fn encode_documents(documents: &[DocId]) -> Vec<u8> {
+    documents.iter().flat_map(|document| document.0.to_be_bytes()).collect()
+}
+
+pub(super) fn decode_documents(bytes: &[u8]) -> Result<Vec<DocId>, Malformed> {
+    if !bytes.len().is_multiple_of(8) {
+        return Err(Malformed::at(bytes.len() / 8 * 8, "document id is not 8 bytes"));
+    }
+    bytes.chunks_exact(8).map(decode_document).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -149,8 +149,10 @@ key! {
     ColumnKey { column: ColumnId, block: Block }
     /// (term, block).
     PostingKey { term: TermId, block: Block }
-    /// (kind of text, blake3-128).
-    ExactKey { kind: u8, hash: [u8; 16] }
+    /// (generation, kind of text, blake3-128).
+    ExactKey { generation: Generation, kind: u8, hash: [u8; 16] }
+    /// (what is blocked, blake3-128).
+    BlockKey { kind: u8, hash: [u8; 16] }
     /// (generation, band, hash).
     BandKey { generation: Generation, band: u8, hash: BandHash }
     /// (generation, band, hash, document).

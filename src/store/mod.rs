@@ -7,6 +7,7 @@
 mod bands;
 mod batch;
 mod bitmap;
+mod blocks;
 mod bytes;
 mod check;
 mod codec;
@@ -27,6 +28,7 @@ mod numbers;
 mod open;
 mod place;
 mod records;
+mod redo;
 mod rows;
 mod sorted_rows;
 mod terms;
@@ -36,6 +38,7 @@ mod view;
 
 pub use bands::Bucket;
 pub use batch::{Batch, NewDocument};
+pub use blocks::Blocked;
 pub use check::{Depth, Fault, check};
 pub use digest::digest;
 pub use error::StoreError;
@@ -45,9 +48,10 @@ pub use migrate::current as format_version;
 pub use numbers::ColumnBlock;
 pub use open::{Writer, create, read, twin};
 pub use records::{
-    CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
-    TokenizerRecord,
+    CommitRecord, EpochRecord, FileRecord, RedoRecord, RejectRecord, SnapshotRecord, SourceRecord,
+    State, TokenizerRecord,
 };
+pub use redo::Totals;
 pub use texts::TextEncoder;
 pub use tuning::Memory;
 pub use view::View;

@@ -217,12 +217,6 @@ impl Writer {
         &self.view
     }
 
-    /// Whether a document is kept, as of the last commit.
-    #[must_use]
-    pub fn is_kept(&self, document: DocId) -> bool {
-        self.kept.contains(document.0)
-    }
-
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {
         self.view = View::at_now(&self.db)?;
         Ok(())

@@ -65,6 +65,21 @@ impl Charter {
     }
 }
 
+/// A re-decision under way: a generation that is filled and not yet the current one.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RedoRecord {
+    /// The policy, as JSON.
+    pub policy: String,
+    /// Its generation.
+    pub generation: u32,
+    /// Documents below this id are decided.
+    pub next: u64,
+    /// The commit that wrote this record: after any other, the re-decision begins anew.
+    pub commit: u64,
+    /// Buckets that were read only in part so far.
+    pub capped: u64,
+}
+
 /// A source and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SourceRecord {
@@ -112,7 +127,7 @@ pub struct FileRecord {
 /// What a commit did; the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct CommitRecord {
-    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`.
+    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`, `remove`, `restore`, `redo`.
     pub kind: String,
     /// The source, tokenizer, snapshot or epoch concerned.
     pub subject: String,

@@ -33,7 +33,13 @@ use std::sync::Arc;
 
 /// One committed moment of a corpus. Cheap to clone; holds its moment alive as long as it lives.
 #[derive(Clone)]
-pub struct View(Arc<Inner>);
+pub struct View(Arc<Inner>, Option<Arc<Lens>>);
+
+/// Another policy generation than the current one, seen through the same moment.
+struct Lens {
+    policy: Policy,
+    generation: Generation,
+}
 
 struct Inner {
     pinned: Pinned,
@@ -79,7 +85,10 @@ impl View {
             })?);
         }
         let decoder = TextDecoder::default();
-        Ok(Self(Arc::new(Inner { pinned, state, policy, fields, sources, tokenizers, decoder })))
+        Ok(Self(
+            Arc::new(Inner { pinned, state, policy, fields, sources, tokenizers, decoder }),
+            None,
+        ))
     }
 
     pub(super) fn pinned(&self) -> &Pinned {
@@ -101,13 +110,19 @@ impl View {
     /// The policy generation this view shows.
     #[must_use]
     pub fn generation(&self) -> Generation {
-        Generation(self.0.state.generation)
+        self.1.as_ref().map_or(Generation(self.0.state.generation), |lens| lens.generation)
+    }
+
+    /// The same moment under another policy and its generation.
+    #[must_use]
+    pub fn under(&self, policy: Policy, generation: Generation) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::new(Lens { policy, generation })))
     }
 
     /// The dedup policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
-        &self.0.policy
+        self.1.as_ref().map_or(&self.0.policy, |lens| &lens.policy)
     }
 
     /// Declared fields, ascending by id.
@@ -682,7 +697,7 @@ impl View {
     pub fn exact(&self, kind: u8, hash: [u8; 16]) -> Result<Option<DocId>, StoreError> {
         self.0.pinned.read::<Exact, _>(
             "exact row",
-            &ExactKey { kind, hash },
+            &ExactKey { generation: self.generation(), kind, hash },
             super::ids::decode_document,
         )
     }
@@ -703,7 +718,12 @@ impl View {
     /// [`StoreError`] when a row cannot be read.
     pub fn exacts(&self, kind: u8, hashes: &[[u8; 16]]) -> Result<Vec<Option<DocId>>, StoreError> {
         self.sorted_lookup::<Exact>(
-            hashes.iter().map(|hash| ExactKey { kind, hash: *hash }.to_bytes()).collect(),
+            hashes
+                .iter()
+                .map(|hash| {
+                    ExactKey { generation: self.generation(), kind, hash: *hash }.to_bytes()
+                })
+                .collect(),
         )
     }
 

@@ -72,6 +72,7 @@ impl Model {
         match self.policy.mode {
             DedupMode::None => false,
             DedupMode::Exact => a.text == b.text,
+            DedupMode::Components | DedupMode::Lsh => unreachable!("no test of these yet"),
             DedupMode::Witness => {
                 let (x, y) = (&a.fingerprint, &b.fingerprint);
                 let estimate = || match (&x.sketch, &y.sketch) {

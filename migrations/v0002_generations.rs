@@ -1,0 +1,35 @@
+//! Format 2: exact rows belong to a policy generation; families for removals and for band runs.
+
+use super::super::StoreError;
+use super::Step;
+use rocksdb::{DB, IteratorMode, WriteBatch};
+
+/// From format 1 to format 2. The new families are made when the database is opened.
+pub const STEP: Step = Step { to: 2, apply };
+
+/// Kind and hash: the key of format 1, which had one generation, number 0.
+const OLD_KEY: usize = 17;
+/// Rows rewritten at a time; a row that is rewritten already has a longer key.
+const ROWS: usize = 1 << 16;
+
+fn apply(db: &DB, _: &mut WriteBatch) -> Result<(), StoreError> {
+    let missing =
+        StoreError::Missing { what: "column family", family: "exact", key: String::new() };
+    let exact = db.cf_handle("exact").ok_or(missing)?;
+    let mut rows = WriteBatch::default();
+    for row in db.iterator_cf(&exact, IteratorMode::Start) {
+        let (key, value) = row?;
+        if key.len() != OLD_KEY {
+            continue;
+        }
+        let mut under = vec![0_u8; 4];
+        under.extend_from_slice(&key);
+        rows.put_cf(&exact, under, value);
+        rows.delete_cf(&exact, key);
+        if rows.len() >= ROWS {
+            db.write(std::mem::take(&mut rows))?;
+        }
+    }
+    db.write(rows)?;
+    Ok(())
+}

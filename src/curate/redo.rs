@@ -1,0 +1,314 @@
+//! Deciding again under another policy, from stored sketches and texts: a generation beside the
+//! current one is filled commit by commit, and one small commit makes it current.
+
+use super::error::CurateError;
+use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again};
+use crate::dedup::Sketch;
+use crate::model::{
+    BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
+    Standing,
+};
+use crate::store::{ColumnBlock, CommitRecord, RedoRecord, Totals, View, Writer, fields};
+use rayon::prelude::*;
+use roaring::RoaringTreemap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Documents decided in one commit.
+const CHUNK: u64 = 1 << 13;
+
+/// What another policy changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RedoReport {
+    /// Always `redo`.
+    pub r#type: &'static str,
+    /// The policy before, in words.
+    pub before: String,
+    /// The new one.
+    pub policy: String,
+    /// Documents decided about.
+    pub documents: u64,
+    /// Kept before and after.
+    pub kept_before: u64,
+    /// Kept after.
+    pub kept_after: u64,
+    /// By source.
+    pub sources: Vec<RedoSource>,
+    /// Buckets that were read only in part.
+    pub capped: u64,
+    /// Nothing was changed: `--dry-run`.
+    pub dry_run: bool,
+}
+
+/// What another policy changes in one source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RedoSource {
+    /// Its name.
+    pub name: String,
+    /// Documents kept before.
+    pub kept_before: u64,
+    /// Documents kept after.
+    pub kept_after: u64,
+    /// Kept before and not after.
+    pub newly_removed: u64,
+    /// Kept after and not before.
+    pub newly_kept: u64,
+    /// UTF-8 bytes of kept texts before.
+    pub bytes_before: u64,
+    /// The same after.
+    pub bytes_after: u64,
+}
+
+/// Decides every document again under `policy`, beside the current decisions, which stay in force.
+/// Goes on where an interrupted one stopped. [`switch`] makes the outcome current.
+///
+/// # Errors
+/// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
+/// [`CurateError::Interrupted`] when a stop was asked for.
+pub fn redo(
+    writer: &mut Writer,
+    tokenizers: &[LoadedTokenizer],
+    policy: &Policy,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<RedoReport, CurateError> {
+    refuse_other_sketches(writer.view(), policy)?;
+    let mut record = begin(writer, policy)?;
+    let generation = Generation(record.generation);
+    let now = writer.view().clone();
+    let carried = Carried::read(&now)?;
+    let mut kept = Arc::new(now.under(policy.clone(), generation).kept()?);
+    progress.begin("deciding again", Some(now.documents()));
+    while record.next < now.documents() {
+        let end = (record.next + CHUNK).min(now.documents());
+        let mut batch =
+            writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
+        let mut session = Session::new(&batch);
+        let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
+        let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
+        let documents: Vec<Stored> =
+            (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
+        for document in documents {
+            session.admit(document)?;
+        }
+        session.settle()?;
+        let newly_kept = session.newly_kept(false);
+        let gone = session.no_longer_kept();
+        record.capped += session.apply(&mut batch)?.capped;
+        for tokenizer in tokenizers {
+            encode_kept_again(&mut batch, tokenizer, &newly_kept)?;
+        }
+        record.next = end;
+        batch.put_redo(Some(&record))?;
+        batch.commit(&CommitRecord {
+            kind: "redo".to_owned(),
+            subject: format!("documents below {end}"),
+            ..CommitRecord::default()
+        })?;
+        let kept = Arc::make_mut(&mut kept);
+        kept.extend(newly_kept.iter().map(|id| id.0));
+        gone.iter().for_each(|id| {
+            kept.remove(id.0);
+        });
+        progress.advance(end);
+        if interrupt.is_raised() {
+            return Err(CurateError::Interrupted);
+        }
+    }
+    progress.end();
+    compare(writer.view(), policy, &kept, record.capped)
+}
+
+/// Makes the outcome of a finished [`redo`] current and forgets the decisions before it.
+///
+/// # Errors
+/// [`CurateError::NoRedo`] when none is finished under this policy.
+pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
+    let record = resumable(writer.view(), policy)?.ok_or(CurateError::NoRedo)?;
+    if record.next < writer.view().documents() {
+        return Err(CurateError::NoRedo);
+    }
+    let generation = Generation(record.generation);
+    let before = writer.view().generation();
+    let kept = writer.view().under(policy.clone(), generation).kept()?;
+    let totals = totals(writer.view(), &kept)?;
+    let mut batch = writer.begin()?;
+    batch.put_redo(None)?;
+    batch.drop_generation(before)?;
+    batch.switch(policy, generation, Arc::new(kept), &totals)?;
+    batch.commit(&CommitRecord {
+        kind: "redo".to_owned(),
+        subject: policy.to_string(),
+        ..CommitRecord::default()
+    })?;
+    writer.flush()?;
+    Ok(())
+}
+
+fn refuse_other_sketches(view: &View, policy: &Policy) -> Result<(), CurateError> {
+    let made_of = |policy: &Policy| {
+        let Policy { normaliser, shingle, signature, hashes, signature_version, .. } = policy;
+        (*normaliser, *shingle, *signature, *hashes, *signature_version)
+    };
+    if made_of(view.policy()) == made_of(policy) { Ok(()) } else { Err(CurateError::OtherSketches) }
+}
+
+fn words(policy: &Policy) -> Result<String, CurateError> {
+    serde_json::to_string(policy).map_err(|error| CurateError::Policy(error.to_string()))
+}
+
+/// The record of a re-decision under this policy that nothing happened after.
+fn resumable(view: &View, policy: &Policy) -> Result<Option<RedoRecord>, CurateError> {
+    let words = words(policy)?;
+    let found = view.redo()?;
+    Ok(found.filter(|record| record.policy == words && CommitSeq(record.commit) == view.commit()))
+}
+
+/// Goes on with a re-decision, or forgets it and begins another.
+fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError> {
+    if let Some(record) = resumable(writer.view(), policy)? {
+        return Ok(record);
+    }
+    let stale = writer.view().redo()?;
+    let last = stale.as_ref().map_or(0, |record| record.generation);
+    let record = RedoRecord {
+        policy: words(policy)?,
+        generation: last.max(writer.view().generation().0) + 1,
+        next: 0,
+        commit: 0,
+        capped: 0,
+    };
+    let mut batch = writer.begin()?;
+    if let Some(stale) = stale {
+        batch.drop_generation(Generation(stale.generation))?;
+    }
+    batch.put_redo(Some(&record))?;
+    batch.commit(&CommitRecord {
+        kind: "redo".to_owned(),
+        subject: "begun".to_owned(),
+        ..CommitRecord::default()
+    })?;
+    Ok(record)
+}
+
+/// The documents whose standing no policy changes.
+struct Carried([(Standing, RoaringTreemap); 3]);
+
+impl Carried {
+    fn read(view: &View) -> Result<Self, CurateError> {
+        let of = |standing| Ok::<_, CurateError>((standing, view.documents_standing(standing)?));
+        Ok(Self([of(Standing::Removed)?, of(Standing::Superseded)?, of(Standing::Blocked)?]))
+    }
+}
+
+/// The blocks of the field that ranks documents.
+struct Numbers(BTreeMap<u64, ColumnBlock>);
+
+impl Numbers {
+    fn read(view: &View, field: Option<FieldId>, ids: Range<u64>) -> Result<Self, CurateError> {
+        let mut blocks = BTreeMap::new();
+        if let Some(field) = field {
+            for block in ids.start / BLOCK_SIZE..ids.end.div_ceil(BLOCK_SIZE) {
+                blocks.insert(block, view.column_block(fields::column_of(field), block)?);
+            }
+        }
+        Ok(Self(blocks))
+    }
+}
+
+fn stored(
+    view: &View,
+    policy: &Policy,
+    carried: &Carried,
+    numbers: &Numbers,
+    id: DocId,
+) -> Result<Stored, CurateError> {
+    let header = view.expect_header(id)?;
+    let standing = carried.0.iter().find(|(_, set)| set.contains(id.0)).map(|(found, _)| *found);
+    let carried = match standing {
+        None => None,
+        Some(standing) => Some((standing, view.match_of(id)?)),
+    };
+    let bytes = match policy.mode.is_near() && carried.is_none() {
+        true => view.sketch_of_owner(header.text_owner(id))?,
+        false => None,
+    };
+    let sketch = match bytes {
+        None => None,
+        Some(bytes) => {
+            let found = Sketch::from_bytes(&bytes);
+            Some(found.ok_or(CurateError::Sketch { document: id.0, bytes: bytes.len() })?)
+        }
+    };
+    let number = numbers.0.get(&id.block()).and_then(|block| block.get(id.slot()));
+    Ok(Stored { id, header, sketch, number, carried })
+}
+
+fn compare(
+    view: &View,
+    policy: &Policy,
+    after: &RoaringTreemap,
+    capped: u64,
+) -> Result<RedoReport, CurateError> {
+    let before = view.kept()?;
+    let (totals_before, totals_after) = (totals(view, &before)?, totals(view, after)?);
+    let removed = totals(view, &(&before - after))?;
+    let added = totals(view, &(after - &before))?;
+    let of = |totals: &BTreeMap<SourceId, Totals>, id| totals.get(&id).cloned().unwrap_or_default();
+    let sources = view.sources().map(|(id, source)| RedoSource {
+        name: source.name.clone(),
+        kept_before: of(&totals_before, id).kept,
+        kept_after: of(&totals_after, id).kept,
+        newly_removed: of(&removed, id).kept,
+        newly_kept: of(&added, id).kept,
+        bytes_before: of(&totals_before, id).bytes,
+        bytes_after: of(&totals_after, id).bytes,
+    });
+    Ok(RedoReport {
+        r#type: "redo",
+        before: view.policy().to_string(),
+        policy: policy.to_string(),
+        documents: view.documents(),
+        kept_before: before.len(),
+        kept_after: after.len(),
+        sources: sources.collect(),
+        capped,
+        dry_run: false,
+    })
+}
+
+/// What documents come to, by source.
+fn totals(
+    view: &View,
+    documents: &RoaringTreemap,
+) -> Result<BTreeMap<SourceId, Totals>, CurateError> {
+    let mut totals: BTreeMap<SourceId, Totals> = BTreeMap::new();
+    for block in view.blocks() {
+        let sources = view.column_block(fields::SOURCE_OF, block)?;
+        let bytes = view.column_block(fields::BYTES, block)?;
+        let mut tokens = Vec::new();
+        for (id, _) in view.tokenizers() {
+            tokens.push((id, view.column_block(fields::tokens_of(id), block)?));
+        }
+        let mut slots = documents.iter();
+        slots.advance_to(block * BLOCK_SIZE);
+        for document in slots.map(DocId).take_while(|document| document.block() == block) {
+            let slot = document.slot();
+            let source = sources.get(slot).and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+            let sums = totals.entry(SourceId(source)).or_default();
+            let positive = |number: Option<i64>| number.map_or(0, i64::unsigned_abs);
+            sums.kept += 1;
+            sums.bytes += positive(bytes.get(slot));
+            for (id, counts) in &tokens {
+                if let Some(count) = counts.get(slot) {
+                    *sums.tokens.entry(*id).or_default() += count.unsigned_abs();
+                }
+            }
+        }
+    }
+    Ok(totals)
+}

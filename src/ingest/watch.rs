@@ -1,0 +1,203 @@
+//! Alarms: a source that loses too much, a cluster that grows too large.
+
+use super::error::IngestError;
+use super::options::IngestOptions;
+use crate::decide::{Decision, Session};
+use crate::model::{CommitSeq, DocId, Standing};
+use crate::store::{StoreError, View};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Documents of an ingest before its share of removed ones may stop it.
+const SETTLED: u64 = 10_000;
+/// Documents before that share is worth a word.
+const WORTH_A_WORD: u64 = 1_000;
+/// Share of removed documents that is said when no limit is given.
+const LOUD_SHARE: f64 = 0.5;
+/// Witnesses counted; every one with more than 1/1024 of the removals is among them.
+const COUNTED: usize = 1024;
+/// Characters shown of an example's text.
+const SHOWN: usize = 160;
+
+/// A removed document beside its witness.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ExamplePair {
+    /// The removed document; 0 when its batch was not committed.
+    pub removed: u64,
+    /// The beginning of its text; empty when its batch was not committed.
+    pub removed_text: String,
+    /// Its witness.
+    pub witness: u64,
+    /// The witness's key.
+    pub witness_key: String,
+    /// The beginning of its text.
+    pub witness_text: String,
+    /// Exact Jaccard similarity of the two.
+    pub jaccard: f64,
+}
+
+/// Something that a careful person looks at before going on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum Alarm {
+    /// The source lost more than a set share of what was added.
+    RemovedShare {
+        /// Documents added.
+        added: u64,
+        /// Of these, removed as duplicates.
+        removed: u64,
+        /// A pair that shows what was taken for a duplicate.
+        example: Option<ExamplePair>,
+    },
+    /// One document is the witness of very many.
+    Cluster {
+        /// The witness.
+        witness: u64,
+        /// Documents of its cluster, itself included.
+        size: u64,
+        /// A pair of it.
+        example: Option<ExamplePair>,
+    },
+}
+
+/// Counts what an ingest removes, before each of its commits is final.
+pub(super) struct Watch {
+    max_removed: Option<f64>,
+    max_cluster: u64,
+    source: String,
+    since: CommitSeq,
+    added: u64,
+    removed: u64,
+    /// Removals by witness: the heavy ones, by the algorithm of Misra and Gries (1982).
+    clusters: BTreeMap<DocId, (u64, DocId)>,
+    last: Option<(DocId, Decision)>,
+}
+
+impl Watch {
+    pub(super) fn new(options: &IngestOptions, view: &View) -> Self {
+        Self {
+            max_removed: options.max_removed,
+            max_cluster: options.max_cluster,
+            source: options.source.clone(),
+            since: view.commit(),
+            added: 0,
+            removed: 0,
+            clusters: BTreeMap::new(),
+            last: None,
+        }
+    }
+
+    /// Takes note of one newcomer.
+    pub(super) fn see(&mut self, document: DocId, outcome: &Decision) {
+        self.added += 1;
+        let (Standing::Exact | Standing::Near, Some(matched)) = (outcome.standing, outcome.matched)
+        else {
+            return;
+        };
+        self.removed += 1;
+        self.last = Some((document, *outcome));
+        if let Some((count, example)) = self.clusters.get_mut(&matched.witness) {
+            *count += 1;
+            *example = document;
+        } else if self.clusters.len() < COUNTED {
+            self.clusters.insert(matched.witness, (1, document));
+        } else {
+            self.clusters.retain(|_, (count, _)| {
+                *count -= 1;
+                *count > 0
+            });
+        }
+    }
+
+    /// Refuses the batch with which the share of removed documents would cross the limit.
+    pub(super) fn allow(&self, session: &Session, view: &View) -> Result<(), IngestError> {
+        let Some(limit) = self.max_removed else { return Ok(()) };
+        let share = self.share();
+        if self.added < SETTLED || share <= limit {
+            return Ok(());
+        }
+        let example = match self.last {
+            Some((document, Decision { matched: Some(matched), .. })) => {
+                let key = session.header(document)?.key.unwrap_or_else(|| document.to_string());
+                let witness = session.header(matched.witness)?;
+                let witness_key = if matched.witness.0 < view.documents() {
+                    view.display_key(&witness)?
+                } else {
+                    witness.key.unwrap_or_else(|| matched.witness.to_string())
+                };
+                format!(
+                    "`{key}` was taken for a duplicate of `{witness_key}` (similarity {:.3})",
+                    matched.jaccard()
+                )
+            }
+            _ => "no pair to show".to_owned(),
+        };
+        let undo = if view.commit() > self.since {
+            format!(
+                "`corpusdb remove CORPUS --where \"source = '{}' AND commit > {}\"` removes what this ingest committed before",
+                self.source.replace('\'', "''"),
+                self.since
+            )
+        } else {
+            "nothing of this ingest was committed".to_owned()
+        };
+        Err(IngestError::TooManyRemoved {
+            removed: self.removed,
+            added: self.added,
+            limit,
+            example,
+            undo,
+        })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "document counts are below 2^53")]
+    fn share(&self) -> f64 {
+        self.removed as f64 / self.added.max(1) as f64
+    }
+
+    /// What is worth a word at the end.
+    pub(super) fn alarms(&self, view: &View) -> Result<Vec<Alarm>, StoreError> {
+        let mut alarms = Vec::new();
+        let limit = self.max_removed.unwrap_or(LOUD_SHARE);
+        if self.added >= WORTH_A_WORD && self.share() > limit {
+            let example = self.last.map(|(document, _)| example(view, document)).transpose()?;
+            alarms.push(Alarm::RemovedShare {
+                added: self.added,
+                removed: self.removed,
+                example: example.flatten(),
+            });
+        }
+        let mut largest: Vec<(u64, DocId, DocId)> = self
+            .clusters
+            .iter()
+            .map(|(witness, (count, document))| (*count, *witness, *document))
+            .collect();
+        largest.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, witness, document) in largest.into_iter().take(3) {
+            let size = view.members(witness)?.len() as u64 + 1;
+            if size > self.max_cluster {
+                let example = example(view, document)?;
+                alarms.push(Alarm::Cluster { witness: witness.0, size, example });
+            }
+        }
+        Ok(alarms)
+    }
+}
+
+fn example(view: &View, document: DocId) -> Result<Option<ExamplePair>, StoreError> {
+    if document.0 >= view.documents() {
+        return Ok(None);
+    }
+    let Some(matched) = view.match_of(document)? else { return Ok(None) };
+    let beginning = |text: String| text.chars().take(SHOWN).collect::<String>();
+    Ok(Some(ExamplePair {
+        removed: document.0,
+        removed_text: beginning(view.text(document)?),
+        witness: matched.witness.0,
+        witness_key: view.display_key(&view.expect_header(matched.witness)?)?,
+        witness_text: beginning(view.text(matched.witness)?),
+        jaccard: matched.jaccard(),
+    }))
+}

@@ -1,0 +1,65 @@
+//! Identity of records: the hashes under which a later ingest recognises them.
+
+use super::record::{Record, RecordKey, Reject};
+use std::os::unix::ffi::OsStrExt;
+
+/// The first 128 bits of a hash.
+#[must_use]
+pub fn half(hash: &blake3::Hash) -> [u8; 16] {
+    let [half @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = *hash.as_bytes();
+    half
+}
+
+/// Identity of the records of `source` with this key.
+#[must_use]
+pub fn key_identity(source: &str, key: &str) -> [u8; 16] {
+    let mut hasher = Parts::new(source);
+    hasher.part(b"key");
+    hasher.part(key.as_bytes());
+    hasher.end()
+}
+
+/// A given key identifies a record within its source; without one, path, number and content do.
+#[must_use]
+pub fn record_identity(record: &Record, source: &str, content: &[u8; 16]) -> [u8; 16] {
+    let RecordKey::Given(key) = &record.key else {
+        let mut hasher = Parts::new(source);
+        hasher.part(b"position");
+        hasher.part(record.origin.path.as_os_str().as_bytes());
+        hasher.part(&record.origin.number.to_le_bytes());
+        hasher.part(content);
+        return hasher.end();
+    };
+    key_identity(source, key)
+}
+
+/// Identity of a record that could not be read.
+#[must_use]
+pub fn reject_identity(reject: &Reject, source: &str) -> [u8; 16] {
+    let mut hasher = Parts::new(source);
+    hasher.part(b"reject");
+    hasher.part(reject.origin.path.as_os_str().as_bytes());
+    hasher.part(&reject.origin.number.to_le_bytes());
+    hasher.part(&reject.raw);
+    hasher.end()
+}
+
+/// Hashes parts with their lengths, so that no two lists of parts run together.
+struct Parts(blake3::Hasher);
+
+impl Parts {
+    fn new(source: &str) -> Self {
+        let mut parts = Self(blake3::Hasher::new());
+        parts.part(source.as_bytes());
+        parts
+    }
+
+    fn part(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn end(self) -> [u8; 16] {
+        half(&self.0.finalize())
+    }
+}

@@ -1,0 +1,53 @@
+//! What removals by the user block: the removed text, and the removed document's key.
+
+use super::batch::Batch;
+use super::columns::Blocks;
+use super::error::StoreError;
+use super::ids;
+use super::keys::BlockKey;
+use super::view::View;
+use crate::model::DocId;
+
+/// What a removed document blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Blocked {
+    /// Documents whose raw text has the hash.
+    Text = 0,
+    /// Documents whose identity is the hash.
+    Identity = 1,
+}
+
+impl View {
+    /// The removed documents that block what has this hash, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn blockers(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
+        let key = BlockKey { kind: what as u8, hash };
+        let found = self.pinned().read::<Blocks, _>("block", &key, ids::decode_documents)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Whether anything is blocked.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn has_blocks(&self) -> Result<bool, StoreError> {
+        Ok(self.pinned().scan::<Blocks>(&[], None)?.advance()?.is_some())
+    }
+}
+
+impl Batch<'_> {
+    /// Stores which removed documents block what has this hash, ascending; none forgets the hash.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn block(&mut self, what: Blocked, hash: [u8; 16], by: &[DocId]) -> Result<(), StoreError> {
+        let key = BlockKey { kind: what as u8, hash };
+        if by.is_empty() {
+            return self.delete::<Blocks>(&key);
+        }
+        self.put::<Blocks>(&key, &ids::encode_documents(by))
+    }
+}
