@@ -11,7 +11,7 @@ pub enum DecideError {
     Store(#[from] StoreError),
     /// Stored bytes that the craft cannot use.
     #[error(
-        "document {document} has a sketch of {bytes} bytes, not 256; run `corpusdb check --deep`"
+        "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"
     )]
     Sketch {
         /// The document.

@@ -73,8 +73,7 @@ pub(super) fn prefetch(
                     for candidate in candidates {
                         answer.compared += 1;
                         let Some(other) = stored_sketch(view, candidate)? else { continue };
-                        if sketch.estimate(&other) < estimate_floor(policy.threshold, policy.hashes)
-                        {
+                        if sketch.estimate(&other) < estimate_floor(policy) {
                             continue;
                         }
                         answer.verified += 1;
@@ -194,7 +193,7 @@ impl Scene {
         let policy = self.view.policy();
         let mut own = None;
         for candidate in candidates {
-            let floor = estimate_floor(policy.threshold, policy.hashes);
+            let floor = estimate_floor(policy);
             let near_enough =
                 self.sketch(candidate)?.is_some_and(|other| sketch.estimate(&other) >= floor);
             if !near_enough {

@@ -286,7 +286,7 @@ pub(super) fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketc
     };
     match found {
         None => Ok(None),
-        Some(bytes) => match Sketch::from_bytes(&bytes) {
+        Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
             Some(sketch) => Ok(Some(sketch)),
             None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
         },

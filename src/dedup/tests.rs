@@ -2,7 +2,7 @@
 
 use super::mix::mix64;
 use super::{Fingerprinter, Sketch, bands, estimate_floor, reaches, shared, shared_at_least};
-use crate::model::{DedupMode, Normaliser, Policy};
+use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -21,8 +21,10 @@ fn answer(normaliser: Normaliser, text: &str) -> String {
     let mut fingerprinter = Fingerprinter::new(&policy);
     let print = fingerprinter.fingerprint(text);
     let first = fingerprinter.tokens(text).first().copied().unwrap_or(0);
-    let sketch =
-        print.sketch.as_ref().map_or(String::new(), |s| hex(&blake3::hash(&s.0).as_bytes()[..6]));
+    let sketch = print
+        .sketch
+        .as_ref()
+        .map_or(String::new(), |s| hex(&blake3::hash(s.as_bytes()).as_bytes()[..6]));
     let band = print.sketch.as_ref().map_or(vec![], |s| bands(s, &policy));
     format!(
         "{} {first:016x} {} {} {:016x} {sketch} {:010x} {:010x}",
@@ -192,12 +194,15 @@ fn bands_are_40_bits_and_find_pairs_as_the_policy_says() {
 #[test]
 fn bands_differ_by_number_and_ignore_what_is_left_over() {
     let mut policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
-    let mut sketch = Sketch([7; 256]);
+    let mut slots = [7; 256];
+    let sketch = Sketch::from_bytes(&slots, &policy).unwrap();
     let of = bands(&sketch, &policy);
     assert_eq!(of.iter().collect::<BTreeSet<_>>().len(), 42);
-    sketch.0[252..].fill(9);
+    slots[252..].fill(9);
+    let sketch = Sketch::from_bytes(&slots, &policy).unwrap();
     assert_eq!(bands(&sketch, &policy), of);
-    sketch.0[251] = 9;
+    slots[251] = 9;
+    let sketch = Sketch::from_bytes(&slots, &policy).unwrap();
     assert_eq!(bands(&sketch, &policy)[..41], of[..41]);
     assert_ne!(bands(&sketch, &policy)[41], of[41]);
     policy.rows = 0;
@@ -219,17 +224,37 @@ fn thresholds_are_reached_as_decimals_read() {
 
 #[test]
 fn the_floor_lies_four_deviations_below() {
-    assert!((estimate_floor(0.8, 256) - 0.6999).abs() < 1e-3);
-    assert!((estimate_floor(1.0, 256) - 1.0).abs() < f64::EPSILON);
-    assert!(estimate_floor(0.1, 256) < 0.03 && estimate_floor(0.1, 0) >= 0.0);
+    let floor = |signature, threshold, hashes| {
+        estimate_floor(&Policy { signature, threshold, hashes, ..Policy::of(Profile::Web) })
+    };
+    let native = |threshold, hashes| floor(Signature::Native, threshold, hashes);
+    assert!((native(0.8, 256) - 0.6999).abs() < 1e-3);
+    assert!((native(1.0, 256) - 1.0).abs() < f64::EPSILON);
+    assert!(native(0.1, 256) < 0.03 && native(0.1, 0) >= 0.0);
+    // 0.8 - 4 sqrt(0.8 x 0.2 / 256), and nothing for chance.
+    assert!((floor(Signature::Bigcode, 0.8, 256) - 0.7).abs() < 1e-9);
+    assert!(native(0.5, 256) < floor(Signature::Bigcode, 0.5, 256));
 }
 
 #[test]
 fn sketches_come_back_from_their_bytes() {
     let sketch = Sketch::of(&[1, 2, 3]);
-    assert_eq!(Sketch::from_bytes(sketch.as_bytes()), Some(sketch));
-    assert_eq!(Sketch::from_bytes(&[0; 255]), None);
-    assert_eq!(Sketch::from_bytes(&[0; 257]), None);
+    let native = Policy::of(Profile::Web);
+    assert_eq!(Sketch::from_bytes(sketch.as_bytes(), &native), Some(sketch.clone()));
+    assert_eq!(Sketch::from_bytes(&[0; 255], &native), None);
+    assert_eq!(Sketch::from_bytes(&[0; 1024], &native), None);
+    let policy = Policy { hashes: 9, bands: 3, rows: 3, ..Policy::of(Profile::Bigcode) };
+    let text = "int main(void) { return 0; }";
+    let full = Fingerprinter::new(&policy).fingerprint(text).sketch.unwrap();
+    assert_eq!(full.as_bytes().len(), 36);
+    assert_eq!(Sketch::from_bytes(full.as_bytes(), &policy), Some(full.clone()));
+    for wrong in [0, 9, 35, 37, 256] {
+        assert_eq!(Sketch::from_bytes(&vec![0; wrong], &policy), None);
+    }
+    assert_eq!(
+        (full.estimate(&full), full.estimate(&sketch), sketch.estimate(&full)),
+        (1.0, 0.0, 0.0)
+    );
 }
 
 fn set(values: impl Strategy<Value = u64>, most: usize) -> impl Strategy<Value = Vec<u64>> {

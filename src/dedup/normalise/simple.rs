@@ -9,13 +9,13 @@
     reason = "pages and entries are indexed by the two parts of a code point checked against PAGES"
 )]
 
+use super::Rules;
 use super::ascii;
 use super::general::lower_case;
 use super::scan::{
     CONTINUED, DIGIT, JOINS_DIGITS, JOINS_LETTERS, LETTER, MARK, SINGLE, WORD, code, web,
 };
 use super::scripts::{is_format, is_pictograph, is_unspaced};
-use crate::model::Normaliser;
 use std::sync::OnceLock;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
@@ -41,7 +41,7 @@ impl Buffers {
 /// the text is not simple.
 pub(super) fn tokens(
     text: &str,
-    normaliser: Normaliser,
+    rules: Rules,
     buffers: &mut Buffers,
     sink: &mut impl FnMut(&[u8]),
 ) -> bool {
@@ -72,11 +72,9 @@ pub(super) fn tokens(
         before = entry.kind;
     }
     let class = |at: usize| classes.get(at).copied().unwrap_or(0);
-    match normaliser {
-        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
-            web(lower.as_bytes(), class, sink)
-        }
-        Normaliser::Code => code(lower.as_bytes(), class, sink),
+    match rules {
+        Rules::Web => web(lower.as_bytes(), class, sink),
+        Rules::Code => code(lower.as_bytes(), class, sink),
     }
     true
 }
