@@ -153,6 +153,11 @@ impl<'t> Iterator for Stretches<'t> {
                 return Some(Stretch::General(self.cut(bytes.len())));
             };
             let after = tail.get(space..).unwrap_or_default();
+            // In a text of another script most words begin with one of its letters.
+            if after.get(1).is_some_and(|byte| !byte.is_ascii()) {
+                end += space + 1;
+                continue;
+            }
             match first_general(after.get(..Self::GAP).unwrap_or(after)) {
                 Some(next) => end += space + next,
                 None => return Some(Stretch::General(self.cut(end + space))),
