@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+mod scripts;
+
 fn rules(normaliser: Normaliser) -> Rules {
     if normaliser == Code { Rules::Code } else { Rules::Web }
 }
