@@ -3,9 +3,12 @@
 //! Corpus model: one English-like page of 600 words, made deterministically: words of a vocabulary of
 //! 5,000 with Zipf-like frequencies and the word lengths of English prose, sentences of 8 to 23 words
 //! with capitals, commas and full stops, in paragraphs. Variants: with an accented word every 40 (`mixed`),
-//! in Cyrillic letters (`cyrillic`), and 1,500 Han characters (`han`).
+//! in Cyrillic letters (`cyrillic`), 1,500 Han characters (`han`), and source code of the same size (`code`).
+//! `CORPUSDB_BENCH_DATA` names files of real text, separated as in `PATH`: JSON Lines with a `text` field,
+//! plain, `.zst` or `.gz`. Each is a group of its own over its first 500 texts.
 //! `tokens`: normalise and hash; `shingles`: that, and the sorted set; `sketch` and `bands`: from their
-//! input; `whole`: text to sketch and bands. Throughput is in bytes of text.
+//! input; `whole`: text to sketch and bands; `profile`: the whole under the settings of every profile.
+//! `verify`: the exact overlap of two pages. Throughput is in bytes of text.
 //!
 //! Run: `cargo bench --bench fingerprint`, with `--profile dist` for the figures to publish.
 #![expect(
@@ -15,9 +18,11 @@
 )]
 
 use corpusdb::dedup::{Fingerprinter, Sketch, bands_into, shared_at_least};
-use corpusdb::{DedupMode, Policy};
+use corpusdb::{DedupMode, Policy, Profile};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 /// A small generator with a fixed stream (SplitMix64).
 struct Stream(u64);
@@ -96,6 +101,34 @@ fn han(characters: u64) -> String {
     (0..characters).map(one).collect()
 }
 
+fn code(bytes: usize) -> String {
+    let mut stream = Stream(11);
+    let mut text = String::new();
+    while text.len() < bytes {
+        let (a, b, n) = (stream.below(50), stream.below(50), stream.below(1000));
+        text.push_str(&format!(
+            "    if value_{a} >= items[{n}].len() {{ return Some(call_{b}(&value_{a}, \"key\")); }} // {b}\n"
+        ));
+    }
+    text
+}
+
+/// The first 500 texts of a file of JSON Lines.
+fn texts(path: &Path) -> Vec<String> {
+    let file = std::fs::File::open(path).expect("a file of CORPUSDB_BENCH_DATA opens");
+    let reader: Box<dyn Read> = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("zst") => Box::new(zstd::Decoder::new(file).expect("zstd")),
+        Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        _ => Box::new(file),
+    };
+    let text = |line: std::io::Result<String>| {
+        let record: serde_json::Value =
+            serde_json::from_str(&line.expect("a line of UTF-8")).expect("a line of JSON");
+        record["text"].as_str().expect("a field `text`").to_owned()
+    };
+    BufReader::new(reader).lines().take(500).map(text).collect()
+}
+
 fn stages(criterion: &mut Criterion) {
     let policy = Policy::new(DedupMode::Witness, 0.8).expect("a valid threshold");
     let mut fingerprinter = Fingerprinter::new(&policy);
@@ -115,6 +148,7 @@ fn stages(criterion: &mut Criterion) {
         ("mixed", mixed(&text)),
         ("cyrillic", cyrillic(&text)),
         ("han", han(1500)),
+        ("code", code(text.len())),
         ("whole", text),
     ];
     for (name, text) in &variants {
@@ -130,6 +164,71 @@ fn stages(criterion: &mut Criterion) {
         });
     }
     group.finish();
+}
+
+fn profiles(criterion: &mut Criterion) {
+    let text = page(600, 1);
+    let mut group = criterion.benchmark_group("profile");
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    for profile in Profile::ALL {
+        let policy = Policy::of(profile);
+        let mut fingerprinter = Fingerprinter::new(&policy);
+        let mut hashes = Vec::new();
+        group.bench_function(profile.name(), |b| {
+            b.iter(|| {
+                let print = fingerprinter.fingerprint(black_box(&text));
+                bands_into(print.sketch.as_ref().expect("600 words"), &policy, &mut hashes);
+            });
+        });
+    }
+    group.finish();
+}
+
+fn real(criterion: &mut Criterion) {
+    let Some(paths) = std::env::var_os("CORPUSDB_BENCH_DATA") else { return };
+    for path in std::env::split_paths(&paths) {
+        let texts = texts(&path);
+        let bytes: usize = texts.iter().map(String::len).sum();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("file").to_owned();
+        let mut group = criterion.benchmark_group(name);
+        group.sample_size(10).throughput(Throughput::Bytes(bytes as u64));
+        for profile in [Profile::Web, Profile::Code] {
+            let policy = Policy::of(profile);
+            let mut fingerprinter = Fingerprinter::new(&policy);
+            let prints: Vec<_> = texts.iter().map(|text| fingerprinter.fingerprint(text)).collect();
+            let mut hashes = Vec::new();
+            group.bench_function(format!("{} shingles", profile.name()), |b| {
+                b.iter(|| {
+                    texts.iter().map(|text| fingerprinter.shingles(text).len()).sum::<usize>()
+                })
+            });
+            group.bench_function(format!("{} sketch", profile.name()), |b| {
+                b.iter(|| {
+                    for print in &prints {
+                        black_box(Sketch::of(black_box(&print.shingles)));
+                    }
+                })
+            });
+            group.bench_function(format!("{} bands", profile.name()), |b| {
+                b.iter(|| {
+                    for sketch in prints.iter().filter_map(|print| print.sketch.as_ref()) {
+                        bands_into(sketch, &policy, &mut hashes);
+                    }
+                })
+            });
+            group.bench_function(format!("{} whole", profile.name()), |b| {
+                b.iter(|| {
+                    for text in &texts {
+                        let print = fingerprinter.fingerprint(black_box(text));
+                        if let Some(sketch) = &print.sketch {
+                            bands_into(sketch, &policy, &mut hashes);
+                        }
+                    }
+                })
+            });
+        }
+        group.finish();
+    }
 }
 
 fn lengths(criterion: &mut Criterion) {
@@ -163,5 +262,5 @@ fn verify(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, stages, lengths, verify);
+criterion_group!(benches, stages, profiles, lengths, verify, real);
 criterion_main!(benches);

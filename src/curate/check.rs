@@ -1,7 +1,7 @@
 //! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
 
 use super::error::CurateError;
-use crate::dedup::{Fingerprinter, bands, shared};
+use crate::dedup::{Fingerprinter, Sketch, bands, shared};
 use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TokenizerId};
 use crate::store::{Fault, Header, View};
 use crate::tokenizer::Tokenizer;
@@ -98,7 +98,7 @@ impl Checker<'_> {
             );
         }
         let stored = self.view.sketch_of_owner(header.text_owner(document))?;
-        if stored.as_deref() != print.sketch.as_ref().map(|sketch| sketch.as_bytes().as_slice()) {
+        if stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes) {
             self.fault("sketches", format!("document {document}: sketch is not that of its text"));
         }
         if (standing == Standing::Empty) != (print.tokens == 0)

@@ -240,7 +240,7 @@ fn stored(
     let sketch = match bytes {
         None => None,
         Some(bytes) => {
-            let found = Sketch::from_bytes(&bytes);
+            let found = Sketch::from_bytes(&bytes, policy);
             Some(found.ok_or(CurateError::Sketch { document: id.0, bytes: bytes.len() })?)
         }
     };

@@ -15,7 +15,7 @@ pub enum DecideError {
     Tokenizer(#[from] TokenizerError),
     /// Stored bytes that the craft cannot use.
     #[error(
-        "document {document} has a sketch of {bytes} bytes, not 256; run `corpusdb check --deep`"
+        "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"
     )]
     Sketch {
         /// The document.

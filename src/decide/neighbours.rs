@@ -162,7 +162,7 @@ impl Verifier<'_> {
         craft: &mut Fingerprinter,
     ) -> Result<Verdict, DecideError> {
         let policy = self.scene.view.policy();
-        let floor = estimate_floor(policy.threshold, policy.hashes);
+        let floor = estimate_floor(policy);
         let is_close = self
             .scene
             .sketch(candidate)?

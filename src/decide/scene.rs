@@ -327,7 +327,7 @@ fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideE
     };
     match found {
         None => Ok(None),
-        Some(bytes) => match Sketch::from_bytes(&bytes) {
+        Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
             Some(sketch) => Ok(Some(sketch)),
             None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
         },

@@ -1,9 +1,10 @@
 //! Everything dedup needs to know of one text, with buffers that serve one text after another.
 
+use super::ngrams::Joined;
 use super::normalise::{Scratch, tokens};
 use super::shingle::{shingle, sorted_distinct};
-use super::sketch::Sketch;
-use crate::model::{Normaliser, Policy};
+use super::sketch::{Permutations, Sketch};
+use crate::model::{Normaliser, Policy, Signature};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What dedup knows of one text: a function of the text and the policy alone.
@@ -30,10 +31,19 @@ pub struct Fingerprinter {
     tokens: Vec<u64>,
     hashes: Vec<u64>,
     bytes: Vec<u8>,
+    published: Option<Published>,
+}
+
+/// What a signature of the joined tokens needs.
+#[derive(Clone, Debug)]
+struct Published {
+    joined: Joined,
+    permutations: Permutations,
 }
 
 impl Fingerprinter {
-    /// For texts under `policy`, of which it uses the normaliser and the shingle length.
+    /// For texts under `policy`, of which it uses what sketches are made with: normaliser, shingle length,
+    /// signature and slots.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
         Self {
@@ -43,6 +53,13 @@ impl Fingerprinter {
             tokens: Vec::new(),
             hashes: Vec::new(),
             bytes: Vec::new(),
+            published: match policy.signature {
+                Signature::Native => None,
+                Signature::Bigcode => Some(Published {
+                    joined: Joined::default(),
+                    permutations: Permutations::new(policy.hashes),
+                }),
+            },
         }
     }
 
@@ -54,8 +71,18 @@ impl Fingerprinter {
         Fingerprint {
             tokens: u32::try_from(self.tokens.len()).unwrap_or(u32::MAX),
             normalised,
-            sketch: sketched.then(|| Sketch::of(&shingles)),
+            sketch: sketched.then(|| self.sketch(&shingles)),
             shingles,
+        }
+    }
+
+    /// Of the text that was tokenised last, whose shingles are given.
+    fn sketch(&mut self, shingles: &[u64]) -> Sketch {
+        match &mut self.published {
+            None => Sketch::of(shingles),
+            Some(Published { joined, permutations }) => {
+                permutations.sketch(joined.runs(self.shingle))
+            }
         }
     }
 
@@ -69,8 +96,16 @@ impl Fingerprinter {
     /// Hash (xxh3-64 of the UTF-8 bytes) of every token of the text, in order.
     pub fn tokens(&mut self, text: &str) -> &[u64] {
         self.release();
-        let Self { normaliser, scratch, tokens: hashes, .. } = self;
-        tokens(text, *normaliser, scratch, &mut |token| hashes.push(xxh3_64(token)));
+        let Self { normaliser, scratch, tokens: hashes, published, .. } = self;
+        match published {
+            None => tokens(text, *normaliser, scratch, &mut |token| hashes.push(xxh3_64(token))),
+            Some(Published { joined, .. }) => {
+                tokens(text, *normaliser, scratch, &mut |token| {
+                    hashes.push(xxh3_64(token));
+                    joined.push(token);
+                });
+            }
+        }
         &self.tokens
     }
 
@@ -93,11 +128,18 @@ impl Fingerprinter {
         /// A megabyte of text has some 200,000 tokens.
         const MOST_TOKENS: usize = 1 << 18;
         self.tokens.clear();
+        if let Some(Published { joined, .. }) = &mut self.published {
+            joined.clear();
+        }
         if self.tokens.capacity() > MOST_TOKENS {
             self.tokens.shrink_to(MOST_TOKENS);
             self.hashes.clear();
             self.hashes.shrink_to(MOST_TOKENS);
             self.scratch.shrink(MOST_TOKENS);
+            if let Some(Published { joined, permutations }) = &mut self.published {
+                joined.shrink(MOST_TOKENS);
+                permutations.shrink(MOST_TOKENS);
+            }
         }
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! 1. [`normalise`](words): text to tokens, in a form that case, spacing and punctuation do not change;
 //! 2. `shingle`: tokens to the sorted set of hashes of every run of [`Policy::shingle`] tokens;
-//! 3. `sketch`: the set to 256 bytes that estimate Jaccard similarity ([`Sketch`]);
+//! 3. `sketch`: the set to slots that estimate Jaccard similarity ([`Sketch`]), 256 bytes unless the policy
+//!    asks for a published signature;
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
 //! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]).
 //!
@@ -18,6 +19,7 @@
 mod bands;
 mod fingerprint;
 mod mix;
+mod ngrams;
 mod normalise;
 mod scope;
 mod shingle;

@@ -39,7 +39,14 @@ pub(super) fn sorted_distinct(hashes: &[u64]) -> Vec<u64> {
         sorted.sort_unstable();
         sorted
     } else {
-        bucket_sort(hashes)
+        // Most pages have fewer shingles than this: a small table is emptied sooner.
+        const PAGE: u32 = 10;
+        const MOST: u32 = 12;
+        if hashes.len() < 1 << PAGE {
+            bucket_sort::<{ 1 << PAGE }>(hashes)
+        } else {
+            bucket_sort::<{ 1 << MOST }>(hashes)
+        }
     };
     sorted.dedup();
     sorted
@@ -51,12 +58,11 @@ pub(super) fn sorted_distinct(hashes: &[u64]) -> Vec<u64> {
     reason = "a bucket is a value's leading bits, below the number of buckets; \
     a place is below the number of values, being a prefix sum of their counts"
 )]
-fn bucket_sort(hashes: &[u64]) -> Vec<u64> {
-    const MOST_BITS: u32 = 12;
+fn bucket_sort<const BUCKETS: usize>(hashes: &[u64]) -> Vec<u64> {
     const SMALL: usize = 24;
-    let bits = hashes.len().ilog2().clamp(1, MOST_BITS);
+    let bits = (hashes.len().ilog2()).clamp(1, BUCKETS.ilog2());
     let bucket = |hash: u64| (hash >> (u64::BITS - bits)) as usize;
-    let mut ends = [0_usize; 1 << MOST_BITS];
+    let mut ends = [0_usize; BUCKETS];
     let ends = &mut ends[..1 << bits];
     for hash in hashes {
         ends[bucket(*hash)] += 1;

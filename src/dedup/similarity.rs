@@ -1,5 +1,6 @@
 //! The exact overlap of two shingle sets, and the comparison that decides.
 
+use crate::model::{Policy, Signature};
 use std::cmp::Ordering;
 
 /// Number of values that two sorted lists of distinct values share.
@@ -37,12 +38,16 @@ pub fn shared_at_least(a: &[u64], b: &[u64], threshold: f64) -> Option<u32> {
     None
 }
 
-/// The smallest sketch estimate worth verifying at `threshold`: four standard deviations below it, of
-/// an estimate from `hashes` slots of 8 bits of which each agrees with probability J or by chance.
-/// Loses fewer than one in 10,000 true pairs.
+/// The smallest sketch estimate worth verifying at the policy's threshold: four standard deviations below
+/// it, of an estimate from the policy's slots, of which each agrees with probability J or, at 8 bits, by
+/// chance. Loses fewer than one in 10,000 true pairs.
 #[must_use]
-pub fn estimate_floor(threshold: f64, hashes: u32) -> f64 {
-    let chance = 1.0 / 256.0;
+pub fn estimate_floor(policy: &Policy) -> f64 {
+    let Policy { threshold, hashes, .. } = *policy;
+    let chance = match policy.signature {
+        Signature::Native => 1.0 / 256.0,
+        Signature::Bigcode => 0.0,
+    };
     let agree = threshold + (1.0 - threshold) * chance;
     let deviation = (agree * (1.0 - agree) / f64::from(hashes.max(1))).sqrt() / (1.0 - chance);
     (threshold - 4.0 * deviation).max(0.0)

@@ -62,7 +62,8 @@ pub enum Normaliser {
     Web,
     /// As `Web`, but punctuation is kept as tokens; whitespace is ignored.
     Code,
-    /// Runs of ASCII letters, digits and underscores, as they are: the BigCode article.
+    /// What stands between characters other than ASCII letters, digits and underscores, empty pieces
+    /// too, as it is: the BigCode article.
     Bigcode,
     /// Lower case, numbers as `0`, punctuation as space, marks dropped, words between spaces: datatrove.
     Fineweb,
@@ -282,8 +283,8 @@ pub enum PolicyError {
 
 impl Policy {
     /// The profile `web` in `mode` at `threshold`: 5-token shingles, 256 slots, and the largest
-    /// number of rows per band that still finds a pair at the threshold with probability 0.99 or
-    /// more (`1 - (1 - t^r)^b`, b = 256 / r rounded down).
+    /// number of rows per band, at most 16, that still finds a pair at the threshold with probability
+    /// 0.99 or more (`1 - (1 - t^r)^b`, b = 256 / r rounded down).
     ///
     /// # Errors
     /// [`PolicyError::Threshold`] when `threshold` is outside 0.1..=1.0.
@@ -409,9 +410,10 @@ fn detection(bands: u32, rows: u32, jaccard: f64) -> f64 {
 }
 
 fn banding(hashes: u32, threshold: f64) -> (u32, u32) {
-    let fits = |rows: &u32| detection(hashes / rows, *rows, threshold) >= 0.99;
+    let bands = |rows: u32| (hashes / rows).min(256);
+    let fits = |rows: &u32| detection(bands(*rows), *rows, threshold) >= 0.99;
     let rows = (1..=16.min(hashes)).rev().find(fits).unwrap_or(1);
-    ((hashes / rows).min(256), rows)
+    (bands(rows), rows)
 }
 
 #[cfg(test)]

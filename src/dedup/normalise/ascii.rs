@@ -1,8 +1,8 @@
 //! Tokens of an ASCII stretch: what the general path does, by byte classes.
 #![expect(clippy::indexing_slicing, reason = "the class table has an entry for every byte")]
 
+use super::Rules;
 use super::scan::{DIGIT, JOINS_DIGITS, JOINS_LETTERS, LETTER, MARK, UNDERSCORE, code, web};
-use crate::model::Normaliser;
 
 /// Class of every byte; capitals are letters too, though the text is lower-cased before.
 static CLASS: [u8; 256] = classes();
@@ -33,20 +33,13 @@ pub(super) fn class(byte: u8) -> u8 {
 }
 
 /// Calls `sink` with every token of an ASCII stretch; `lower` is scratch.
-pub(super) fn tokens(
-    text: &[u8],
-    normaliser: Normaliser,
-    lower: &mut Vec<u8>,
-    sink: &mut impl FnMut(&[u8]),
-) {
+pub(super) fn tokens(text: &[u8], rules: Rules, lower: &mut Vec<u8>, sink: &mut impl FnMut(&[u8])) {
     lower.clear();
     lower.extend_from_slice(text);
     lower.make_ascii_lowercase();
     let class = |at: usize| lower.get(at).map_or(0, |byte| class(*byte));
-    match normaliser {
-        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
-            web(lower, class, sink)
-        }
-        Normaliser::Code => code(lower, class, sink),
+    match rules {
+        Rules::Web => web(lower, class, sink),
+        Rules::Code => code(lower, class, sink),
     }
 }

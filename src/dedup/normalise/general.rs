@@ -1,7 +1,7 @@
 //! Tokens of a stretch with characters beyond ASCII, by the Unicode tables.
 
+use super::Rules;
 use super::scripts::{is_format, is_pictograph, is_uncased, is_unspaced};
-use crate::model::Normaliser;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use unicode_segmentation::UnicodeSegmentation;
@@ -25,16 +25,14 @@ impl Buffers {
 /// Calls `sink` with every token of `text`.
 pub(super) fn tokens(
     text: &str,
-    normaliser: Normaliser,
+    rules: Rules,
     buffers: &mut Buffers,
     sink: &mut impl FnMut(&[u8]),
 ) {
     let text = fold(text, buffers);
-    match normaliser {
-        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
-            web(text, sink)
-        }
-        Normaliser::Code => code(text, sink),
+    match rules {
+        Rules::Web => web(text, sink),
+        Rules::Code => code(text, sink),
     }
 }
 

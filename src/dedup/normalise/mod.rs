@@ -1,6 +1,9 @@
 //! Text to tokens, in a form that case, spacing and (for `web`) punctuation do not change.
 //!
-//! Both normalisers work on the lower-cased text in NFC. Lower case comes first, since a lower-case
+//! `web` and `code` are ours, the others in files of their own are those of published pipelines
+//! (`bigcode.rs`, `fineweb.rs`, `slimpajama.rs`), whatever they do to other scripts.
+//!
+//! Our two work on the lower-cased text in NFC. Lower case comes first, since a lower-case
 //! letter may compose with a mark where its capital does not; it is taken letter by letter, and a
 //! final sigma counts as a sigma, so that case makes no difference.
 //!
@@ -19,10 +22,14 @@
 //! mark after it belongs to the stretch that begins with that white space, and is trimmed of it.
 
 mod ascii;
+mod bigcode;
+mod categories;
+mod fineweb;
 mod general;
 mod scan;
 mod scripts;
 mod simple;
+mod slimpajama;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +41,7 @@ pub(super) struct Scratch {
     ascii: Vec<u8>,
     simple: simple::Buffers,
     general: general::Buffers,
+    fineweb: fineweb::Buffers,
 }
 
 impl Scratch {
@@ -43,7 +51,15 @@ impl Scratch {
         self.ascii.shrink_to(bytes);
         self.simple.shrink(bytes);
         self.general.shrink(bytes);
+        self.fineweb.shrink(bytes);
     }
+}
+
+/// The rules of our own normalisers, which share their paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rules {
+    Web,
+    Code,
 }
 
 /// The tokens of `text` in order, as the dedup policy sees them: for reports, differences and tests.
@@ -63,12 +79,22 @@ pub(super) fn tokens(
     scratch: &mut Scratch,
     sink: &mut impl FnMut(&[u8]),
 ) {
+    match normaliser {
+        Normaliser::Web => by_rules(text, Rules::Web, scratch, sink),
+        Normaliser::Code => by_rules(text, Rules::Code, scratch, sink),
+        Normaliser::Bigcode => bigcode::tokens(text, sink),
+        Normaliser::Fineweb => fineweb::tokens(text, &mut scratch.fineweb, sink),
+        Normaliser::Slimpajama => slimpajama::tokens(text, sink),
+    }
+}
+
+fn by_rules(text: &str, rules: Rules, scratch: &mut Scratch, sink: &mut impl FnMut(&[u8])) {
     for stretch in Stretches::new(text) {
         match stretch {
-            Stretch::Ascii(bytes) => ascii::tokens(bytes, normaliser, &mut scratch.ascii, sink),
+            Stretch::Ascii(bytes) => ascii::tokens(bytes, rules, &mut scratch.ascii, sink),
             Stretch::General(text) => {
-                if !simple::tokens(text, normaliser, &mut scratch.simple, sink) {
-                    general::tokens(text, normaliser, &mut scratch.general, sink);
+                if !simple::tokens(text, rules, &mut scratch.simple, sink) {
+                    general::tokens(text, rules, &mut scratch.general, sink);
                 }
             }
         }
@@ -127,6 +153,11 @@ impl<'t> Iterator for Stretches<'t> {
                 return Some(Stretch::General(self.cut(bytes.len())));
             };
             let after = tail.get(space..).unwrap_or_default();
+            // In a text of another script most words begin with one of its letters.
+            if after.get(1).is_some_and(|byte| !byte.is_ascii()) {
+                end += space + 1;
+                continue;
+            }
             match first_general(after.get(..Self::GAP).unwrap_or(after)) {
                 Some(next) => end += space + next,
                 None => return Some(Stretch::General(self.cut(end + space))),

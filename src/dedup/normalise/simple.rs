@@ -6,16 +6,16 @@
 //! others, once per block of 256 characters that a text makes use of.
 #![expect(
     clippy::indexing_slicing,
-    reason = "pages and entries are indexed by the two parts of a code point checked against PAGES"
+    reason = "a page has an entry for every low byte of a code point"
 )]
 
+use super::Rules;
 use super::ascii;
 use super::general::lower_case;
 use super::scan::{
     CONTINUED, DIGIT, JOINS_DIGITS, JOINS_LETTERS, LETTER, MARK, SINGLE, WORD, code, web,
 };
 use super::scripts::{is_format, is_pictograph, is_unspaced};
-use crate::model::Normaliser;
 use std::sync::OnceLock;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
@@ -24,7 +24,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The lower-case text, and the class of each of its bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
-    lower: String,
+    lower: Vec<u8>,
     classes: Vec<u8>,
 }
 
@@ -41,42 +41,51 @@ impl Buffers {
 /// the text is not simple.
 pub(super) fn tokens(
     text: &str,
-    normaliser: Normaliser,
+    rules: Rules,
     buffers: &mut Buffers,
     sink: &mut impl FnMut(&[u8]),
 ) -> bool {
     let Buffers { lower, classes } = buffers;
     lower.clear();
     classes.clear();
+    lower.reserve(text.len() + 4);
+    classes.reserve(text.len() + 4);
+    let mut page = Page::of(0);
     let mut before = Kind::Class(0);
     for character in text.chars() {
         if character.is_ascii() {
-            let byte = character.to_ascii_lowercase();
-            if byte == '_' && before == Kind::Katakana {
+            let byte = u8::try_from(character).unwrap_or_default().to_ascii_lowercase();
+            if byte == b'_' && before == Kind::Katakana {
                 return false;
             }
             lower.push(byte);
-            classes.push(u8::try_from(byte).map_or(0, ascii::class));
+            classes.push(ascii::class(byte));
             before = Kind::Class(0);
             continue;
         }
-        let entry = entry(character);
+        let code = u32::from(character);
+        if code >> 8 != page.number {
+            page = Page::of(code >> 8);
+        }
+        let entry = page.entry(code);
         let class = match entry.kind {
             Kind::Class(class) => class,
             Kind::Katakana => SINGLE,
             Kind::Complex => return false,
         };
-        lower.push(entry.lower);
-        classes.push(class);
-        classes.resize(lower.len(), if class & WORD != 0 { class } else { CONTINUED });
+        let rest = if class & WORD != 0 { class } else { CONTINUED };
+        // Four bytes each, of which the character keeps as many as it has.
+        let end = lower.len() + usize::from(entry.length);
+        lower.extend_from_slice(&entry.lower);
+        lower.truncate(end);
+        classes.extend_from_slice(&[class, rest, rest, rest]);
+        classes.truncate(end);
         before = entry.kind;
     }
     let class = |at: usize| classes.get(at).copied().unwrap_or(0);
-    match normaliser {
-        Normaliser::Web | Normaliser::Bigcode | Normaliser::Fineweb | Normaliser::Slimpajama => {
-            web(lower.as_bytes(), class, sink)
-        }
-        Normaliser::Code => code(lower.as_bytes(), class, sink),
+    match rules {
+        Rules::Web => web(lower, class, sink),
+        Rules::Code => code(lower, class, sink),
     }
     true
 }
@@ -93,30 +102,42 @@ enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    lower: char,
+    /// UTF-8 of the lower case, and zeros.
+    lower: [u8; 4],
+    /// Bytes of it.
+    length: u8,
     kind: Kind,
 }
 
-const COMPLEX: Entry = Entry { lower: '\0', kind: Kind::Complex };
+const COMPLEX: Entry = Entry { lower: [0; 4], length: 0, kind: Kind::Complex };
 
-fn entry(character: char) -> Entry {
-    /// Pages of 256 characters: the first two planes.
-    const PAGES: usize = 512;
-    static TABLE: [OnceLock<Box<[Entry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
-    let code = u32::from(character);
-    let page = (code >> 8) as usize;
-    if page >= PAGES {
-        return COMPLEX;
+/// 256 characters whose codes differ only in the low byte.
+struct Page {
+    number: u32,
+    entries: &'static [Entry; 256],
+}
+
+impl Page {
+    fn of(number: u32) -> Self {
+        /// The first two planes.
+        const PAGES: usize = 512;
+        static TABLE: [OnceLock<Box<[Entry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
+        static BEYOND: [Entry; 256] = [COMPLEX; 256];
+        let entries = TABLE.get(number as usize).map_or(&BEYOND, |page| {
+            page.get_or_init(|| {
+                let mut entries = Box::new([COMPLEX; 256]);
+                for (code, entry) in (number << 8..).zip(entries.iter_mut()) {
+                    *entry = char::from_u32(code).map_or(COMPLEX, classify);
+                }
+                entries
+            })
+        });
+        Self { number, entries }
     }
-    let entries = TABLE[page].get_or_init(|| {
-        let base = code & !0xff;
-        let mut entries = Box::new([COMPLEX; 256]);
-        for (code, entry) in (base..).zip(entries.iter_mut()) {
-            *entry = char::from_u32(code).map_or(COMPLEX, classify);
-        }
-        entries
-    });
-    entries[(code & 0xff) as usize]
+
+    fn entry(&self, code: u32) -> Entry {
+        self.entries[(code & 0xff) as usize]
+    }
 }
 
 fn classify(character: char) -> Entry {
@@ -129,7 +150,9 @@ fn classify(character: char) -> Entry {
     if composes || is_combining_mark(lower) || is_format(lower) {
         return COMPLEX;
     }
-    Entry { lower, kind: kind(lower) }
+    let mut bytes = [0; 4];
+    let length = lower.encode_utf8(&mut bytes).len();
+    Entry { lower: bytes, length: u8::try_from(length).unwrap_or_default(), kind: kind(lower) }
 }
 
 /// The class of a character without marks and joiners, from the segments of texts it stands in.
@@ -200,7 +223,8 @@ mod tests {
                     '·' => Kind::Class(JOINS_LETTERS | MARK),
                     _ => kind,
                 };
-                assert_eq!(entry(character).kind, expected, "{character:?}");
+                let code = u32::from(character);
+                assert_eq!(Page::of(code >> 8).entry(code).kind, expected, "{character:?}");
             }
         }
     }

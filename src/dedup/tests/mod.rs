@@ -2,9 +2,12 @@
 
 use super::mix::mix64;
 use super::{Fingerprinter, Sketch, bands, estimate_floor, reaches, shared, shared_at_least};
-use crate::model::{DedupMode, Normaliser, Policy};
+use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+
+mod banding;
+mod statistics;
 
 fn policy(normaliser: Normaliser) -> Policy {
     Policy { normaliser, ..Policy::new(DedupMode::Witness, 0.8).unwrap() }
@@ -21,8 +24,10 @@ fn answer(normaliser: Normaliser, text: &str) -> String {
     let mut fingerprinter = Fingerprinter::new(&policy);
     let print = fingerprinter.fingerprint(text);
     let first = fingerprinter.tokens(text).first().copied().unwrap_or(0);
-    let sketch =
-        print.sketch.as_ref().map_or(String::new(), |s| hex(&blake3::hash(&s.0).as_bytes()[..6]));
+    let sketch = print
+        .sketch
+        .as_ref()
+        .map_or(String::new(), |s| hex(&blake3::hash(s.as_bytes()).as_bytes()[..6]));
     let band = print.sketch.as_ref().map_or(vec![], |s| bands(s, &policy));
     format!(
         "{} {first:016x} {} {} {:016x} {sketch} {:010x} {:010x}",
@@ -120,92 +125,6 @@ fn a_small_change_keeps_texts_close() {
     assert!((estimate - jaccard).abs() < 0.03, "{estimate} for {jaccard}");
 }
 
-/// Bias, and error relative to that of 256 independent slots, of the estimate for sets of n members
-/// each and a similarity of about 0.8.
-fn statistics(n: u64, trials: u64, seed: u64) -> (f64, f64, f64) {
-    let common = (f64::from(u32::try_from(n).unwrap()) * 8.0 / 9.0).round() as u64;
-    let jaccard = common as f64 / (2 * n - common) as f64;
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for trial in 0..trials {
-        let base = mix64(mix64(seed) + trial);
-        let member = |k: u64| mix64(base ^ mix64(k));
-        let a: Vec<u64> = (0..n).map(member).collect();
-        let b: Vec<u64> = (n - common..2 * n - common).map(member).collect();
-        let error = Sketch::of(&a).estimate(&Sketch::of(&b)) - jaccard;
-        sum += error;
-        squares += error * error;
-    }
-    let independent = (jaccard * (1.0 - jaccard) / 256.0).sqrt();
-    (sum / trials as f64, (squares / trials as f64).sqrt() / independent, jaccard)
-}
-
-#[test]
-fn estimates_are_unbiased_and_no_worse_than_independent_slots() {
-    for (n, trials, most) in [
-        (5, 6000, 1.06),
-        (20, 6000, 1.0),
-        (100, 3000, 0.9),
-        (300, 2000, 0.85),
-        (1000, 1000, 1.0),
-        (5000, 300, 1.12),
-    ] {
-        let (bias, error, jaccard) = statistics(n, trials, 1);
-        assert!(bias.abs() <= 0.004, "bias {bias} for n = {n}, J = {jaccard}");
-        assert!(error <= most, "relative error {error} for n = {n}, J = {jaccard}");
-    }
-}
-
-#[test]
-fn unlike_sets_are_estimated_near_zero() {
-    for n in [5, 50, 500, 5000] {
-        let mean: f64 = (0..200)
-            .map(|t| {
-                let set = |s: u64| {
-                    (0..n).map(|k| mix64(mix64(s + 1) ^ mix64(k << 32))).collect::<Vec<_>>()
-                };
-                Sketch::of(&set(2 * t)).estimate(&Sketch::of(&set(2 * t + 1)))
-            })
-            .sum::<f64>()
-            / 200.0;
-        assert!(mean < 0.003, "{mean} for n = {n}");
-    }
-}
-
-#[test]
-fn bands_are_40_bits_and_find_pairs_as_the_policy_says() {
-    let policy = policy(Normaliser::Web);
-    let (mut found, trials, n, common) = (0, 2000, 300_u64, 267_u64);
-    for trial in 0..trials {
-        let member = |k: u64| mix64(mix64(trial) ^ mix64(k));
-        let a = bands(&Sketch::of(&(0..n).map(member).collect::<Vec<_>>()), &policy);
-        let b = bands(
-            &Sketch::of(&(n - common..2 * n - common).map(member).collect::<Vec<_>>()),
-            &policy,
-        );
-        assert_eq!(a.len(), 32);
-        assert!(a.iter().all(|hash| *hash < 1 << 40));
-        found += u64::from(a.iter().zip(&b).any(|(a, b)| a == b));
-    }
-    assert!(found * 1000 >= trials * 990, "{found} of {trials} found");
-}
-
-#[test]
-fn bands_differ_by_number_and_ignore_what_is_left_over() {
-    let mut policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
-    let mut sketch = Sketch([7; 256]);
-    let of = bands(&sketch, &policy);
-    assert_eq!(of.iter().collect::<BTreeSet<_>>().len(), 42);
-    sketch.0[252..].fill(9);
-    assert_eq!(bands(&sketch, &policy), of);
-    sketch.0[251] = 9;
-    assert_eq!(bands(&sketch, &policy)[..41], of[..41]);
-    assert_ne!(bands(&sketch, &policy)[41], of[41]);
-    policy.rows = 0;
-    assert_eq!(bands(&sketch, &policy).len(), 42);
-    policy.rows = 1000;
-    assert!(bands(&sketch, &policy).is_empty());
-}
-
 #[test]
 fn thresholds_are_reached_as_decimals_read() {
     assert!(reaches(4, 4, 5, 0.8));
@@ -219,17 +138,37 @@ fn thresholds_are_reached_as_decimals_read() {
 
 #[test]
 fn the_floor_lies_four_deviations_below() {
-    assert!((estimate_floor(0.8, 256) - 0.6999).abs() < 1e-3);
-    assert!((estimate_floor(1.0, 256) - 1.0).abs() < f64::EPSILON);
-    assert!(estimate_floor(0.1, 256) < 0.03 && estimate_floor(0.1, 0) >= 0.0);
+    let floor = |signature, threshold, hashes| {
+        estimate_floor(&Policy { signature, threshold, hashes, ..Policy::of(Profile::Web) })
+    };
+    let native = |threshold, hashes| floor(Signature::Native, threshold, hashes);
+    assert!((native(0.8, 256) - 0.6999).abs() < 1e-3);
+    assert!((native(1.0, 256) - 1.0).abs() < f64::EPSILON);
+    assert!(native(0.1, 256) < 0.03 && native(0.1, 0) >= 0.0);
+    // 0.8 - 4 sqrt(0.8 x 0.2 / 256), and nothing for chance.
+    assert!((floor(Signature::Bigcode, 0.8, 256) - 0.7).abs() < 1e-9);
+    assert!(native(0.5, 256) < floor(Signature::Bigcode, 0.5, 256));
 }
 
 #[test]
 fn sketches_come_back_from_their_bytes() {
     let sketch = Sketch::of(&[1, 2, 3]);
-    assert_eq!(Sketch::from_bytes(sketch.as_bytes()), Some(sketch));
-    assert_eq!(Sketch::from_bytes(&[0; 255]), None);
-    assert_eq!(Sketch::from_bytes(&[0; 257]), None);
+    let native = Policy::of(Profile::Web);
+    assert_eq!(Sketch::from_bytes(sketch.as_bytes(), &native), Some(sketch.clone()));
+    assert_eq!(Sketch::from_bytes(&[0; 255], &native), None);
+    assert_eq!(Sketch::from_bytes(&[0; 1024], &native), None);
+    let policy = Policy { hashes: 9, bands: 3, rows: 3, ..Policy::of(Profile::Bigcode) };
+    let text = "int main(void) { return 0; }";
+    let full = Fingerprinter::new(&policy).fingerprint(text).sketch.unwrap();
+    assert_eq!(full.as_bytes().len(), 36);
+    assert_eq!(Sketch::from_bytes(full.as_bytes(), &policy), Some(full.clone()));
+    for wrong in [0, 9, 35, 37, 256] {
+        assert_eq!(Sketch::from_bytes(&vec![0; wrong], &policy), None);
+    }
+    assert_eq!(
+        (full.estimate(&full), full.estimate(&sketch), sketch.estimate(&full)),
+        (1.0, 0.0, 0.0)
+    );
 }
 
 fn set(values: impl Strategy<Value = u64>, most: usize) -> impl Strategy<Value = Vec<u64>> {

@@ -3,17 +3,23 @@
 use super::general::{Buffers, tokens as general_tokens};
 use super::scripts::is_uncased;
 use super::simple::{Buffers as SimpleBuffers, tokens as simple_tokens};
-use super::{Stretch, Stretches, words};
+use super::{Rules, Stretch, Stretches, words};
 use crate::model::Normaliser;
 use crate::model::Normaliser::{Code, Web};
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+mod scripts;
+
+fn rules(normaliser: Normaliser) -> Rules {
+    if normaliser == Code { Rules::Code } else { Rules::Web }
+}
+
 /// The whole text by the general path.
 fn general(text: &str, normaliser: Normaliser) -> Vec<String> {
     let mut words = Vec::new();
-    general_tokens(text, normaliser, &mut Buffers::default(), &mut |token| {
+    general_tokens(text, rules(normaliser), &mut Buffers::default(), &mut |token| {
         words.push(String::from_utf8(token.to_vec()).unwrap());
     });
     words
@@ -174,7 +180,7 @@ proptest! {
     fn simple_equals_general(text in simple()) {
         for normaliser in [Web, Code] {
             let mut fast = Vec::new();
-            let taken = simple_tokens(&text, normaliser, &mut SimpleBuffers::default(), &mut |token| {
+            let taken = simple_tokens(&text, rules(normaliser), &mut SimpleBuffers::default(), &mut |token| {
                 fast.push(String::from_utf8(token.to_vec()).unwrap());
             });
             prop_assert!(taken || text.contains("ア_") || text.contains("ー_"), "{:?} is not simple", text);
