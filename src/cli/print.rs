@@ -1,5 +1,6 @@
 //! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
 
+use corpusdb::PolicySetting;
 use serde::Serialize;
 use std::io::Write;
 
@@ -71,6 +72,16 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     print(&head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())?;
     for row in rows {
         print(row)?;
+    }
+    Ok(())
+}
+
+/// The settings of a dedup policy, one a line, each with what it means.
+pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
+    let width = settings.iter().map(|line| line.setting.len()).max().unwrap_or(0);
+    let values = settings.iter().map(|line| line.value.chars().count()).max().unwrap_or(0);
+    for PolicySetting { setting, value, meaning, .. } in settings {
+        line(&format!("  {setting:<width$}  {value:<values$}  {meaning}"))?;
     }
     Ok(())
 }

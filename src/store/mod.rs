@@ -9,6 +9,7 @@ mod batch;
 mod bitmap;
 mod bytes;
 mod check;
+mod clusters;
 mod codec;
 pub mod columns;
 mod db;
