@@ -3,7 +3,7 @@
 use super::policy::PolicyArgs;
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{DedupExplanation, explain_policy};
+use corpusdb::{DedupExplanation, DedupMode, explain_policy};
 use std::path::PathBuf;
 
 /// Say what a dedup policy comes to
@@ -61,24 +61,31 @@ fn detection(found: &DedupExplanation) -> anyhow::Result<()> {
     if found.unused_slots > 0 {
         print::line(&format!("sketch slots in no band: {}", found.unused_slots))?;
     }
-    print::line(&format!(
-        "a pair of similarity {:.3} is found half of the time; texts are compared from an estimate of {:.3}",
-        found.half, found.estimate_floor
-    ))?;
+    // Nothing is verified in mode lsh: no estimate is asked for.
+    let verifies = found.policy_settings.mode != DedupMode::Lsh;
+    print::line(&format!("a pair of similarity {:.3} is found half of the time", found.half))?;
+    if verifies {
+        print::line(&format!(
+            "texts are compared from a sketch estimate of {:.3}; `compared` is the share of pairs that reach it",
+            found.estimate_floor
+        ))?;
+    }
     let rows: Vec<Vec<String>> = found
         .detection
         .iter()
         .map(|line| {
             let mark = if line.jaccard == found.policy_settings.threshold { " = T" } else { "" };
-            vec![
+            let mut row = vec![
                 format!("{}{mark}", (line.jaccard * 1e4).round() / 1e4),
-                format!("{:.4}", line.found),
+                print::probability(line.found),
                 print::number(line.candidates_per_million.round() as u64),
-                format!("{:.4}", line.verified),
-            ]
+            ];
+            row.extend(verifies.then(|| print::probability(line.verified)));
+            row
         })
         .collect();
-    print::table(&["similarity", "found with", "candidates in a million", "estimate passes"], &rows)
+    let head = ["similarity", "found with", "candidates in a million pairs", "compared"];
+    print::table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), &rows)
 }
 
 fn bytes(found: &DedupExplanation) -> anyhow::Result<()> {

@@ -56,6 +56,17 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// A probability, never rounded to certainty.
+pub(super) fn probability(value: f64) -> String {
+    if value > 0.9999 && value < 1.0 {
+        ">0.9999".to_owned()
+    } else if value > 0.0 && value < 0.0001 {
+        "<0.0001".to_owned()
+    } else {
+        format!("{value:.4}")
+    }
+}
+
 /// A table: first column to the left, the others to the right.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let width = |at: usize| {

@@ -104,14 +104,14 @@ fn report(found: &SimilarReport, corpus: &Corpus, context: &Context) -> anyhow::
             corpus.view().policy().shingle
         )),
         _ => print::talk(&format!(
-            "{} tokens, {} shingles; {} candidates in {} buckets, {} of them read in full; a document {} similar is found with probability {:.4}",
+            "{} tokens, {} shingles; {} candidates in {} buckets, {} of them read in full; a document {} similar is found with probability {}",
             n(found.tokens.into()),
             n(found.shingles),
             n(found.candidates),
             n(found.buckets),
             n(found.verified),
             found.threshold,
-            found.found_at_threshold
+            print::probability(found.found_at_threshold)
         )),
     }
     if found.capped > 0 {
@@ -149,12 +149,12 @@ fn one(found: &SimilarDocument) -> anyhow::Result<()> {
         if found.duplicate { " duplicate" } else { "" },
     ))?;
     print::line(&format!(
-        "       it has {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {:.4}",
+        "       it has {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
         found.containment_text * 100.0,
         found.containment_document * 100.0,
         estimate.unwrap_or_default(),
         found.shared_bands,
-        found.detection
+        print::probability(found.detection)
     ))?;
     print::line(&format!("       {}", found.beginning))
 }

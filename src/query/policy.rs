@@ -25,7 +25,7 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     let t = policy.threshold;
     add("profile", policy.profile.name().to_owned(), "the settings this one began as".to_owned());
     add("mode", policy.mode.name().to_owned(), mode(policy));
-    let lower = |by: f64| (t - by).max(0.0);
+    let lower = |by: f64| ((t - by).max(0.0) * 1e4).round() / 1e4;
     if policy.mode.is_near() {
         let (bands, rows) = (policy.bands, policy.rows);
         add("normaliser", policy.normaliser.name().to_owned(), normaliser(policy.normaliser));
@@ -54,7 +54,7 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
             "bands x rows",
             format!("{bands} x {rows}"),
             format!(
-                "documents meet when all {rows} slots of one of {bands} bands agree: found with probability {} at {t}, {} at {:.2}, {} at {:.2}",
+                "documents meet when all {rows} slots of one of {bands} bands agree: found with probability {} at {t}, {} at {}, {} at {}",
                 probability(policy.detection(t)),
                 probability(policy.detection(lower(0.1))),
                 lower(0.1),

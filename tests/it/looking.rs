@@ -618,7 +618,7 @@ fn a_policy_is_explained_before_it_is_chosen() {
     let lines = explain(&["--threshold", "0.77"])["detection"].as_array().unwrap().len();
     assert_eq!(lines, 16);
     let text = corpusdb(&["dedup", "explain", "--threshold", "0.7"]).good().stdout;
-    for part in ["42 x 6", "0.7 = T", "candidates in a million", "bytes a document"] {
+    for part in ["42 x 6", "0.7 = T", "candidates in a million pairs", "bytes a document"] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
 }
