@@ -38,6 +38,7 @@ Examples:
   corpusdb tokenizer add crawl gpt2 tokenizer.json
   corpusdb sql crawl \"SELECT source, count(*), sum(tokens) FROM documents WHERE kept GROUP BY source\"
   corpusdb duplicates crawl
+  corpusdb similar crawl --file page.txt
   corpusdb epoch build crawl recipe.toml --out epoch-0
   corpusdb check crawl --deep
 

@@ -104,11 +104,11 @@ fn report(found: &SimilarReport, corpus: &Corpus, context: &Context) -> anyhow::
             corpus.view().policy().shingle
         )),
         _ => print::talk(&format!(
-            "{} tokens, {} shingles; {} candidates in {} buckets, {} of them read in full; a document {} similar is found with probability {}",
+            "{} tokens, {} shingles; candidates in {} buckets: {}, read in full: {}; a document {} similar is found with probability {}",
             n(found.tokens.into()),
             n(found.shingles),
-            n(found.candidates),
             n(found.buckets),
+            n(found.candidates),
             n(found.verified),
             found.threshold,
             print::probability(found.found_at_threshold)

@@ -90,15 +90,13 @@ pub enum QueryError {
     },
     /// Another policy that what is stored cannot serve.
     #[error(
-        "{what} cannot be changed in a corpus: its sketches were made with {stored}, not {asked}; only threshold, bands and rows, mode, keep order and scope can"
+        "this corpus cannot go over to {asked}: it has {stored}; threshold, bands and rows, keep order and scope can change, and the mode among witness, components and lsh"
     )]
     Fixed {
-        /// The setting.
-        what: &'static str,
-        /// What the corpus has.
-        stored: String,
         /// What was asked for.
         asked: String,
+        /// What the corpus has.
+        stored: String,
     },
     /// Stored metadata is not JSON.
     #[error("the metadata of document {document} is not JSON: {why}; run `corpusdb check --deep`")]

@@ -152,18 +152,22 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
 }
 
 fn refuse_other_sketches(current: &Policy, policy: &Policy) -> Result<(), QueryError> {
-    let fixed = |what, stored: String, asked: String| {
-        if stored == asked { Ok(()) } else { Err(QueryError::Fixed { what, stored, asked }) }
-    };
-    let name = |policy: &Policy| policy.normaliser.name().to_owned();
-    fixed("the normaliser", name(current), name(policy))?;
-    let tokens = |policy: &Policy| format!("{}-token shingles", policy.shingle);
-    fixed("the shingle length", tokens(current), tokens(policy))?;
-    let slots = |policy: &Policy| format!("{} {} hashes", policy.hashes, policy.signature.name());
-    fixed("the sketch", slots(current), slots(policy))?;
-    let near = |policy: &Policy| if policy.mode.is_near() { "sketches" } else { "no sketches" };
-    if policy.mode.is_near() {
-        fixed("the mode", near(current).to_owned(), near(policy).to_owned())?;
+    let made_with: [fn(&Policy) -> String; 3] = [
+        |policy| format!("sketches of normaliser {}", policy.normaliser.name()),
+        |policy| format!("sketches of {}-token shingles", policy.shingle),
+        |policy| format!("sketches of {} {} hashes", policy.hashes, policy.signature.name()),
+    ];
+    for made_with in made_with {
+        let (asked, stored) = (made_with(policy), made_with(current));
+        if asked != stored {
+            return Err(QueryError::Fixed { asked, stored });
+        }
+    }
+    if policy.mode.is_near() && !current.mode.is_near() {
+        return Err(QueryError::Fixed {
+            asked: format!("mode {}", policy.mode.name()),
+            stored: format!("mode {}, which keeps no sketches", current.mode.name()),
+        });
     }
     Ok(())
 }

@@ -365,7 +365,7 @@ fn similar_documents_are_ranked_by_exact_similarity() {
     );
     let shown = corpusdb(&["similar", &place.corpus, "5"]).good();
     assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
-    assert!(shown.stderr.contains("1 candidates in 32 buckets"), "{shown}");
+    assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");
     assert_eq!(reader(&place.scratch.path("corpus")).view().documents(), 13, "nothing is ingested");
 }
 
@@ -667,7 +667,7 @@ fn a_corpus_is_explained_and_what_another_threshold_would_cost() {
     let exact = place.scratch.arg("exact");
     init(&exact, &["--mode", "exact"]);
     corpusdb(&["dedup", "explain", &exact, "--mode", "witness"])
-        .fails(&["the mode", "no sketches"]);
+        .fails(&["cannot go over to mode witness", "keeps no sketches"]);
     assert_eq!(
         corpusdb(&["dedup", "explain", &exact, "--json"]).good().json()["sample"],
         Value::Null
