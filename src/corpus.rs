@@ -9,7 +9,10 @@ use crate::ingest::{self, IngestError, IngestOptions, IngestReport};
 use crate::model::{
     DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
-use crate::query::{self, DiffPart, DuplicatePair, Info, QueryError, Shown};
+use crate::query::{
+    self, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesSummary, Info,
+    QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
+};
 use crate::store::{
     self, CommitRecord, Depth, EpochRecord, Fault, Memory, RejectRecord, SnapshotRecord,
     StoreError, TokenizerRecord, View, Writer, fields,
@@ -33,13 +36,17 @@ impl Corpus {
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
-    /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed.
+    /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed, or the
+    /// keep order needs a field that is not declared as a number; [`Error::Policy`] when settings do not
+    /// go together.
     pub fn init(
         path: &Path,
         policy: &Policy,
         declared: &[(String, FieldKind)],
     ) -> Result<(), Error> {
+        policy.check()?;
         let fields = declare(declared)?;
+        check_keep(&policy.keep, &fields)?;
         Ok(store::create(path, policy, &fields)?)
     }
 
@@ -128,6 +135,61 @@ impl Corpus {
         limit: Option<u64>,
     ) -> Result<Vec<DuplicatePair>, Error> {
         Ok(query::duplicates(&self.view, document, limit)?)
+    }
+
+    /// Calls `each` with removed duplicates and what they matched, ascending by id, at most `limit` times.
+    /// Holds one pair, however many there are.
+    ///
+    /// # Errors
+    /// What `each` returns; [`QueryError`] when rows cannot be read.
+    pub fn for_each_duplicate<E: From<QueryError>>(
+        &self,
+        limit: Option<u64>,
+        each: impl FnMut(DuplicatePair) -> Result<(), E>,
+    ) -> Result<(), E> {
+        query::for_each_duplicate(&self.view, limit, each)
+    }
+
+    /// All duplicates in numbers, with the `largest` largest clusters.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
+        Ok(query::duplicates_summary(&self.view, largest)?)
+    }
+
+    /// A document among its duplicates, with at most `limit` members of its cluster; `with_diff` compares
+    /// texts: of a removed document with its witness, of a kept one with every member listed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn document_duplicates(
+        &self,
+        document: DocId,
+        limit: u64,
+        with_diff: bool,
+    ) -> Result<DocumentDuplicates, Error> {
+        Ok(query::document_duplicates(&self.view, document, limit, with_diff)?)
+    }
+
+    /// The stored documents most similar to a text or a document; nothing is ingested.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document or source, or nothing to look for or in.
+    pub fn similar(
+        &self,
+        to: SimilarTo<'_>,
+        options: &SimilarOptions,
+    ) -> Result<SimilarReport, Error> {
+        Ok(query::similar(&self.view, to, options)?)
+    }
+
+    /// What the dedup policy comes to, or another one that the stored sketches serve.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when `other` needs other sketches.
+    pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
+        Ok(query::explain_dedup(&self.view, other)?)
     }
 
     /// The texts of two documents, word by word.
@@ -598,6 +660,19 @@ const RESERVED: [&str; 14] = [
     "cluster_size",
     "meta",
 ];
+
+/// Refuses a keep order by a field that holds no numbers.
+fn check_keep(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let KeepOrder::Field(name) = keep else { return Ok(()) };
+    let why = match fields.iter().find(|field| field.name == *name) {
+        Some(field) if field.kind != FieldKind::Keyword => return Ok(()),
+        Some(_) => "is declared as keyword, which has no larger and smaller",
+        None => "is not declared",
+    };
+    Err(StoreError::Name(format!(
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int`"
+    )))
+}
 
 fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
     let mut found: Vec<FieldDeclaration> = Vec::new();

@@ -74,9 +74,13 @@ pub use model::{
     Signature, Silent, SourceId, Standing, Tally, TokenizerId,
 };
 pub use query::{
-    Cluster, CommitInfo, DiffPart, DiskInfo, DuplicatePair, EpochInfo, FieldInfo,
-    Format as QueryFormat, Info, Printer, QueryError, Shown, ShownMatch, SnapshotInfo, SourceInfo,
-    StandingCount, TokenizerInfo,
+    CandidateSample, ClosePair, Cluster, ClusterMembers, ClusterSizes, ClusterSource, CommitInfo,
+    DedupExplanation, DetectionLine, DiffPart, DiskInfo, DocumentDuplicates, DuplicatePair,
+    DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo, Format as QueryFormat, Info,
+    LargeCluster, PolicyChange, PolicySetting, Printer, QueryError, RemovedCount, Shown,
+    ShownMatch, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities,
+    SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair, StandingCount, StoredBytes,
+    TokenizerInfo, explain_policy, policy_settings,
 };
 pub use store::columns;
 pub use store::{

@@ -29,6 +29,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         corpusdb::format_version()
     ))?;
     print::line(&format!("policy: {}", info.policy))?;
+    print::settings(&info.settings)?;
     let kept = format!("{} kept ({})", n(info.kept), print::size(info.kept_bytes));
     print::line(&format!(
         "documents: {} ({}), {kept}",

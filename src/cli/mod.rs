@@ -7,17 +7,21 @@ mod bar;
 mod check;
 mod completions;
 mod count;
+mod dedup;
 mod demo;
 mod duplicates;
 mod epoch;
+mod find;
 mod info;
 mod ingest;
 mod init;
+mod policy;
 mod print;
 mod rejects;
 mod sample;
 mod setup;
 mod show;
+mod similar;
 mod snapshot;
 mod sql;
 mod tokenizer;
@@ -34,6 +38,7 @@ Examples:
   corpusdb tokenizer add crawl gpt2 tokenizer.json
   corpusdb sql crawl \"SELECT source, count(*), sum(tokens) FROM documents WHERE kept GROUP BY source\"
   corpusdb duplicates crawl
+  corpusdb similar crawl --file page.txt
   corpusdb epoch build crawl recipe.toml --out epoch-0
   corpusdb check crawl --deep
 
@@ -64,6 +69,9 @@ enum Verb {
     Sample(sample::Args),
     Show(show::Args),
     Duplicates(duplicates::Args),
+    Similar(similar::Args),
+    #[command(subcommand)]
+    Dedup(dedup::Verb),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
     #[command(subcommand)]
@@ -131,6 +139,8 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Sample(args) => sample::run(args, context),
         Verb::Show(args) => show::run(args, context),
         Verb::Duplicates(args) => duplicates::run(args, context),
+        Verb::Similar(args) => similar::run(args, context),
+        Verb::Dedup(verb) => dedup::run(verb, context),
         Verb::Tokenizer(verb) => tokenizer::run(verb, context),
         Verb::Snapshot(verb) => snapshot::run(verb, context),
         Verb::Epoch(verb) => epoch::run(verb, context),

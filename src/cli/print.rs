@@ -1,5 +1,6 @@
 //! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
 
+use corpusdb::PolicySetting;
 use serde::Serialize;
 use std::io::Write;
 
@@ -55,6 +56,17 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// A probability, never rounded to certainty.
+pub(super) fn probability(value: f64) -> String {
+    if value > 0.9999 && value < 1.0 {
+        ">0.9999".to_owned()
+    } else if value > 0.0 && value < 0.0001 {
+        "<0.0001".to_owned()
+    } else {
+        format!("{value:.4}")
+    }
+}
+
 /// A table: first column to the left, the others to the right.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let width = |at: usize| {
@@ -71,6 +83,16 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     print(&head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())?;
     for row in rows {
         print(row)?;
+    }
+    Ok(())
+}
+
+/// The settings of a dedup policy, one a line, each with what it means.
+pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
+    let width = settings.iter().map(|line| line.setting.len()).max().unwrap_or(0);
+    let values = settings.iter().map(|line| line.value.chars().count()).max().unwrap_or(0);
+    for PolicySetting { setting, value, meaning, .. } in settings {
+        line(&format!("  {setting:<width$}  {value:<values$}  {meaning}"))?;
     }
     Ok(())
 }

@@ -33,14 +33,14 @@ pub struct DuplicatePair {
 }
 
 /// Ends the walk over matches early, or carries what went wrong.
-enum Stop {
+enum Stop<E> {
     Enough,
-    Failed(QueryError),
+    Failed(E),
 }
 
-impl From<StoreError> for Stop {
+impl<E: From<QueryError>> From<StoreError> for Stop<E> {
     fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
+        Self::Failed(QueryError::from(error).into())
     }
 }
 
@@ -55,75 +55,104 @@ pub fn duplicates(
     document: Option<DocId>,
     limit: Option<u64>,
 ) -> Result<Vec<DuplicatePair>, QueryError> {
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut pairs = Pairs { view, keys: Keys::default(), found: Vec::new(), limit };
-    match document {
-        Some(document) => pairs.of(document)?,
-        None => pairs.all()?,
+    let mut found = Vec::new();
+    let Some(document) = document else {
+        for_each_duplicate(view, limit, |pair| {
+            found.push(pair);
+            Ok::<(), QueryError>(())
+        })?;
+        return Ok(found);
+    };
+    if document.0 >= view.documents() {
+        return Err(QueryError::NoDocument { document, documents: view.documents() });
     }
-    Ok(pairs.found)
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut pairs = Pairs::new(view);
+    let removed = match view.match_of(document)? {
+        Some(_) => vec![document],
+        None => view.members(document)?,
+    };
+    for removed in removed {
+        if found.len() >= limit {
+            break;
+        }
+        if let Some(matched) = view.match_of(removed)? {
+            found.extend(pairs.pair(removed, &matched)?);
+        }
+    }
+    Ok(found)
 }
 
-struct Pairs<'a> {
+/// Calls `each` with exact and near duplicates and their witnesses, ascending by the removed
+/// document's id, at most `limit` times. Holds one pair, however many there are.
+///
+/// # Errors
+/// What `each` returns; [`QueryError::Store`] when a row cannot be read.
+pub fn for_each_duplicate<E: From<QueryError>>(
+    view: &View,
+    limit: Option<u64>,
+    mut each: impl FnMut(DuplicatePair) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut left = limit.unwrap_or(u64::MAX);
+    if left == 0 {
+        return Ok(());
+    }
+    let mut pairs = Pairs::new(view);
+    let walked = view.for_each_match(|removed, _, found| {
+        let Some(pair) = pairs.pair(removed, &found).map_err(|why| Stop::Failed(why.into()))?
+        else {
+            return Ok(());
+        };
+        each(pair).map_err(Stop::Failed)?;
+        left -= 1;
+        if left == 0 { Err(Stop::Enough) } else { Ok(()) }
+    });
+    match walked {
+        Ok(()) | Err(Stop::Enough) => Ok(()),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// Makes pairs, and remembers the files whose keys it has shown.
+pub(super) struct Pairs<'a> {
     view: &'a View,
     keys: Keys,
-    found: Vec<DuplicatePair>,
-    limit: usize,
 }
 
-impl Pairs<'_> {
-    fn all(&mut self) -> Result<(), QueryError> {
-        let view = self.view;
-        if self.limit == 0 {
-            return Ok(());
-        }
-        let walked = view.for_each_match(|removed, _, found| {
-            self.add(removed, &found).map_err(Stop::Failed)?;
-            if self.found.len() >= self.limit { Err(Stop::Enough) } else { Ok(()) }
-        });
-        match walked {
-            Ok(()) | Err(Stop::Enough) => Ok(()),
-            Err(Stop::Failed(error)) => Err(error),
-        }
+impl<'a> Pairs<'a> {
+    pub(super) fn new(view: &'a View) -> Self {
+        Self { view, keys: Keys::default() }
     }
 
-    fn of(&mut self, document: DocId) -> Result<(), QueryError> {
-        if document.0 >= self.view.documents() {
-            return Err(QueryError::NoDocument { document, documents: self.view.documents() });
-        }
-        let removed = match self.view.match_of(document)? {
-            Some(_) => vec![document],
-            None => self.view.members(document)?,
-        };
-        for removed in removed {
-            if self.found.len() >= self.limit {
-                break;
-            }
-            if let Some(found) = self.view.match_of(removed)? {
-                self.add(removed, &found)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, removed: DocId, found: &Match) -> Result<(), QueryError> {
+    /// The pair of a removed document and its match; none for a successor.
+    pub(super) fn pair(
+        &mut self,
+        removed: DocId,
+        found: &Match,
+    ) -> Result<Option<DuplicatePair>, QueryError> {
         if found.kind == MatchKind::Superseded {
-            return Ok(());
+            return Ok(None);
         }
-        let own = self.view.expect_header(removed)?;
-        let witness = self.view.expect_header(found.witness)?;
-        self.found.push(DuplicatePair {
+        let (key, source) = self.named(removed)?;
+        let (witness_key, witness_source) = self.named(found.witness)?;
+        Ok(Some(DuplicatePair {
             id: removed.0,
-            key: self.keys.shown(self.view, &own)?,
-            source: self.view.source_name(own.source).to_owned(),
+            key,
+            source,
             witness: found.witness.0,
-            witness_key: self.keys.shown(self.view, &witness)?,
-            witness_source: self.view.source_name(witness.source).to_owned(),
+            witness_key,
+            witness_source,
             kind: found.kind.name(),
             jaccard: found.jaccard(),
             containment_removed: found.containment_removed(),
             containment_witness: found.containment_witness(),
-        });
-        Ok(())
+        }))
+    }
+
+    /// Key and source of a document.
+    pub(super) fn named(&mut self, document: DocId) -> Result<(String, String), QueryError> {
+        let header = self.view.expect_header(document)?;
+        let source = self.view.source_name(header.source).to_owned();
+        Ok((self.keys.shown(self.view, &header)?, source))
     }
 }

@@ -59,6 +59,45 @@ pub enum QueryError {
         /// Documents stored.
         documents: u64,
     },
+    /// A stored sketch that the policy cannot have made.
+    #[error(
+        "the sketch of document {document} has {bytes} bytes, which is not what the policy makes; run `corpusdb check --deep`"
+    )]
+    Sketch {
+        /// The document.
+        document: DocId,
+        /// Bytes stored.
+        bytes: usize,
+    },
+    /// Similar documents asked of a corpus that does not look for any.
+    #[error(
+        "nothing can be found by its text in mode `none`: it keeps no sketches and no hashes of texts; make a corpus in mode witness (`corpusdb init NEW --mode witness`) and ingest into it"
+    )]
+    NotLooked,
+    /// A text without a token under the policy's normaliser.
+    #[error("the text has no words under the normaliser `{normaliser}`: nothing to look for")]
+    NoWords {
+        /// The normaliser.
+        normaliser: &'static str,
+    },
+    /// No source has that name.
+    #[error("no source `{name}`: there is {known}")]
+    NoSource {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// Another policy that what is stored cannot serve.
+    #[error(
+        "this corpus cannot go over to {asked}: it has {stored}; threshold, bands and rows, keep order and scope can change, and the mode among witness, components and lsh"
+    )]
+    Fixed {
+        /// What was asked for.
+        asked: String,
+        /// What the corpus has.
+        stored: String,
+    },
     /// Stored metadata is not JSON.
     #[error("the metadata of document {document} is not JSON: {why}; run `corpusdb check --deep`")]
     Metadata {

@@ -1,6 +1,7 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
 use super::error::QueryError;
+use super::policy::{PolicySetting, policy_settings};
 use super::small_tables::hexadecimal;
 use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing};
 use crate::store::{CommitRecord, SourceRecord, TokenizerRecord, View};
@@ -20,6 +21,8 @@ pub struct Info {
     pub policy: String,
     /// The dedup policy.
     pub policy_settings: Policy,
+    /// Its settings with what they mean.
+    pub settings: Vec<PolicySetting>,
     /// The last commit.
     pub commit: u64,
     /// The policy generation.
@@ -204,6 +207,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         disk: disk.collect(),
         policy: view.policy().to_string(),
         policy_settings: view.policy().clone(),
+        settings: policy_settings(view.policy()),
         commit: view.commit().0,
         generation: view.generation().0,
         documents: view.documents(),

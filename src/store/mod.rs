@@ -10,6 +10,7 @@ mod bitmap;
 mod blocks;
 mod bytes;
 mod check;
+mod clusters;
 mod codec;
 pub mod columns;
 mod db;

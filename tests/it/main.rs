@@ -19,6 +19,7 @@ mod epochs;
 mod formats;
 mod ingest;
 mod layers;
+mod looking;
 mod queries;
 mod readers;
 mod shards;

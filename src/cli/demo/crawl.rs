@@ -109,7 +109,7 @@ pub(super) fn throughput(reports: &[IngestReport]) -> (u64, f64, f64) {
 
 /// Shows duplicates with what they matched; answers all of them, and the near one to look at.
 pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>, Option<DocId>)> {
-    demo.teller.command(&["duplicates", &demo.corpus])?;
+    demo.teller.command(&["duplicates", &demo.corpus, "--list"])?;
     let corpus = demo.open()?;
     let pairs = corpus.duplicates(None, None)?;
     let near = pairs.iter().filter(|pair| pair.kind == "near").count() as u64;

@@ -1,0 +1,139 @@
+//! `corpusdb dedup`: what a dedup policy comes to.
+
+use super::policy::PolicyArgs;
+use super::setup::Context;
+use super::{Outcome, print};
+use corpusdb::{DedupExplanation, DedupMode, explain_policy};
+use std::path::PathBuf;
+
+/// Say what a dedup policy comes to
+#[derive(clap::Subcommand)]
+pub(super) enum Verb {
+    Explain(Explain),
+}
+
+/// Say what a dedup policy finds, stores and costs, before it is chosen
+///
+/// Without a corpus: a profile with what is to be otherwise. With one: its policy, measured; or what another
+/// threshold, banding, mode, keep order or scope would change. Nothing is written.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb dedup explain --profile fineweb\n  corpusdb dedup explain --threshold 0.7\n  corpusdb dedup explain --bands 64 --rows 4\n  corpusdb dedup explain crawl\n  corpusdb dedup explain crawl --threshold 0.7"
+)]
+pub(super) struct Explain {
+    /// A corpus: its policy, with what is measured in it
+    corpus: Option<PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+    match verb {
+        Verb::Explain(args) => explain(&args, context),
+    }
+}
+
+fn explain(args: &Explain, context: &Context) -> anyhow::Result<Outcome> {
+    let found = match &args.corpus {
+        None => explain_policy(&args.policy.policy()?),
+        Some(path) => {
+            let corpus = context.read(path)?;
+            let other = args.policy.other_than(corpus.view().policy())?;
+            corpus.explain_dedup(other.as_ref())?
+        }
+    };
+    if context.json {
+        print::typed("dedup-explanation", &found)?;
+        return Ok(Outcome::Good);
+    }
+    print::settings(&found.settings)?;
+    if found.policy_settings.mode.is_near() {
+        detection(&found)?;
+    }
+    bytes(&found)?;
+    sample(&found)?;
+    change(&found)?;
+    args.policy.remark(&found.policy_settings);
+    Ok(Outcome::Good)
+}
+
+fn detection(found: &DedupExplanation) -> anyhow::Result<()> {
+    if found.unused_slots > 0 {
+        print::line(&format!("sketch slots in no band: {}", found.unused_slots))?;
+    }
+    // Nothing is verified in mode lsh: no estimate is asked for.
+    let verifies = found.policy_settings.mode != DedupMode::Lsh;
+    print::line(&format!("a pair of similarity {:.3} is found half of the time", found.half))?;
+    if verifies {
+        print::line(&format!(
+            "texts are compared from a sketch estimate of {:.3}; `compared` is the share of pairs that reach it",
+            found.estimate_floor
+        ))?;
+    }
+    let rows: Vec<Vec<String>> = found
+        .detection
+        .iter()
+        .map(|line| {
+            let mark = if line.jaccard == found.policy_settings.threshold { " = T" } else { "" };
+            let mut row = vec![
+                format!("{}{mark}", (line.jaccard * 1e4).round() / 1e4),
+                print::probability(line.found),
+                print::number(line.candidates_per_million.round() as u64),
+            ];
+            row.extend(verifies.then(|| print::probability(line.verified)));
+            row
+        })
+        .collect();
+    let head = ["similarity", "found with", "candidates in a million pairs", "compared"];
+    print::table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), &rows)
+}
+
+fn bytes(found: &DedupExplanation) -> anyhow::Result<()> {
+    let bytes = &found.bytes;
+    let how = if bytes.measured {
+        format!(
+            "measured over {} documents; rows still in the log are not counted",
+            print::number(bytes.documents)
+        )
+    } else {
+        "rows of a kept document, before compression".to_owned()
+    };
+    let families: Vec<String> = bytes
+        .families
+        .iter()
+        .map(|family| format!("{} {:.0}", family.family, family.bytes))
+        .collect();
+    print::line(&format!("bytes a document: {:.0} ({how}): {}", bytes.total, families.join(", ")))
+}
+
+fn sample(found: &DedupExplanation) -> anyhow::Result<()> {
+    let Some(sample) = &found.sample else { return Ok(()) };
+    print::line(&format!(
+        "candidates of {} kept documents: {:.2} each, {} at most; {:.2} each compared by text; {} crowded buckets",
+        print::number(sample.documents),
+        sample.candidates,
+        print::number(sample.most),
+        sample.verified,
+        print::number(sample.capped)
+    ))?;
+    match sample.candidates_after {
+        None => Ok(()),
+        Some(after) => print::line(&format!(
+            "of these {:.2} each share one of the other bands, too; pairs that share none now are not counted",
+            after
+        )),
+    }
+}
+
+fn change(found: &DedupExplanation) -> anyhow::Result<()> {
+    let Some(change) = &found.change else { return Ok(()) };
+    print::line(&format!("the corpus has: {}", change.from))?;
+    print::line("to go over to this policy:")?;
+    for step in &change.steps {
+        print::line(&format!("  {step}"))?;
+    }
+    if change.band_rows > 0 {
+        print::line(&format!("  {} rows of buckets are written", print::number(change.band_rows)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! `corpusdb duplicates`: what was removed, and what it matched; in numbers, as a list, or of one document.
+
+mod document;
+mod summary;
+
+use super::setup::Context;
+use super::{Outcome, find, print};
+use corpusdb::{DiffPart, DocId, DuplicatePair};
+use std::path::PathBuf;
+
+/// Show what was removed and what it matched: a summary, a list, or one document
+///
+/// Without a document: duplicates by source and source of the witness, by similarity, by size of cluster,
+/// and the largest clusters with an example. With one: what it matched, the bands they share, its cluster.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb duplicates crawl\n  corpusdb duplicates crawl --list --limit 20\n  corpusdb duplicates crawl 42 --diff\n  corpusdb duplicates crawl https://example.org/page\n  corpusdb duplicates crawl --list --json > duplicates.jsonl\n\nIn modes components and lsh the similarity shown is to the kept document of the cluster, which may be below\nthe threshold: a chain leads there. Exit code 1 when no document has the key."
+)]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// One document, by id or key: what it matched; of a kept one, what it removed
+    #[arg(value_name = "ID|KEY")]
+    document: Option<String>,
+    /// One document by its key, also one made of digits
+    #[arg(long, conflicts_with_all = ["document", "list"])]
+    key: Option<String>,
+    /// List every removed duplicate with the kept document it matched
+    #[arg(long, conflicts_with = "document")]
+    list: bool,
+    /// Show how the texts differ, word by word; of a list or of one document
+    #[arg(long)]
+    diff: bool,
+    /// At most so many: duplicates of a list [default: all], members of the document's cluster [default: 20],
+    /// largest clusters of the summary [default: 10]
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    if args.list {
+        return list(&args, context);
+    }
+    if args.document.is_none() && args.key.is_none() {
+        anyhow::ensure!(
+            !args.diff,
+            "--diff needs to know of what: give a document (`corpusdb duplicates CORPUS ID --diff`) or --list"
+        );
+        let corpus = context.read(&args.corpus)?;
+        let largest = usize::try_from(args.limit.unwrap_or(10)).unwrap_or(usize::MAX);
+        let found = corpus.duplicates_summary(largest)?;
+        if context.json {
+            print::typed("duplicates", &found)?;
+        } else {
+            summary::print(&found)?;
+        }
+        return Ok(Outcome::Good);
+    }
+    let corpus = context.read(&args.corpus)?;
+    let found = find::documents(&corpus, args.document.as_deref(), args.key.as_deref())?;
+    for id in &found {
+        let found = corpus.document_duplicates(*id, args.limit.unwrap_or(20), args.diff)?;
+        if context.json {
+            print::typed("document-duplicates", &found)?;
+        } else {
+            document::print(&found)?;
+        }
+    }
+    Ok(if found.is_empty() { Outcome::Bad } else { Outcome::Good })
+}
+
+fn list(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
+    let corpus = context.read(&args.corpus)?;
+    let mut any = false;
+    corpus.for_each_duplicate(args.limit, |pair| -> anyhow::Result<()> {
+        any = true;
+        let diff =
+            if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
+        if context.json {
+            #[derive(serde::Serialize)]
+            struct Line<'a> {
+                #[serde(flatten)]
+                pair: &'a DuplicatePair,
+                #[serde(skip_serializing_if = "Option::is_none")]
+                diff: Option<Vec<DiffPart>>,
+            }
+            return print::typed("duplicate", &Line { pair: &pair, diff });
+        }
+        print::line(&line(&pair))?;
+        diff.map_or(Ok(()), |parts| document::print_diff(&parts))
+    })?;
+    if !any && !context.json {
+        print::talk("no duplicates");
+    }
+    Ok(Outcome::Good)
+}
+
+/// A pair on one line, the witness first.
+fn line(pair: &DuplicatePair) -> String {
+    format!(
+        "{:5} {:.3}  {} {} ({})  <-  {} {} ({})",
+        pair.kind,
+        pair.jaccard,
+        pair.witness,
+        pair.witness_key,
+        pair.witness_source,
+        pair.id,
+        pair.key,
+        pair.source
+    )
+}

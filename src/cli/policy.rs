@@ -1,0 +1,229 @@
+//! Flags that choose a dedup policy: a profile, and what is to be otherwise than in it.
+
+use super::print;
+use clap::ValueEnum;
+use corpusdb::{DedupMode, KeepOrder, Normaliser, Policy, Profile, Scope, Signature};
+
+/// A profile and what is to be otherwise.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Deduplication")]
+pub(super) struct PolicyArgs {
+    /// Settings to begin with: normaliser, shingle length, hashes, bands, threshold and mode
+    #[arg(long, value_enum)]
+    profile: Option<ProfileName>,
+    #[command(flatten)]
+    decision: DecisionArgs,
+    /// How text becomes tokens [default: the profile's]
+    #[arg(long, value_enum)]
+    normaliser: Option<NormaliserName>,
+    /// Tokens per shingle, 1 to 64 [default: the profile's]
+    #[arg(long, value_name = "N")]
+    shingle: Option<u32>,
+    /// Slots of the sketch, 1 to 4096; of profile bigcode only, the others have 256
+    #[arg(long, value_name = "K")]
+    hashes: Option<u32>,
+}
+
+/// What decides about sketches that are made already.
+#[derive(clap::Args)]
+pub(super) struct DecisionArgs {
+    /// How duplicates are decided [default: the profile's; witness for web and code]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// Exact Jaccard similarity of shingles from which a document is a near duplicate [default: the profile's]
+    ///
+    /// Another threshold than the profile's sets the bands anew, in every profile: the most rows that find a
+    /// pair at the threshold with probability 0.99. Give --bands and --rows to keep published ones
+    #[arg(long, value_name = "T")]
+    threshold: Option<f64>,
+    /// Bands of the index, 1 to 256 [default: the profile's, or those of --threshold]
+    #[arg(long, value_name = "B", requires = "rows")]
+    bands: Option<u32>,
+    /// Sketch slots per band; bands times rows are at most the hashes
+    #[arg(long, value_name = "R", requires = "bands")]
+    rows: Option<u32>,
+    /// Which of two similar documents stays: first (stored), longest, source-priority:A,B,... (sources
+    /// not named come last), field:NAME (the larger number of a declared field) [default: first]
+    #[arg(long, value_name = "ORDER", value_parser = keep)]
+    keep: Option<KeepOrder>,
+    /// Which documents are compared [default: global]
+    #[arg(long, value_enum)]
+    scope: Option<ScopeName>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProfileName {
+    /// Prose: 5-word shingles, similarity 0.8 in 32 bands of 8, verified
+    Web,
+    /// Source code: punctuation counts; 10-token shingles, 0.7 in 42 bands of 6, verified
+    Code,
+    /// The MinHash of The Stack: 5-grams, 256 permutations in 25 bands of 10, 0.7, unverified
+    Bigcode,
+    /// The MinHash of FineWeb: 5-grams, 14 bands of 8, 0.75, unverified
+    Fineweb,
+    /// The MinHash of SlimPajama: 13-character grams, 9 bands of 13, 0.8, unverified
+    Slimpajama,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    /// Equal and similar texts are removed, each with a kept witness that is verified
+    Witness,
+    /// Of documents connected by verified pairs one is kept: a chain of small changes is one cluster
+    Components,
+    /// Of documents connected by shared bands one is kept, unverified: published pipelines
+    Lsh,
+    /// Equal raw bytes only
+    Exact,
+    /// Nothing is removed
+    None,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum NormaliserName {
+    /// Lower case, words; punctuation and space dropped
+    Web,
+    /// As web, but punctuation counts
+    Code,
+    /// Runs of ASCII letters, digits and underscores, as they are
+    Bigcode,
+    /// Lower case, numbers as 0, marks and punctuation dropped
+    Fineweb,
+    /// Lower case, punctuation dropped; tokens are characters
+    Slimpajama,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ScopeName {
+    /// All with all
+    Global,
+    /// Those of one source with each other
+    PerSource,
+}
+
+fn keep(text: &str) -> Result<KeepOrder, String> {
+    let order = KeepOrder::parse(text).map_err(|error| error.to_string())?;
+    if let KeepOrder::SourcePriority(names) = &order {
+        let twice =
+            names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|n| n == *name));
+        if let Some((_, name)) = twice {
+            return Err(format!(
+                "source `{name}` is named twice; name each once, the preferred one first"
+            ));
+        }
+    }
+    Ok(order)
+}
+
+impl PolicyArgs {
+    /// Says what of the flags has no effect, or one that may surprise.
+    pub(super) fn remark(&self, policy: &Policy) {
+        self.decision.remark(policy);
+    }
+
+    /// The policy asked for.
+    pub(super) fn policy(&self) -> anyhow::Result<Policy> {
+        let mut policy = Policy::of(self.profile.map_or(Profile::Web, Into::into));
+        if let Some(normaliser) = self.normaliser {
+            policy.normaliser = normaliser.into();
+        }
+        policy.shingle = self.shingle.unwrap_or(policy.shingle);
+        if let Some(hashes) = self.hashes {
+            anyhow::ensure!(
+                policy.signature == Signature::Bigcode || hashes == policy.hashes,
+                "the sketch of profile {} has {} hashes, always; leave --hashes out, or begin with --profile bigcode",
+                policy.profile.name(),
+                policy.hashes
+            );
+            if hashes != policy.hashes {
+                policy.hashes = hashes;
+                // The published bands fill 256 slots: others get bands for the threshold.
+                policy.set_threshold(policy.threshold).map_err(corpusdb::Error::from)?;
+            }
+        }
+        self.decision.change(&mut policy)?;
+        Ok(policy)
+    }
+
+    /// A corpus's policy with what may be otherwise in it; none when nothing is asked to be.
+    pub(super) fn other_than(&self, current: &Policy) -> anyhow::Result<Option<Policy>> {
+        let fixed = [
+            ("--profile", self.profile.is_some()),
+            ("--normaliser", self.normaliser.is_some()),
+            ("--shingle", self.shingle.is_some()),
+            ("--hashes", self.hashes.is_some()),
+        ];
+        if let Some((flag, _)) = fixed.iter().find(|(_, given)| *given) {
+            anyhow::bail!(
+                "{flag} cannot be changed in a corpus: its sketches are made; leave the flag out, or leave the corpus out to see what another policy comes to"
+            );
+        }
+        let mut policy = current.clone();
+        self.decision.change(&mut policy)?;
+        Ok((policy != *current).then_some(policy))
+    }
+}
+
+impl DecisionArgs {
+    /// Makes a policy what was asked for.
+    pub(super) fn change(&self, policy: &mut Policy) -> anyhow::Result<()> {
+        if let Some(mode) = self.mode {
+            policy.mode = mode.into();
+        }
+        // A threshold that is the policy's own leaves published bands as they are.
+        if let Some(threshold) = self.threshold.filter(|threshold| *threshold != policy.threshold) {
+            if threshold > 1.0 && (10.0..=100.0).contains(&threshold) {
+                anyhow::bail!(
+                    "threshold {threshold} is not in 0.1..=1.0; for {threshold} percent write {}",
+                    threshold / 100.0
+                );
+            }
+            policy.set_threshold(threshold).map_err(corpusdb::Error::from)?;
+        }
+        if let (Some(bands), Some(rows)) = (self.bands, self.rows) {
+            (policy.bands, policy.rows) = (bands, rows);
+        }
+        if let Some(keep) = &self.keep {
+            policy.keep = keep.clone();
+        }
+        if let Some(scope) = self.scope {
+            policy.scope = scope.into();
+        }
+        policy.check().map_err(corpusdb::Error::from)?;
+        Ok(())
+    }
+
+    /// Says what of the flags has no effect, or one that may surprise.
+    fn remark(&self, policy: &Policy) {
+        let near = [("--threshold", self.threshold.is_some()), ("--bands", self.bands.is_some())];
+        for (flag, _) in near.iter().filter(|(_, given)| *given && !policy.mode.is_near()) {
+            print::talk(&format!("note: {flag} has no effect in mode {}", policy.mode.name()));
+        }
+        if policy.mode == DedupMode::Lsh && self.threshold.is_some() {
+            print::talk(
+                "note: mode lsh does not verify similarity: the threshold only set the bands; --mode components verifies",
+            );
+        }
+        let found = policy.detection(policy.threshold);
+        if policy.mode.is_near() && self.bands.is_some() && found < 0.9 {
+            print::talk(&format!(
+                "note: {} bands of {} rows find a pair of similarity {} with probability {found:.3} only; more bands or fewer rows find more",
+                policy.bands, policy.rows, policy.threshold
+            ));
+        }
+    }
+}
+
+macro_rules! same_names {
+    ($from:ident => $to:ident: $($name:ident),+) => {
+        impl From<$from> for $to {
+            fn from(name: $from) -> Self {
+                match name { $($from::$name => Self::$name),+ }
+            }
+        }
+    };
+}
+same_names!(ProfileName => Profile: Web, Code, Bigcode, Fineweb, Slimpajama);
+same_names!(Mode => DedupMode: Witness, Components, Lsh, Exact, None);
+same_names!(NormaliserName => Normaliser: Web, Code, Bigcode, Fineweb, Slimpajama);
+same_names!(ScopeName => Scope: Global, PerSource);

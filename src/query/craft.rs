@@ -1,0 +1,117 @@
+//! What looking asks of the dedup craft and of the bucket index: each question in one function.
+
+use super::error::QueryError;
+use crate::dedup::{Fingerprint, Fingerprinter, Sketch, bands, estimate_floor, shared};
+use crate::model::{DocId, Policy, Scope, SourceId};
+use crate::store::View;
+use std::collections::BTreeSet;
+
+/// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
+pub(super) const BUCKET_CAP: usize = 1024;
+
+/// Documents that share a bucket with a sketch.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) found: BTreeSet<DocId>,
+    /// Buckets asked for.
+    pub(super) buckets: u64,
+    /// Buckets of which only the first members were read.
+    pub(super) capped: u64,
+}
+
+/// Fingerprints of texts under a policy, one after another.
+pub(super) struct Craft(Fingerprinter);
+
+impl Craft {
+    pub(super) fn new(policy: &Policy) -> Self {
+        Self(Fingerprinter::new(policy))
+    }
+
+    pub(super) fn fingerprint(&mut self, text: &str) -> Fingerprint {
+        self.0.fingerprint(text)
+    }
+
+    pub(super) fn shingles(&mut self, text: &str) -> Vec<u64> {
+        self.0.shingles(text)
+    }
+}
+
+/// Shingles that two sorted lists share.
+pub(super) fn overlap(a: &[u64], b: &[u64]) -> u32 {
+    shared(a, b)
+}
+
+/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
+pub(super) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, QueryError> {
+    let owner = view.expect_header(document)?.text_owner(document);
+    let Some(bytes) = view.sketch_of_owner(owner)? else { return Ok(None) };
+    let sketch = Sketch::from_bytes(&bytes);
+    sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
+}
+
+/// The smallest estimate that a pair of that similarity is likely to have.
+pub(super) fn floor(jaccard: f64, policy: &Policy) -> f64 {
+    estimate_floor(jaccard, policy.hashes)
+}
+
+/// Band numbers under which two sketches meet.
+pub(super) fn shared_bands(a: &Sketch, b: &Sketch, policy: &Policy) -> Vec<u8> {
+    let pairs = (0..=u8::MAX).zip(bands(a, policy)).zip(bands(b, policy));
+    pairs.filter(|((_, a), b)| a == b).map(|((band, _), _)| band).collect()
+}
+
+/// Keys of the buckets of a sketch, ascending.
+pub(super) fn band_keys(sketch: &Sketch, policy: &Policy, _source: SourceId) -> Vec<(u8, u64)> {
+    (0..=u8::MAX).zip(bands(sketch, policy)).collect()
+}
+
+/// The sources whose buckets may hold what is looked for: any one stands for all in global scope.
+pub(super) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
+    match (view.policy().scope, source) {
+        (_, Some(source)) => vec![source],
+        (Scope::Global, None) => vec![SourceId(0)],
+        (Scope::PerSource, None) => view.sources().map(|(id, _)| id).collect(),
+    }
+}
+
+/// Documents admitted by `keep` that share a bucket with the sketch.
+pub(super) fn candidates(
+    view: &View,
+    sketch: &Sketch,
+    source: Option<SourceId>,
+    keep: impl Fn(DocId) -> bool,
+) -> Result<Candidates, QueryError> {
+    let mut answer = Candidates::default();
+    for source in scopes(view, source) {
+        let keys = band_keys(sketch, view.policy(), source);
+        for bucket in view.buckets(&keys, BUCKET_CAP, &keep)? {
+            answer.buckets += 1;
+            if let Some(bucket) = bucket {
+                answer.capped += u64::from(bucket.capped);
+                answer.found.extend(bucket.members);
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// The best-ranked eligible documents whose raw (`kind` 0) or normalised (1) text has that hash.
+pub(super) fn equals(
+    view: &View,
+    kind: u8,
+    hash: [u8; 16],
+    source: Option<SourceId>,
+) -> Result<BTreeSet<DocId>, QueryError> {
+    let mut found = BTreeSet::new();
+    for _source in scopes(view, source) {
+        found.extend(view.exact(kind, hash)?);
+    }
+    Ok(found)
+}
+
+/// The hash under which equal raw texts are found.
+pub(super) fn raw_hash(text: &str) -> [u8; 16] {
+    let mut half = [0; 16];
+    blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut half);
+    half
+}
