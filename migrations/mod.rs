@@ -1,6 +1,7 @@
 //! The migration ladder: ordered steps from one store format to the next. See README.md here.
 
 mod v0001_baseline;
+mod v0002_band_runs;
 
 use super::StoreError;
 use rocksdb::{DB, WriteBatch};
@@ -14,4 +15,4 @@ pub struct Step {
 }
 
 /// All steps, in order; the last one's `to` is the format this release writes.
-pub const STEPS: &[Step] = &[v0001_baseline::STEP];
+pub const STEPS: &[Step] = &[v0001_baseline::STEP, v0002_band_runs::STEP];

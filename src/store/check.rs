@@ -199,6 +199,7 @@ fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
         Sketches,
         Bands,
         BandsMore,
+        BandRuns,
         Matches,
         Members,
         Keys
@@ -214,6 +215,7 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
             "columns" => super::numbers::ColumnBlock::decode(value).map(drop),
             "documents" => Header::decode(value).map(drop),
             "bands" => super::bands::decode_first(value).map(drop),
+            "band_runs" => super::bands::decode_row(key, value),
             "matches" => super::matching::decode_match(value).map(drop),
             "members" => super::matching::decode_member(value).map(drop),
             "exact" | "keys" => super::ids::decode_document(value).map(drop),
