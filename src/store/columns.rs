@@ -23,6 +23,8 @@ pub enum Shape {
     DensePacked,
     /// Point look-ups by hash, mostly misses.
     Hashed,
+    /// As `Hashed`, with many small rows, read by a writer that has its own filter, and in whole by scans.
+    Buckets,
     /// Ranges under a fixed-width prefix.
     Ranged,
     /// Block values changed by merge operands.
@@ -99,7 +101,7 @@ columns! {
     /// Sketches of documents that store their own text.
     Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits";
     /// First member of each band bucket.
-    Bands = "bands", Hashed, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
+    Bands = "bands", Buckets, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
     /// Further members of band buckets.
     BandsMore = "bands_more", Ranged, keys::BandMemberKey, "generation u32, band u8, hash u40, document u64" => "empty";
     /// Entries of large commits, until they are folded into `bands` and `bands_more`; and counters of the index.

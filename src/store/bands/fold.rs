@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,6 +63,8 @@ pub(super) fn fold(
     rows.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
     // Not synced: until the next commit is, runs and tables say the same.
     db.write(rows)?;
+    // Empty now; who opens next removes it if not.
+    let _ = std::fs::remove_dir(folder);
     Ok(counts)
 }
 
@@ -133,7 +136,6 @@ fn starts(runs: &[Arc<Run>], entries: &impl Fn(&Run) -> &[Entry], wanted: usize)
 /// ones the newest run's first.
 struct Merged<'r> {
     sources: Vec<&'r [Entry]>,
-    generations: Vec<Generation>,
     /// Generation, entry's bucket, newest first, source.
     heap: BinaryHeap<Reverse<(Generation, u64, Reverse<usize>)>>,
 }
@@ -145,28 +147,21 @@ impl<'r> Merged<'r> {
         start: Start,
         end: Option<Start>,
     ) -> Self {
-        let mut merged =
-            Self { sources: Vec::new(), generations: Vec::new(), heap: BinaryHeap::new() };
+        let mut merged = Self { sources: Vec::new(), heap: BinaryHeap::new() };
         for run in runs {
             let entries = entries(run);
             let place = |limit: Start| {
                 entries.partition_point(|entry| (run.generation, entry.bucket()) < limit)
             };
             let range = place(start)..end.map_or(entries.len(), place);
+            let entries = entries.get(range).unwrap_or_default();
             let source = merged.sources.len();
-            merged.sources.push(entries.get(range).unwrap_or_default());
-            merged.generations.push(run.generation);
-            merged.push(source);
+            if let Some(first) = entries.first() {
+                merged.heap.push(Reverse((run.generation, first.bucket(), Reverse(source))));
+            }
+            merged.sources.push(entries);
         }
         merged
-    }
-
-    fn push(&mut self, source: usize) {
-        if let (Some([first, ..]), Some(generation)) =
-            (self.sources.get(source), self.generations.get(source))
-        {
-            self.heap.push(Reverse((*generation, first.bucket(), Reverse(source))));
-        }
     }
 }
 
@@ -174,14 +169,16 @@ impl Iterator for Merged<'_> {
     type Item = (Generation, Entry);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((generation, _, Reverse(source))) = self.heap.pop()?;
-        let (first, rest) = self.sources.get(source)?.split_first()?;
-        let first = *first;
-        if let Some(slot) = self.sources.get_mut(source) {
-            *slot = rest;
+        let mut top = self.heap.peek_mut()?;
+        let Reverse((generation, _, Reverse(source))) = *top;
+        let rest = self.sources.get_mut(source)?;
+        let (first, after) = rest.split_first()?;
+        *rest = after;
+        match after.first() {
+            Some(next) => *top = Reverse((generation, next.bucket(), Reverse(source))),
+            None => drop(PeekMut::pop(top)),
         }
-        self.push(source);
-        Some((generation, first))
+        Some((generation, *first))
     }
 }
 

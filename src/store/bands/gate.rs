@@ -93,19 +93,19 @@ impl Gate {
     }
 
     /// Notes the entries of a commit before it is written: what is too much only costs a look-up.
-    pub(super) fn add(&self, chain: u64, sections: &[(Generation, Vec<Entry>)]) {
+    pub(super) fn add(&self, chain: u64, added: &[(Generation, &[Entry])]) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.chain = chain;
         let Some(filter) = &state.filter else { return };
-        let entries = sections.iter().map(|(_, firsts)| firsts.len() as u64).sum();
+        let entries = added.iter().map(|(_, firsts)| firsts.len() as u64).sum();
         let filter = filter.grown(entries);
         if filter.bytes() > self.budget {
             state.filter = None;
             state.given_up = true;
             return;
         }
-        for (generation, firsts) in sections {
-            for first in firsts {
+        for (generation, firsts) in added {
+            for first in *firsts {
                 filter.insert(*generation, first.bucket());
             }
         }

@@ -20,8 +20,9 @@ use std::sync::Arc;
 
 /// Entries from which a commit writes a run: fewer are cheaper as rows.
 const RUN_FROM: usize = 4096;
-/// Entries that may stay in runs when an ingest ends: readers read them when they open, 12 bytes each.
-const LEAVE: usize = 1 << 18;
+/// Entries that may stay in runs when an ingest ends: who asks for buckets first reads them, 12 bytes
+/// each. Smaller tables would triple what compactions rewrite.
+const LEAVE: usize = 1 << 20;
 /// Runs that may stay: each is searched by every look-up.
 const MOST_RUNS: usize = 64;
 
@@ -105,10 +106,11 @@ impl BandWriter {
             counts.chain = cut.last().map_or(counts.chain, |(run, _): &(Run, _)| run.chain);
         }
         let family = db::family::<BandRuns>(&self.db)?;
+        let added: Vec<_> =
+            cut.iter().map(|(run, _)| (run.generation, run.firsts.as_slice())).collect();
+        self.gate.add(counts.chain, &added);
         let mut runs = Vec::new();
-        let mut added = Vec::new();
         for (run, bytes) in cut {
-            added.push((run.generation, run.firsts.clone()));
             if as_rows {
                 put_rows(&self.db, &run, batch)?;
             } else {
@@ -118,7 +120,6 @@ impl BandWriter {
             }
         }
         batch.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
-        self.gate.add(counts.chain, &added);
         Ok(Some(Staged { counts, runs }))
     }
 
@@ -136,7 +137,7 @@ impl BandWriter {
     /// An ingest ends: leaves few entries in runs, and the filter in its file. Answers whether views
     /// must be made anew.
     pub(in crate::store) fn settle(&mut self) -> Result<bool, StoreError> {
-        let folds = self.entries() > LEAVE;
+        let folds = self.entries() > LEAVE.min(self.fold_at);
         if folds {
             self.fold()?;
         }
