@@ -66,7 +66,7 @@ pub use epoch::{
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
-    Alarm, ExamplePair, IngestError, IngestOptions, IngestReport, OnError, StageSeconds,
+    Alarm, AlarmPair, IngestError, IngestOptions, IngestReport, OnError, StageSeconds,
 };
 pub use model::{
     CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match,

@@ -4,7 +4,7 @@ use super::setup::{Context, bytes};
 use super::{Outcome, print};
 use clap::ValueEnum;
 use corpusdb::{
-    Alarm, CorpusWriter, ExamplePair, Format, IngestOptions, IngestReport, OnError, ReadOptions,
+    Alarm, AlarmPair, CorpusWriter, Format, IngestOptions, IngestReport, OnError, ReadOptions,
 };
 use std::path::{Path, PathBuf};
 
@@ -185,7 +185,7 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
 }
 
 fn alarm_words(alarm: &Alarm) -> String {
-    let pair = |example: &Option<ExamplePair>| match example {
+    let pair = |example: &Option<AlarmPair>| match example {
         None => String::new(),
         Some(pair) => format!(
             "\n  for example document {} (similarity {:.3} to {}):\n    removed: {:?}\n    witness: {:?}",

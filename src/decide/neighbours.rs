@@ -104,13 +104,7 @@ pub(super) fn look_up(
     admit: &(dyn Fn(DocId) -> bool + Sync),
 ) -> Result<(Vec<Option<Bucket>>, Vec<Vec<u32>>), DecideError> {
     let (wanted, places) = sorted_keys(keys);
-    let found = wanted
-        .par_chunks(4096)
-        .map(|chunk| view.buckets(chunk, cap, admit))
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter()
-        .flatten()
-        .collect();
+    let found = view.buckets_bulk(&wanted, cap, admit)?;
     Ok((found, places))
 }
 

@@ -19,4 +19,4 @@ pub use error::IngestError;
 pub use options::{IngestOptions, OnError};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;
-pub use watch::{Alarm, ExamplePair};
+pub use watch::{Alarm, AlarmPair};

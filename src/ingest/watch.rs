@@ -22,7 +22,7 @@ const SHOWN: usize = 160;
 /// A removed document beside its witness.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct ExamplePair {
+pub struct AlarmPair {
     /// The removed document; 0 when its batch was not committed.
     pub removed: u64,
     /// The beginning of its text; empty when its batch was not committed.
@@ -49,7 +49,7 @@ pub enum Alarm {
         /// Of these, removed as duplicates.
         removed: u64,
         /// A pair that shows what was taken for a duplicate.
-        example: Option<ExamplePair>,
+        example: Option<AlarmPair>,
     },
     /// One document is the witness of very many.
     Cluster {
@@ -58,7 +58,7 @@ pub enum Alarm {
         /// Documents of its cluster, itself included.
         size: u64,
         /// A pair of it.
-        example: Option<ExamplePair>,
+        example: Option<AlarmPair>,
     },
 }
 
@@ -186,13 +186,13 @@ impl Watch {
     }
 }
 
-fn example(view: &View, document: DocId) -> Result<Option<ExamplePair>, StoreError> {
+fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError> {
     if document.0 >= view.documents() {
         return Ok(None);
     }
     let Some(matched) = view.match_of(document)? else { return Ok(None) };
     let beginning = |text: String| text.chars().take(SHOWN).collect::<String>();
-    Ok(Some(ExamplePair {
+    Ok(Some(AlarmPair {
         removed: document.0,
         removed_text: beginning(view.text(document)?),
         witness: matched.witness.0,

@@ -45,13 +45,13 @@ pub(super) fn overlap(a: &[u64], b: &[u64]) -> u32 {
 pub(super) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, QueryError> {
     let owner = view.expect_header(document)?.text_owner(document);
     let Some(bytes) = view.sketch_of_owner(owner)? else { return Ok(None) };
-    let sketch = Sketch::from_bytes(&bytes);
+    let sketch = Sketch::from_bytes(&bytes, view.policy());
     sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
 }
 
 /// The smallest estimate that a pair of that similarity is likely to have.
 pub(super) fn floor(jaccard: f64, policy: &Policy) -> f64 {
-    estimate_floor(jaccard, policy.hashes)
+    estimate_floor(&Policy { threshold: jaccard, ..policy.clone() })
 }
 
 /// Band numbers under which two sketches meet.
@@ -61,8 +61,8 @@ pub(super) fn shared_bands(a: &Sketch, b: &Sketch, policy: &Policy) -> Vec<u8> {
 }
 
 /// Keys of the buckets of a sketch, ascending.
-pub(super) fn band_keys(sketch: &Sketch, policy: &Policy, _source: SourceId) -> Vec<(u8, u64)> {
-    (0..=u8::MAX).zip(bands(sketch, policy)).collect()
+pub(super) fn band_keys(sketch: &Sketch, policy: &Policy, source: SourceId) -> Vec<(u8, u64)> {
+    (0..=u8::MAX).zip(crate::dedup::band_keys(sketch, policy, source)).collect()
 }
 
 /// The sources whose buckets may hold what is looked for: any one stands for all in global scope.
@@ -103,8 +103,8 @@ pub(super) fn equals(
     source: Option<SourceId>,
 ) -> Result<BTreeSet<DocId>, QueryError> {
     let mut found = BTreeSet::new();
-    for _source in scopes(view, source) {
-        found.extend(view.exact(kind, hash)?);
+    for source in scopes(view, source) {
+        found.extend(view.exact(kind, view.policy().text_key(source, hash))?);
     }
     Ok(found)
 }

@@ -1,13 +1,13 @@
 //! One commit: the only way to write. Rows, bitmaps, columns, counters and resume points become
 //! durable together or not at all.
 
-use super::bands::encode_first;
+use super::bands::BandRows;
 use super::bitmap::Delta;
 use super::codec;
 use super::columns::{
-    Bands, BandsMore, Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files,
-    Keys, Matches, Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms,
-    Texts, Tokenizers, Tokens,
+    Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches,
+    Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts,
+    Tokenizers, Tokens,
 };
 use super::db;
 use super::error::StoreError;
@@ -17,9 +17,8 @@ use super::ids;
 use super::indexed::Indexed;
 use super::journal::Entry;
 use super::keys::{
-    BandHash, BandKey, BandMemberKey, Block, ColumnKey, CommitKey, DocumentKey, ExactKey, FileKey,
-    IdentityKey, Key, MatchKey, MemberKey, NameKey, NumberKey, PostingKey, SourceKey, TermKey,
-    TokenizerKey, TokensKey,
+    Block, ColumnKey, CommitKey, DocumentKey, ExactKey, FileKey, IdentityKey, Key, MatchKey,
+    MemberKey, NameKey, NumberKey, PostingKey, SourceKey, TermKey, TokenizerKey, TokensKey,
 };
 use super::matching::{encode_match, encode_member};
 use super::numbers::{ColumnBlock, Patch, encode_patch};
@@ -64,8 +63,7 @@ pub struct Batch<'w> {
     writer: &'w mut Writer,
     view: View,
     rows: WriteBatch,
-    bands: SortedRows,
-    bands_more: SortedRows,
+    bands: BandRows,
     identities: SortedRows,
     state: State,
     sources: BTreeMap<SourceId, SourceRecord>,
@@ -104,8 +102,7 @@ impl<'w> Batch<'w> {
             writer,
             view,
             rows: WriteBatch::default(),
-            bands: SortedRows::default(),
-            bands_more: SortedRows::default(),
+            bands: BandRows::default(),
             identities: SortedRows::default(),
             state,
             sources: BTreeMap::new(),
@@ -503,22 +500,19 @@ impl<'w> Batch<'w> {
     pub fn index(&mut self, document: DocId, bands: &[u64], found: &[Option<(DocId, bool)>]) {
         let generation = self.view.generation();
         for (band, (hash, stored)) in (0..=u8::MAX).zip(bands.iter().zip(found)) {
-            let key = BandKey { generation, band, hash: BandHash(*hash) };
             let known = self.buckets.get(&(band, *hash)).copied().or(*stored);
             match known {
                 None => {
-                    self.bands.put(&key.to_bytes(), &encode_first(document, false));
+                    self.bands.first(generation, band, *hash, document, false);
                     self.buckets.insert((band, *hash), (document, false));
                 }
                 Some((first, _)) if first == document => {}
                 Some((first, marked)) => {
                     if !marked {
-                        self.bands.put(&key.to_bytes(), &encode_first(first, true));
+                        self.bands.first(generation, band, *hash, first, true);
                     }
                     self.buckets.insert((band, *hash), (first, true));
-                    let member =
-                        BandMemberKey { generation, band, hash: BandHash(*hash), document };
-                    self.bands_more.put(&member.to_bytes(), &[]);
+                    self.bands.member(generation, band, *hash, document);
                 }
             }
         }
@@ -698,10 +692,8 @@ impl<'w> Batch<'w> {
     /// writer refuses further ones: open the corpus again.
     pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
-        std::mem::take(&mut self.bands)
-            .write(&db::family::<Bands>(&self.writer.db)?, &mut self.rows);
-        std::mem::take(&mut self.bands_more)
-            .write(&db::family::<BandsMore>(&self.writer.db)?, &mut self.rows);
+        let bands = std::mem::take(&mut self.bands);
+        let bands = self.writer.bands.stage(bands, commit, &mut self.rows)?;
         std::mem::take(&mut self.identities)
             .write(&db::family::<Keys>(&self.writer.db)?, &mut self.rows);
         let postings = db::family::<Postings>(&self.writer.db)?;
@@ -750,6 +742,7 @@ impl<'w> Batch<'w> {
         if let Some(encoder) = self.encoder.take() {
             self.writer.encoder = encoder;
         }
+        self.writer.bands.committed(bands)?;
         self.writer.committed()?;
         self.writer.is_torn = false;
         Ok(commit)

@@ -23,6 +23,8 @@ pub enum Shape {
     DensePacked,
     /// Point look-ups by hash, mostly misses.
     Hashed,
+    /// As `Hashed`, with many small rows, read by a writer that has its own filter, and in whole by scans.
+    Buckets,
     /// Ranges under a fixed-width prefix.
     Ranged,
     /// Block values changed by merge operands.
@@ -101,9 +103,11 @@ columns! {
     /// Sketches of documents that store their own text.
     Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits";
     /// First member of each band bucket.
-    Bands = "bands", Hashed, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
+    Bands = "bands", Buckets, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
     /// Further members of band buckets.
     BandsMore = "bands_more", Ranged, keys::BandMemberKey, "generation u32, band u8, hash u40, document u64" => "empty";
+    /// Entries of large commits, until they are folded into `bands` and `bands_more`; and counters of the index.
+    BandRuns = "band_runs", DensePacked, keys::BandRunKey, "commit u64, part u32" => "run: hand-packed, see below; commit 0: counters";
     /// Why a document is not kept; the newest row of a document counts.
     Matches = "matches", Ranged, keys::MatchKey, "generation u32, removed u64, commit u64" => "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE";
     /// The documents a witness removed; the newest row of a pair counts.

@@ -73,7 +73,7 @@ impl Pinned {
     /// The values of `keys`, which must be sorted by their bytes.
     pub(super) fn multi_get<C: Column>(
         &self,
-        keys: &[Vec<u8>],
+        keys: &[impl AsRef<[u8]>],
     ) -> Result<Vec<Option<DBPinnableSlice<'_>>>, StoreError> {
         let family = self.family::<C>()?;
         let mut options = ReadOptions::default();
@@ -97,12 +97,16 @@ impl Pinned {
         end: Option<Vec<u8>>,
     ) -> Result<Rows<'_, C>, StoreError> {
         let family = self.family::<C>()?;
-        Ok(Rows::new(&self.borrow_dependent().0, &family, start, end))
+        Ok(Rows::new(&self.borrow_dependent().0, &family, start, end, false))
     }
 
     /// Rows whose key begins with `prefix`.
     pub(super) fn scan_prefix<C: Column>(&self, prefix: &[u8]) -> Result<Rows<'_, C>, StoreError> {
-        self.scan::<C>(prefix, super::keys::after_prefix(prefix))
+        let family = self.family::<C>()?;
+        // A prefix that the filters know: a table without it is not read.
+        let filtered = super::tuning::prefix_width(C::NAME) == Some(prefix.len());
+        let end = super::keys::after_prefix(prefix);
+        Ok(Rows::new(&self.borrow_dependent().0, &family, prefix, end, filtered))
     }
 }
 

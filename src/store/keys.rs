@@ -69,6 +69,16 @@ impl Part for u8 {
     }
 }
 
+impl Part for u32 {
+    const WIDTH: usize = 4;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        Some(Self::from_be_bytes(bytes.try_into().ok()?))
+    }
+}
+
 impl<const N: usize> Part for [u8; N] {
     const WIDTH: usize = N;
     fn put(&self, out: &mut Vec<u8>) {
@@ -157,6 +167,8 @@ key! {
     BandKey { generation: Generation, band: u8, hash: BandHash }
     /// (generation, band, hash, document).
     BandMemberKey { generation: Generation, band: u8, hash: BandHash, document: DocId }
+    /// (commit, part); commit 0 is the row of counters.
+    BandRunKey { commit: CommitSeq, part: u32 }
     /// (generation, removed document, commit).
     MatchKey { generation: Generation, removed: DocId, commit: CommitSeq }
     /// (generation, witness, removed document, commit).

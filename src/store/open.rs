@@ -1,5 +1,7 @@
 //! Opening: create a corpus, read it beside its writer, or become its writer.
 
+use super::bands::BandIndex;
+use super::bands::BandWriter;
 use super::codec;
 use super::columns::{self, Column, Commits, Meta};
 use super::db;
@@ -12,7 +14,7 @@ use super::records::{Charter, CommitRecord, State};
 use super::texts::TextEncoder;
 use super::tuning::{self, Memory};
 use super::view::View;
-use crate::model::{CommitSeq, DocId, FieldDeclaration, FieldId, Policy, TermId};
+use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, TermId};
 use roaring::RoaringTreemap;
 use rocksdb::{DB, FlushOptions, Options, WriteBatch, WriteOptions, checkpoint::Checkpoint};
 use std::collections::HashMap;
@@ -94,6 +96,7 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
     // A writer may delete a file between the manifest's reading and its own opening: ask again. The
     // manifest read next no longer names that file, so one that is missed again is lost.
     let mut missed = String::new();
+    let mut tries = 0;
     let view = loop {
         // The journal first: the database, read later, can only be ahead of it.
         let acknowledged = journal::read(&place.journal())?.last();
@@ -109,9 +112,20 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
             // it held is then missing from the families that this reader's manifest has no table of.
             Ok(_) if !logs.is_subset(&place.logs()?) => {}
             Ok(db) => {
-                let view = View::at_now(&Arc::new(db))?;
+                let view = View::at_now(&Arc::new(db), BandIndex::default())?;
                 refuse_lost(path, &view, acknowledged)?;
-                break view;
+                if !view.misses_folded_bands()? {
+                    break view;
+                }
+                // The next manifest has the tables, unless they are lost.
+                tries += 1;
+                if tries == 100 {
+                    return Err(StoreError::Missing {
+                        what: "folded band runs",
+                        family: "bands",
+                        key: "mark".to_owned(),
+                    });
+                }
             }
             Err(error)
                 if error.to_string() != missed && error.to_string().contains("No such file") =>
@@ -159,6 +173,7 @@ pub struct Writer {
     pub(super) encoder: Arc<TextEncoder>,
     /// Kept documents as of the last commit: one bit a document.
     pub(super) kept: Arc<RoaringTreemap>,
+    pub(super) bands: BandWriter,
     view: View,
     /// A commit began and did not end.
     pub(super) is_torn: bool,
@@ -189,8 +204,10 @@ impl Writer {
             place.write_format()?;
         }
         let db = Arc::new(db);
-        let view = View::at_now(&db)?;
+        let view = View::at_now(&db, BandIndex::default())?;
         refuse_lost(path, &view, entries.last())?;
+        let bands = BandWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
+        let view = View::at_now(&db, bands.index())?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             journal.append(Entry { commit: view.commit().0, documents: view.documents() })?;
@@ -205,6 +222,7 @@ impl Writer {
             terms: HashMap::new(),
             encoder,
             kept,
+            bands,
             view,
             is_torn: false,
             _lock: lock,
@@ -218,15 +236,18 @@ impl Writer {
     }
 
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {
-        self.view = View::at_now(&self.db)?;
+        self.view = View::at_now(&self.db, self.bands.index())?;
         Ok(())
     }
 
-    /// Writes buffered rows to tables, so that readers open without replaying the log.
+    /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying the log.
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
     pub fn flush(&mut self) -> Result<(), StoreError> {
+        if self.bands.settle()? {
+            self.committed()?;
+        }
         let mut families = Vec::new();
         for family in super::columns::FAMILIES {
             if let Some(handle) = self.db.cf_handle(family.name) {

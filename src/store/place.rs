@@ -30,6 +30,16 @@ impl Place {
         self.root.join("journal")
     }
 
+    /// Tables in the making; on the database's file system, so that they are moved, not copied.
+    pub(super) fn folding(&self) -> PathBuf {
+        self.root.join("folding")
+    }
+
+    /// The filter over the band index, rebuildable.
+    pub(super) fn band_filter(&self) -> PathBuf {
+        self.root.join("bands.filter")
+    }
+
     /// Names of the database's write-ahead logs.
     pub(super) fn logs(&self) -> Result<BTreeSet<OsString>, StoreError> {
         let database = self.database();

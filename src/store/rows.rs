@@ -21,6 +21,7 @@ pub(super) struct Rows<'a, C: Column> {
 }
 
 impl<'a, C: Column> Rows<'a, C> {
+    /// `within_prefix`: `start` is a prefix of the family's width, and no row beyond it is wanted.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that checks the status of a raw iterator"
@@ -30,9 +31,12 @@ impl<'a, C: Column> Rows<'a, C> {
         family: &Arc<BoundColumnFamily<'_>>,
         start: &[u8],
         end: Option<Vec<u8>>,
+        within_prefix: bool,
     ) -> Self {
         let mut options = ReadOptions::default();
-        options.set_total_order_seek(true);
+        // Only within one prefix may its filter be asked; else the order is that of all keys.
+        options.set_total_order_seek(!within_prefix);
+        options.set_prefix_same_as_start(within_prefix);
         if let Some(end) = end {
             options.set_iterate_upper_bound(end);
         }

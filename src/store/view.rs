@@ -1,5 +1,6 @@
 //! A consistent moment of the store: the only way to read.
 
+use super::bands::{BandIndex, Bucket};
 use super::bitmap;
 use super::codec;
 use super::columns::{
@@ -49,10 +50,11 @@ struct Inner {
     sources: Vec<SourceRecord>,
     tokenizers: Vec<TokenizerRecord>,
     decoder: TextDecoder,
+    bands: BandIndex,
 }
 
 impl View {
-    pub(super) fn at_now(db: &Arc<DB>) -> Result<Self, StoreError> {
+    pub(super) fn at_now(db: &Arc<DB>, bands: BandIndex) -> Result<Self, StoreError> {
         let pinned = Pinned::at_now(db);
         let missing =
             |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
@@ -85,10 +87,8 @@ impl View {
             })?);
         }
         let decoder = TextDecoder::default();
-        Ok(Self(
-            Arc::new(Inner { pinned, state, policy, fields, sources, tokenizers, decoder }),
-            None,
-        ))
+        let inner = Inner { pinned, state, policy, fields, sources, tokenizers, decoder, bands };
+        Ok(Self(Arc::new(inner), None))
     }
 
     pub(super) fn pinned(&self) -> &Pinned {
@@ -757,8 +757,26 @@ impl View {
         sorted: &[(u8, u64)],
         cap: usize,
         keep: impl Fn(DocId) -> bool,
-    ) -> Result<Vec<Option<super::bands::Bucket>>, StoreError> {
-        super::bands::read(&self.0.pinned, self.generation(), sorted, cap, keep)
+    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+        self.0.bands.buckets(&self.0.pinned, self.generation(), sorted, cap, keep)
+    }
+
+    /// As [`View::buckets`] for all keys of a batch at once, in parallel: what is known of the whole
+    /// batch decides whether the filter is worth having.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn buckets_bulk(
+        &self,
+        sorted: &[(u8, u64)],
+        cap: usize,
+        keep: &(dyn Fn(DocId) -> bool + Sync),
+    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+        self.0.bands.buckets_bulk(&self.0.pinned, self.generation(), sorted, cap, keep)
+    }
+
+    pub(super) fn misses_folded_bands(&self) -> Result<bool, StoreError> {
+        self.0.bands.misses_folded(&self.0.pinned)
     }
 }
 

@@ -244,6 +244,33 @@ fn a_flipped_bit_in_any_file_of_the_database_is_an_error_or_harmless() {
 }
 
 #[test]
+fn a_damaged_band_run_is_an_error_or_harmless() {
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    make(&corpus, DedupMode::Witness, 0.7);
+    let file = scratch.write("a.jsonl", lines(&crawl(95, 500, true)));
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    let options = IngestOptions { read, ..IngestOptions::new("web") };
+    writer(&corpus).ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+    let bytes_of = |family: &str| {
+        let corpus = Corpus::open(&corpus, MEMORY).unwrap();
+        let found = corpus.view().disk_usage().unwrap();
+        found.into_iter().find(|(name, _)| *name == family).unwrap().1
+    };
+    assert!(bytes_of("band_runs") > 40_000, "the commit wrote no run");
+    assert_eq!(bytes_of("bands"), 0);
+    let mut bench = Bench::new(&corpus);
+    let mut random = Random::new(7);
+    for file in tables(&corpus) {
+        let length = std::fs::metadata(&file).unwrap().len() as usize;
+        for _ in 0..if length > 40_000 { 6 } else { 1 } {
+            bench.flip(&file, random.below(length), random.below(8));
+        }
+    }
+    bench.done();
+}
+
+#[test]
 fn a_file_cut_or_gone_is_an_error_or_harmless() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");

@@ -229,3 +229,54 @@ fn killed_while_it_is_made_a_corpus_is_none_and_the_error_says_so() {
         }
     }
 }
+
+#[test]
+fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
+    let scratch = Scratch::new();
+    let pages = crawl(72, 640, true);
+    let large = scratch.write("large.jsonl", lines(&pages[..400]));
+    let small = scratch.write("small.jsonl", lines(&pages[400..]));
+    let ingest = |corpus: &str, file: &str, batch: &str| {
+        let arguments = ["ingest", corpus, file, "--source", "web", "--id-field", "id"];
+        [&arguments[..], &["--batch-bytes", batch]]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    };
+    // One commit large enough for a run; behind it, every small one writes a run too.
+    let make = |name: &str| {
+        let corpus = scratch.arg(name);
+        init(&corpus, &["--field", "url:keyword", "--field", "year:int", "--threshold", "0.7"]);
+        let arguments: Vec<String> = ingest(&corpus, &large, "8MB");
+        corpusdb(&arguments).good();
+        corpus
+    };
+    let whole = make("whole");
+    let arguments: Vec<String> = ingest(&whole, &small, "300");
+    corpusdb(&arguments).good();
+    let expected = sound_digest(&reader(Path::new(&whole)));
+    let mut random = Random::new(11);
+    let (mut folding, mut left) = (0, 0);
+    for round in 0..8 {
+        let corpus = make(&format!("killed-{round}"));
+        let arguments: Vec<String> = ingest(&corpus, &small, "300");
+        let mut child =
+            command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let folder = Path::new(&corpus).join("folding");
+        while !folder.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        std::thread::sleep(Duration::from_micros(random.below(12_000) as u64));
+        folding += u64::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += u64::from(folder.exists());
+        sound_digest(&reader(Path::new(&corpus)));
+        corpusdb(&arguments).good();
+        assert!(!folder.exists(), "round {round}: what a folding left is still there");
+        assert_eq!(sound_digest(&reader(Path::new(&corpus))), expected, "round {round}");
+        std::fs::remove_dir_all(&corpus).unwrap();
+    }
+    assert!(folding >= 4 && left >= 1, "{folding} of 8 were killed, {left} while they folded");
+}

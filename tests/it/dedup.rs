@@ -76,9 +76,7 @@ impl Model {
             DedupMode::Witness => {
                 let (x, y) = (&a.fingerprint, &b.fingerprint);
                 let estimate = || match (&x.sketch, &y.sketch) {
-                    (Some(x), Some(y)) => {
-                        x.estimate(y) >= estimate_floor(self.policy.threshold, self.policy.hashes)
-                    }
+                    (Some(x), Some(y)) => x.estimate(y) >= estimate_floor(&self.policy),
                     _ => false,
                 };
                 x.normalised == y.normalised

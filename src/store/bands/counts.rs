@@ -1,0 +1,127 @@
+//! What is known of the band index as a whole: one row of `band_runs`, rewritten by every commit
+//! that adds entries and by every folding.
+
+use crate::model::{CommitSeq, Generation};
+use crate::store::bytes::Cursor;
+use crate::store::columns::BandRuns;
+use crate::store::db::Pinned;
+use crate::store::error::{Malformed, StoreError};
+use crate::store::keys::BandRunKey;
+
+const FORMAT: u8 = 1;
+
+/// Counters of the band index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Digest of all entries ever written, in order: two stores that differ in one differ in it.
+    pub(super) chain: u64,
+    /// The last commit whose runs were folded.
+    pub(super) folded: u64,
+    /// By generation, ascending: buckets, and one more than the highest band.
+    pub(super) generations: Vec<(Generation, Extent)>,
+}
+
+/// How large one generation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Buckets that have a member: exact since format 2, an estimate before.
+    pub(super) buckets: u64,
+    /// One more than the highest band.
+    pub(super) bands: u32,
+}
+
+impl Counts {
+    /// The key of the row: no commit is numbered 0.
+    pub(super) const KEY: BandRunKey = BandRunKey { commit: CommitSeq(0), part: 0 };
+
+    pub(super) fn read(pinned: &Pinned) -> Result<Option<Self>, StoreError> {
+        pinned.read::<BandRuns, _>("counts of the band index", &Self::KEY, Self::decode)
+    }
+
+    pub(super) fn extent(&self, generation: Generation) -> Extent {
+        match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
+            Ok(at) => self.generations.get(at).map(|(_, extent)| *extent).unwrap_or_default(),
+            Err(_) => Extent::default(),
+        }
+    }
+
+    pub(super) fn add(&mut self, generation: Generation, buckets: u64, bands: u32) {
+        let at = match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
+            Ok(at) => at,
+            Err(at) => {
+                self.generations.insert(at, (generation, Extent::default()));
+                at
+            }
+        };
+        if let Some((_, extent)) = self.generations.get_mut(at) {
+            extent.buckets += buckets;
+            extent.bands = extent.bands.max(bands);
+        }
+    }
+
+    /// Buckets of all generations.
+    pub(super) fn buckets(&self) -> u64 {
+        self.generations.iter().map(|(_, extent)| extent.buckets).sum()
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        out.extend_from_slice(&self.chain.to_le_bytes());
+        out.extend_from_slice(&self.folded.to_le_bytes());
+        for (generation, extent) in &self.generations {
+            out.extend_from_slice(&generation.0.to_le_bytes());
+            out.extend_from_slice(&extent.buckets.to_le_bytes());
+            out.extend_from_slice(&extent.bands.to_le_bytes());
+        }
+        out
+    }
+
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut cursor = Cursor::new(bytes);
+        let format = cursor.u8()?;
+        if format != FORMAT {
+            return Err(Malformed::at(0, format!("format {format}, not {FORMAT}")));
+        }
+        let (chain, folded) = (cursor.u64()?, cursor.u64()?);
+        let mut generations: Vec<(Generation, Extent)> = Vec::new();
+        while cursor.offset() < bytes.len() {
+            let at = cursor.offset();
+            let generation = Generation(cursor.u32()?);
+            if generations.last().is_some_and(|(last, _)| *last >= generation) {
+                return Err(Malformed::at(at, "generations are not ascending"));
+            }
+            let extent = Extent { buckets: cursor.u64()?, bands: cursor.u32()? };
+            generations.push((generation, extent));
+        }
+        Ok(Self { chain, folded, generations })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn golden_bytes() {
+        let mut counts = Counts { chain: 258, folded: 3, ..Counts::default() };
+        counts.add(Generation(1), 4, 32);
+        counts.add(Generation(1), 1, 8);
+        let mut expected = vec![1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
+        expected.extend([1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
+        assert_eq!(counts.encode(), expected);
+        assert_eq!(Counts::decode(&expected), Ok(counts));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_or_counts(mut bytes: Vec<u8>) {
+            if let Some(first) = bytes.first_mut() {
+                *first = FORMAT;
+            }
+            if let Ok(counts) = Counts::decode(&bytes) {
+                prop_assert_eq!(counts.encode(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Whether the filter is worth having, and the one place that holds it.
+//!
+//! Nothing is read ahead: look-ups are counted, and when what they cost without a filter has
+//! reached what it costs to have one, it is read from its file or built from the rows. So an ingest
+//! pays at most twice what the better choice would have cost, whatever its size.
+
+use super::counts::Counts;
+use super::filter::Filter;
+use super::row::of_key;
+use super::run::{Entry, Run};
+use super::sidecar;
+use crate::model::Generation;
+use crate::store::columns::Bands;
+use crate::store::db::Pinned;
+use crate::store::error::StoreError;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Nanoseconds saved a bucket asked for, most of which are absent.
+const SAVED: u64 = 1300;
+/// Nanoseconds a byte of the file, and a row when built anew.
+const A_BYTE: u64 = 1;
+const A_ROW: u64 = 250;
+/// Fewer entries are not worth a file: they are built anew in milliseconds.
+const SAVE_FROM: u64 = 100_000;
+
+/// Shared by a writer and its views.
+pub struct Gate {
+    path: PathBuf,
+    /// Bytes the filter may have.
+    budget: u64,
+    asked: AtomicU64,
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Digest of the newest entries; views of older ones do not load.
+    chain: u64,
+    filter: Option<Arc<Filter>>,
+    /// Digest of the file's entries, as far as known.
+    saved: Option<u64>,
+    file_is_stale: bool,
+    /// Too large, or unreadable: there is none in this process.
+    given_up: bool,
+}
+
+impl Gate {
+    pub(super) fn new(path: PathBuf, budget: u64, chain: u64) -> Self {
+        let state = RwLock::new(State { chain, ..State::default() });
+        Self { path, budget, asked: AtomicU64::new(0), state }
+    }
+
+    /// The filter for a view, `asked` of whose buckets are wanted.
+    pub(super) fn filter(
+        &self,
+        asked: usize,
+        pinned: &Pinned,
+        counts: &Counts,
+        runs: &[Arc<Run>],
+    ) -> Option<Arc<Filter>> {
+        {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            if state.filter.is_some() || state.given_up || state.chain != counts.chain {
+                return state.filter.clone();
+            }
+        }
+        let asked = asked as u64;
+        let asked = self.asked.fetch_add(asked, Ordering::Relaxed).saturating_add(asked);
+        let gain = asked.saturating_mul(SAVED);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.filter.is_some() || state.given_up || state.chain != counts.chain {
+            return state.filter.clone();
+        }
+        if Filter::bytes_for(counts.buckets()) > self.budget {
+            state.given_up = true;
+            return None;
+        }
+        let size = std::fs::metadata(&self.path).map_or(u64::MAX, |metadata| metadata.len());
+        if !state.file_is_stale && size <= self.budget * 4 && gain >= size.saturating_mul(A_BYTE) {
+            state.filter = sidecar::read(&self.path).and_then(|(filter, chain)| {
+                state.saved = (chain == counts.chain).then_some(chain);
+                caught_up(filter, chain, counts.chain, runs)
+            });
+            state.file_is_stale = state.filter.is_none();
+        } else if gain >= counts.buckets().saturating_mul(A_ROW) {
+            // What cannot be read here is an error where it is looked up.
+            state.filter = build(pinned, counts, runs).ok().map(Arc::new);
+            state.given_up = state.filter.is_none();
+        }
+        state.filter.clone()
+    }
+
+    /// Notes the entries of a commit before it is written: what is too much only costs a look-up.
+    pub(super) fn add(&self, chain: u64, added: &[(Generation, &[Entry])]) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.chain = chain;
+        let Some(filter) = &state.filter else { return };
+        let entries = added.iter().map(|(_, firsts)| firsts.len() as u64).sum();
+        let filter = filter.grown(entries);
+        if filter.bytes() > self.budget {
+            state.filter = None;
+            state.given_up = true;
+            return;
+        }
+        for (generation, firsts) in added {
+            for first in *firsts {
+                filter.insert(*generation, first.bucket());
+            }
+        }
+        state.filter = Some(filter);
+    }
+
+    /// Writes the filter to its file, if there is a newer one than there. A disk that refuses leaves
+    /// none: it is rebuildable.
+    pub(super) fn save(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let chain = state.chain;
+        if let Some(filter) = &state.filter
+            && state.saved != Some(chain)
+            && filter.entries() >= SAVE_FROM
+        {
+            let written = sidecar::write(&self.path, filter, chain);
+            state.saved = written.is_ok().then_some(chain);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_loaded(&self) -> bool {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).filter.is_some()
+    }
+}
+
+/// The filter of the entries until `from`, with those of later runs up to `until`; none when the
+/// runs do not lead from one to the other.
+fn caught_up(filter: Filter, from: u64, until: u64, runs: &[Arc<Run>]) -> Option<Arc<Filter>> {
+    let mut filter = Arc::new(filter);
+    if from == until {
+        return Some(filter);
+    }
+    let mut at = from;
+    for run in runs.iter().skip_while(|run| run.previous != from) {
+        if run.previous != at {
+            return None;
+        }
+        filter = filter.grown(run.firsts.len() as u64);
+        run.firsts.iter().for_each(|first| filter.insert(run.generation, first.bucket()));
+        at = run.chain;
+    }
+    (at == until).then_some(filter)
+}
+
+/// A filter of all rows and runs.
+fn build(pinned: &Pinned, counts: &Counts, runs: &[Arc<Run>]) -> Result<Filter, StoreError> {
+    // A quarter more, for what is to come.
+    let buckets = counts.buckets();
+    let filter = Filter::with_capacity(buckets + buckets / 4);
+    let mut rows = pinned.scan::<Bands>(&[], None)?;
+    while let Some((key, _)) = rows.advance()? {
+        if let Some((generation, bucket)) = of_key(key) {
+            filter.insert(generation, bucket);
+        }
+    }
+    for run in runs {
+        run.firsts.iter().for_each(|first| filter.insert(run.generation, first.bucket()));
+    }
+    Ok(filter)
+}

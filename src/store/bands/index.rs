@@ -1,0 +1,130 @@
+//! What a view knows of the band index beside the families: runs not folded, counters, filter.
+
+use super::counts::Counts;
+use super::filter::Filter;
+use super::gate::Gate;
+use super::look_up::{Ask, Bucket, CHUNK, look_up};
+use super::run::Run;
+use crate::model::{CommitSeq, DocId, Generation};
+use crate::store::columns::{BandRuns, Bands, corrupt};
+use crate::store::db::Pinned;
+use crate::store::error::StoreError;
+use crate::store::keys::{BandRunKey, Key};
+use rayon::prelude::*;
+use std::sync::{Arc, OnceLock};
+
+/// Read when first asked for; a writer's views get it from the writer.
+#[derive(Default)]
+pub struct BandIndex {
+    counts: OnceLock<Counts>,
+    runs: OnceLock<Vec<Arc<Run>>>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl BandIndex {
+    pub(super) fn known(counts: Counts, runs: Vec<Arc<Run>>, gate: Arc<Gate>) -> Self {
+        Self { counts: counts.into(), runs: runs.into(), gate: Some(gate) }
+    }
+
+    pub(super) fn counts(&self, pinned: &Pinned) -> Result<&Counts, StoreError> {
+        if let Some(counts) = self.counts.get() {
+            return Ok(counts);
+        }
+        let counts = Counts::read(pinned)?.unwrap_or_default();
+        Ok(self.counts.get_or_init(|| counts))
+    }
+
+    /// Runs not folded, oldest first.
+    pub(super) fn runs(&self, pinned: &Pinned) -> Result<&[Arc<Run>], StoreError> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let runs = load(pinned)?;
+        Ok(self.runs.get_or_init(|| runs))
+    }
+
+    /// Whether the view misses tables of runs whose rows it sees deleted: its manifest was read
+    /// before a folding, its log after.
+    pub(in crate::store) fn misses_folded(&self, pinned: &Pinned) -> Result<bool, StoreError> {
+        let folded = self.counts(pinned)?.folded;
+        if folded == 0 {
+            return Ok(false);
+        }
+        let mark = super::fold::mark();
+        let Some(found) = pinned.get_bytes::<Bands>(&mark)? else { return Ok(true) };
+        let (until, _) = super::row::decode_first(&found)
+            .map_err(|why| corrupt::<Bands>("mark of folded runs", &mark, why))?;
+        Ok(until.0 < folded)
+    }
+
+    /// See [`super::super::View::buckets`].
+    pub(in crate::store) fn buckets(
+        &self,
+        pinned: &Pinned,
+        generation: Generation,
+        sorted: &[(u8, u64)],
+        cap: usize,
+        keep: impl Fn(DocId) -> bool,
+    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+        let filter = self.filter(pinned, sorted.len())?;
+        look_up(&self.ask(pinned, generation, filter.as_deref())?, sorted, cap, keep)
+    }
+
+    /// See [`super::super::View::buckets_bulk`].
+    pub(in crate::store) fn buckets_bulk(
+        &self,
+        pinned: &Pinned,
+        generation: Generation,
+        sorted: &[(u8, u64)],
+        cap: usize,
+        keep: &(dyn Fn(DocId) -> bool + Sync),
+    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+        let filter = self.filter(pinned, sorted.len())?;
+        let ask = self.ask(pinned, generation, filter.as_deref())?;
+        let answers: Vec<_> = sorted
+            .par_chunks(CHUNK)
+            .map(|chunk| look_up(&ask, chunk, cap, keep))
+            .collect::<Result<_, _>>()?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    fn filter(&self, pinned: &Pinned, asked: usize) -> Result<Option<Arc<Filter>>, StoreError> {
+        let Some(gate) = &self.gate else { return Ok(None) };
+        Ok(gate.filter(asked, pinned, self.counts(pinned)?, self.runs(pinned)?))
+    }
+
+    fn ask<'a>(
+        &'a self,
+        pinned: &'a Pinned,
+        generation: Generation,
+        filter: Option<&'a Filter>,
+    ) -> Result<Ask<'a>, StoreError> {
+        let extent = self.counts(pinned)?.extent(generation);
+        Ok(Ask { pinned, generation, filter, extent, runs: self.runs(pinned)? })
+    }
+}
+
+/// The runs that are rows now, oldest first.
+pub(super) fn load(pinned: &Pinned) -> Result<Vec<Arc<Run>>, StoreError> {
+    let start = BandRunKey { commit: CommitSeq(1), part: 0 }.to_bytes();
+    let mut rows = pinned.scan::<BandRuns>(&start, None)?;
+    let mut runs = Vec::new();
+    while let Some((key, value)) = rows.advance()? {
+        let run = BandRunKey::decode(key).and_then(|at| Run::decode(at.commit, at.part, value));
+        runs.push(Arc::new(run.map_err(|why| corrupt::<BandRuns>("band run", key, why))?));
+    }
+    Ok(runs)
+}
+
+/// Checks one row of `band_runs`.
+pub(in crate::store) fn decode_row(
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), crate::store::error::Malformed> {
+    let key = BandRunKey::decode(key)?;
+    if key == Counts::KEY {
+        Counts::decode(value).map(drop)
+    } else {
+        Run::decode(key.commit, key.part, value).map(drop)
+    }
+}

@@ -1,0 +1,238 @@
+//! Looking sorted buckets up: the filter, then the runs not folded yet, then the families.
+
+use super::counts::Extent;
+use super::filter::Filter;
+use super::row::{bucket_of, decode_first, key_of};
+use super::run::{Run, Seeker};
+use crate::model::{DocId, Generation};
+use crate::store::columns::{Bands, BandsMore, corrupt};
+use crate::store::db::Pinned;
+use crate::store::error::{Malformed, StoreError};
+use crate::store::keys::{self, BandMemberKey, Key};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Keys that one thread asks at once.
+pub(super) const CHUNK: usize = 4096;
+/// Cost of a point look-up and of a row passed by a scan, and of beginning one: nanoseconds.
+const POINT: u64 = 1500;
+const PASSED: u64 = 200;
+const BEGIN: u64 = 20_000;
+
+/// What a look-up of one bucket found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Its first member ever.
+    pub first: DocId,
+    /// Whether it has further members.
+    pub more: bool,
+    /// Admitted members, ascending, at most the cap.
+    pub members: Vec<DocId>,
+    /// Whether admitted members beyond the cap were passed over.
+    pub capped: bool,
+}
+
+/// Where to look.
+pub(super) struct Ask<'a> {
+    pub(super) pinned: &'a Pinned,
+    pub(super) generation: Generation,
+    /// Oldest first.
+    pub(super) runs: &'a [Arc<Run>],
+    pub(super) filter: Option<&'a Filter>,
+    pub(super) extent: Extent,
+}
+
+/// First member, and whether the bucket is marked as having more.
+type First = (DocId, bool);
+
+/// A bucket that the filter lets pass.
+struct Candidate {
+    /// Its place among the buckets asked for.
+    at: usize,
+    bucket: u64,
+    first: Option<First>,
+    /// Its further members in runs, among all of them.
+    members: Range<usize>,
+}
+
+/// Answers for every key of `sorted`, ascending.
+pub(super) fn look_up(
+    ask: &Ask<'_>,
+    sorted: &[(u8, u64)],
+    cap: usize,
+    keep: impl Fn(DocId) -> bool,
+) -> Result<Vec<Option<Bucket>>, StoreError> {
+    debug_assert!(sorted.is_sorted(), "buckets are asked for in order");
+    // In a pass of its own: the processor then waits for many cache lines at once.
+    let passes = |(at, (band, hash)): (usize, &(u8, u64))| {
+        let bucket = bucket_of(*band, *hash);
+        let may = ask.filter.is_none_or(|filter| filter.may_contain(ask.generation, bucket));
+        may.then_some(Candidate { at, bucket, first: None, members: 0..0 })
+    };
+    let mut candidates: Vec<Candidate> = sorted.iter().enumerate().filter_map(passes).collect();
+    let members = ask_runs(ask, &mut candidates);
+    ask_family(ask, &mut candidates)?;
+
+    let mut answers = vec![None; sorted.len()];
+    for candidate in candidates {
+        let Some((first, more)) = candidate.first else { continue };
+        let mut bucket = Bucket { first, more, members: Vec::new(), capped: false };
+        let held = members.get(candidate.members).unwrap_or_default();
+        if more {
+            let key = key_of(ask.generation, candidate.bucket);
+            read_members(ask.pinned, &key, held, cap, &keep, &mut bucket)?;
+        } else if keep(first) {
+            bucket.members.push(first);
+        }
+        if let Some(answer) = answers.get_mut(candidate.at) {
+            *answer = Some(bucket);
+        }
+    }
+    Ok(answers)
+}
+
+/// Gives candidates their first member as the newest run has it; answers the further members.
+fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<DocId> {
+    let runs = ask.runs.iter().rev().filter(|run| run.generation == ask.generation);
+    let mut seekers: Vec<(Seeker<'_>, Seeker<'_>)> =
+        runs.map(|run| (Seeker::new(&run.firsts), Seeker::new(&run.members))).collect();
+    let mut members = Vec::new();
+    if seekers.is_empty() {
+        return members;
+    }
+    for candidate in candidates {
+        let (bucket, start) = (candidate.bucket, members.len());
+        for (firsts, further) in &mut seekers {
+            if candidate.first.is_none()
+                && let Some(entry) = firsts.seek(bucket).first()
+                && entry.bucket() == bucket
+            {
+                let value = entry.value();
+                candidate.first = Some((DocId(value >> 1), value & 1 == 1));
+            }
+            let further = further.seek(bucket).iter();
+            let of_bucket = further.take_while(|entry| entry.bucket() == bucket);
+            members.extend(of_bucket.map(|entry| DocId(entry.value())));
+        }
+        candidate.members = start..members.len();
+    }
+    members
+}
+
+/// Gives those candidates their first member that have none yet.
+fn ask_family(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Result<(), StoreError> {
+    let wanted: Vec<&mut Candidate> =
+        candidates.iter_mut().filter(|candidate| candidate.first.is_none()).collect();
+    let keys: Vec<[u8; 10]> =
+        wanted.iter().map(|candidate| key_of(ask.generation, candidate.bucket)).collect();
+    let firsts = if scan_is_cheaper(ask.extent, &wanted) {
+        merge_join(ask.pinned, &keys)?
+    } else {
+        point_look_ups(ask.pinned, &keys)?
+    };
+    for (candidate, first) in wanted.into_iter().zip(firsts) {
+        candidate.first = first;
+    }
+    Ok(())
+}
+
+/// Whether passing the rows between the first and the last key costs less than looking each key up.
+/// Hashes are spread evenly, so the share of the key space is the share of the rows.
+fn scan_is_cheaper(extent: Extent, wanted: &[&mut Candidate]) -> bool {
+    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return false };
+    let width = u128::from(last.bucket - first.bucket + 1);
+    let space = u128::from(extent.bands.max(1)) << 40;
+    let rows = u128::from(extent.buckets) * width.min(space) / space;
+    let rows = u64::try_from(rows).unwrap_or(u64::MAX);
+    extent.bands > 0
+        && rows.saturating_mul(PASSED).saturating_add(BEGIN) < wanted.len() as u64 * POINT
+}
+
+pub(super) fn point_look_ups(
+    pinned: &Pinned,
+    keys: &[[u8; 10]],
+) -> Result<Vec<Option<First>>, StoreError> {
+    let found = pinned.multi_get::<Bands>(keys)?;
+    let decoded = keys.iter().zip(found).map(|(key, value)| match value {
+        Some(value) => decode(key, &value).map(Some),
+        None => Ok(None),
+    });
+    decoded.collect()
+}
+
+pub(super) fn merge_join(
+    pinned: &Pinned,
+    keys: &[[u8; 10]],
+) -> Result<Vec<Option<First>>, StoreError> {
+    let mut answers = vec![None; keys.len()];
+    let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Ok(answers) };
+    let mut rows = pinned.scan::<Bands>(first, keys::after_prefix(last))?;
+    let mut wanted = keys.iter().zip(&mut answers).peekable();
+    'rows: while let Some((key, value)) = rows.advance()? {
+        while let Some((next, answer)) = wanted.peek_mut() {
+            match next.as_slice().cmp(key) {
+                std::cmp::Ordering::Greater => continue 'rows,
+                std::cmp::Ordering::Equal => **answer = Some(decode(key, value)?),
+                std::cmp::Ordering::Less => {}
+            }
+            wanted.next();
+        }
+        break;
+    }
+    Ok(answers)
+}
+
+fn decode(key: &[u8], value: &[u8]) -> Result<First, StoreError> {
+    decode_first(value).map_err(|why| corrupt::<Bands>("band bucket", key, why))
+}
+
+/// Members in rank order, of the runs (`held`) and of the family: the first member may rank behind
+/// later ones when it came back from a removal.
+fn read_members(
+    pinned: &Pinned,
+    key: &[u8],
+    held: &[DocId],
+    cap: usize,
+    keep: impl Fn(DocId) -> bool,
+    bucket: &mut Bucket,
+) -> Result<(), StoreError> {
+    let mut held: Vec<DocId> = held.iter().copied().chain([bucket.first]).collect();
+    held.sort_unstable();
+    held.dedup();
+    let mut held = held.into_iter().peekable();
+    let mut offer = |document: DocId| {
+        if keep(document) {
+            if bucket.members.len() < cap {
+                bucket.members.push(document);
+            } else {
+                bucket.capped = true;
+            }
+        }
+        bucket.capped
+    };
+    let mut rows = pinned.scan_prefix::<BandsMore>(key)?;
+    while let Some((key, value)) = rows.advance()? {
+        let document = decode_member(key, value)
+            .map_err(|why| corrupt::<BandsMore>("band member", key, why))?;
+        while let Some(before) = held.next_if(|before| *before < document) {
+            if offer(before) {
+                return Ok(());
+            }
+        }
+        held.next_if_eq(&document);
+        if offer(document) {
+            return Ok(());
+        }
+    }
+    for document in held {
+        if offer(document) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn decode_member(key: &[u8], value: &[u8]) -> Result<DocId, Malformed> {
+    let key = BandMemberKey::decode(key)?;
+    if value.is_empty() { Ok(key.document) } else { Err(Malformed::at(0, "value is not empty")) }
+}

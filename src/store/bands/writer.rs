@@ -1,0 +1,198 @@
+//! The writer's end of the band index: stages the entries of a commit, and folds runs when they are
+//! many.
+
+use super::counts::Counts;
+use super::fold::fold;
+use super::gate::Gate;
+use super::index::{self, BandIndex};
+use super::row::{encode_first, key_of, member_key_of};
+use super::rows::BandRows;
+use super::run::{Entry, Run};
+use crate::model::{CommitSeq, DocId, Generation};
+use crate::store::columns::{BandRuns, Bands, BandsMore};
+use crate::store::db::{self, Pinned};
+use crate::store::error::StoreError;
+use crate::store::keys::{BandRunKey, Key};
+use crate::store::place::Place;
+use rocksdb::{DB, WriteBatch};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Entries from which a commit writes a run: fewer are cheaper as rows.
+const RUN_FROM: usize = 4096;
+/// Entries that may stay in runs when an ingest ends: who asks for buckets first reads them, 12 bytes
+/// each. Smaller tables would triple what compactions rewrite.
+const LEAVE: usize = 1 << 20;
+/// Runs that may stay: each is searched by every look-up.
+const MOST_RUNS: usize = 64;
+
+/// What the writer holds of the band index.
+pub(in crate::store) struct BandWriter {
+    db: Arc<DB>,
+    counts: Counts,
+    /// Not folded, oldest first.
+    runs: Vec<Arc<Run>>,
+    gate: Arc<Gate>,
+    folder: PathBuf,
+    /// Entries in runs at which they are folded.
+    fold_at: usize,
+    /// Entries from which a commit writes a run.
+    run_from: usize,
+    threads: usize,
+}
+
+/// The entries of a commit, on their way into it.
+pub(in crate::store) struct Staged {
+    counts: Counts,
+    runs: Vec<Arc<Run>>,
+}
+
+impl BandWriter {
+    /// Reads what is there, and removes what a killed folding left.
+    pub(in crate::store) fn open(
+        db: &Arc<DB>,
+        place: &Place,
+        generation: Generation,
+        memory: usize,
+        threads: usize,
+    ) -> Result<Self, StoreError> {
+        let folder = place.folding();
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io("removing", &folder)(error));
+            }
+            _ => {}
+        }
+        let pinned = Pinned::at_now(db);
+        let counts = match Counts::read(&pinned)? {
+            Some(counts) => counts,
+            None => estimate(db, generation)?,
+        };
+        let runs = index::load(&pinned)?;
+        // A quarter of the share for runs, the rest for the filter.
+        let fold_at = (memory / 4 / size_of::<Entry>()).clamp(1 << 18, 1 << 22);
+        let budget = (memory as u64).saturating_sub(memory as u64 / 4);
+        let gate = Arc::new(Gate::new(place.band_filter(), budget, counts.chain));
+        let (db, run_from) = (Arc::clone(db), RUN_FROM);
+        Ok(Self { db, counts, runs, gate, folder, fold_at, run_from, threads })
+    }
+
+    /// What a view of this moment needs.
+    pub(in crate::store) fn index(&self) -> BandIndex {
+        BandIndex::known(self.counts.clone(), self.runs.clone(), Arc::clone(&self.gate))
+    }
+
+    /// Puts the entries of a commit into its write.
+    pub(in crate::store) fn stage(
+        &self,
+        rows: BandRows,
+        commit: CommitSeq,
+        batch: &mut WriteBatch,
+    ) -> Result<Option<Staged>, StoreError> {
+        let entries = rows.entries();
+        if entries == 0 {
+            return Ok(None);
+        }
+        // Rows under runs would be older than they are: see the invariant of this module.
+        let as_rows = entries < self.run_from && self.runs.is_empty();
+        let mut counts = self.counts.clone();
+        let mut cut = Vec::new();
+        for section in rows.into_sections() {
+            let generation = section.generation;
+            counts.add(generation, section.new, section.bands);
+            let (firsts, members) = section.sorted();
+            let part = u32::try_from(cut.len()).unwrap_or(u32::MAX);
+            cut.extend(Run::cut(commit, part, generation, counts.chain, firsts, members));
+            counts.chain = cut.last().map_or(counts.chain, |(run, _): &(Run, _)| run.chain);
+        }
+        let family = db::family::<BandRuns>(&self.db)?;
+        let added: Vec<_> =
+            cut.iter().map(|(run, _)| (run.generation, run.firsts.as_slice())).collect();
+        self.gate.add(counts.chain, &added);
+        let mut runs = Vec::new();
+        for (run, bytes) in cut {
+            if as_rows {
+                put_rows(&self.db, &run, batch)?;
+            } else {
+                let key = BandRunKey { commit, part: run.part };
+                batch.put_cf(&family, key.to_bytes(), bytes);
+                runs.push(Arc::new(run));
+            }
+        }
+        batch.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
+        Ok(Some(Staged { counts, runs }))
+    }
+
+    /// The commit stands; folds when its runs were one too many.
+    pub(in crate::store) fn committed(&mut self, staged: Option<Staged>) -> Result<(), StoreError> {
+        let Some(staged) = staged else { return Ok(()) };
+        self.counts = staged.counts;
+        self.runs.extend(staged.runs);
+        if self.entries() >= self.fold_at || self.runs.len() > MOST_RUNS {
+            self.fold()?;
+        }
+        Ok(())
+    }
+
+    /// An ingest ends: leaves few entries in runs, and the filter in its file. Answers whether views
+    /// must be made anew.
+    pub(in crate::store) fn settle(&mut self) -> Result<bool, StoreError> {
+        let folds = self.entries() > LEAVE.min(self.fold_at);
+        if folds {
+            self.fold()?;
+        }
+        self.gate.save();
+        Ok(folds)
+    }
+
+    fn entries(&self) -> usize {
+        self.runs.iter().map(|run| run.entries()).sum()
+    }
+
+    pub(in crate::store) fn fold(&mut self) -> Result<(), StoreError> {
+        self.counts = fold(&self.db, &self.folder, &self.runs, &self.counts, self.threads)?;
+        self.runs.clear();
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) const fn set_run_from(&mut self, entries: usize) {
+        self.run_from = entries;
+    }
+
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &[Arc<Run>] {
+        &self.runs
+    }
+
+    #[cfg(test)]
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+/// Counters of a store that kept none before format 2.
+fn estimate(db: &DB, generation: Generation) -> Result<Counts, StoreError> {
+    let family = db::family::<Bands>(db)?;
+    let rows = db.property_int_value_cf(&family, "rocksdb.estimate-num-keys")?.unwrap_or(0);
+    let mut counts = Counts::default();
+    if rows > 0 {
+        counts.add(generation, rows, 32);
+    }
+    Ok(counts)
+}
+
+fn put_rows(db: &DB, run: &Run, batch: &mut WriteBatch) -> Result<(), StoreError> {
+    let bands = db::family::<Bands>(db)?;
+    for first in &run.firsts {
+        let value = first.value();
+        let row = encode_first(DocId(value >> 1), value & 1 == 1);
+        batch.put_cf(&bands, key_of(run.generation, first.bucket()), row);
+    }
+    let further = db::family::<BandsMore>(db)?;
+    for member in &run.members {
+        let key = member_key_of(run.generation, member.bucket(), member.value());
+        batch.put_cf(&further, key, []);
+    }
+    Ok(())
+}
