@@ -1,15 +1,35 @@
-//! `corpusdb dedup`: what a dedup policy comes to.
+//! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
 
-use super::policy::PolicyArgs;
+use super::policy::{DecisionArgs, PolicyArgs};
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{DedupExplanation, DedupMode, explain_policy};
+use corpusdb::{DedupExplanation, DedupMode, RedoReport, explain_policy};
 use std::path::PathBuf;
 
-/// Say what a dedup policy comes to
+/// Say what a dedup policy comes to, or decide again under another one
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
     Explain(Explain),
+    Redo(Redo),
+}
+
+/// Decide again under another policy, from stored sketches and texts: nothing is read again
+///
+/// The decisions in force stay until all others are made; then what changes is printed and one commit makes
+/// them current. After an interrupt run the same command again: it goes on where it stopped. Without a flag
+/// the corpus's own policy is applied anew.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb dedup redo crawl --threshold 0.7 --dry-run\n  corpusdb dedup redo crawl --threshold 0.7\n  corpusdb dedup redo crawl --mode components --keep longest\n  corpusdb dedup redo crawl --keep field:quality --scope per-source"
+)]
+pub(super) struct Redo {
+    /// The corpus
+    corpus: PathBuf,
+    #[command(flatten)]
+    decision: DecisionArgs,
+    /// Say what would change, and change nothing (works on a copy that is removed)
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Say what a dedup policy finds, stores and costs, before it is chosen
@@ -30,7 +50,69 @@ pub(super) struct Explain {
 pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Explain(args) => explain(&args, context),
+        Verb::Redo(args) => redo(&args, context),
     }
+}
+
+fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
+    let copy = if args.dry_run {
+        Some(corpusdb::DryRun::begin(&args.corpus, context.memory)?)
+    } else {
+        None
+    };
+    let path = copy.as_ref().map_or(args.corpus.as_path(), corpusdb::DryRun::path);
+    let mut writer = context.write(path)?;
+    let mut policy = writer.view().policy().clone();
+    args.decision.change(&mut policy)?;
+    args.decision.remark(&policy);
+    let mut report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
+    report.dry_run = args.dry_run;
+    if context.json {
+        print::json(&report)?;
+    } else {
+        show_redo(&report)?;
+    }
+    if !args.dry_run {
+        writer.switch(&policy)?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn show_redo(report: &RedoReport) -> anyhow::Result<()> {
+    let n = print::number;
+    print::line(&format!("from: {}", report.before))?;
+    print::line(&format!("to:   {}", report.policy))?;
+    let verb = if report.dry_run { "would be kept" } else { "kept" };
+    print::line(&format!(
+        "{} of {} documents {verb}, {} before",
+        n(report.kept_after),
+        n(report.documents),
+        n(report.kept_before)
+    ))?;
+    let rows: Vec<Vec<String>> = report
+        .sources
+        .iter()
+        .map(|source| {
+            vec![
+                source.name.clone(),
+                n(source.kept_before),
+                n(source.kept_after),
+                n(source.newly_removed),
+                n(source.newly_kept),
+                print::size(source.bytes_before),
+                print::size(source.bytes_after),
+            ]
+        })
+        .collect();
+    let head = ["source", "kept", "then", "removed now", "kept now", "text", "then"];
+    print::table(&head, &rows)?;
+    if report.capped > 0 {
+        print::line(&format!(
+            "note: {} crowded buckets were read only in part; near duplicates in them may be missed",
+            n(report.capped)
+        ))?;
+    }
+    Ok(())
 }
 
 fn explain(args: &Explain, context: &Context) -> anyhow::Result<Outcome> {

@@ -18,6 +18,7 @@ mod init;
 mod policy;
 mod print;
 mod rejects;
+mod remove;
 mod sample;
 mod setup;
 mod show;
@@ -72,6 +73,8 @@ enum Verb {
     Similar(similar::Args),
     #[command(subcommand)]
     Dedup(dedup::Verb),
+    Remove(remove::Remove),
+    Restore(remove::Restore),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
     #[command(subcommand)]
@@ -93,6 +96,9 @@ impl Verb {
             self,
             Self::Ingest(_)
                 | Self::Tokenizer(_)
+                | Self::Dedup(dedup::Verb::Redo(_))
+                | Self::Remove(_)
+                | Self::Restore(_)
                 | Self::Epoch(epoch::Verb::Build { .. })
                 | Self::Demo(_)
         )
@@ -141,6 +147,8 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Duplicates(args) => duplicates::run(args, context),
         Verb::Similar(args) => similar::run(args, context),
         Verb::Dedup(verb) => dedup::run(verb, context),
+        Verb::Remove(args) => remove::remove(args, context),
+        Verb::Restore(args) => remove::restore(args, context),
         Verb::Tokenizer(verb) => tokenizer::run(verb, context),
         Verb::Snapshot(verb) => snapshot::run(verb, context),
         Verb::Epoch(verb) => epoch::run(verb, context),

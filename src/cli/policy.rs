@@ -194,7 +194,7 @@ impl DecisionArgs {
     }
 
     /// Says what of the flags has no effect, or one that may surprise.
-    fn remark(&self, policy: &Policy) {
+    pub(super) fn remark(&self, policy: &Policy) {
         let near = [("--threshold", self.threshold.is_some()), ("--bands", self.bands.is_some())];
         for (flag, _) in near.iter().filter(|(_, given)| *given && !policy.mode.is_near()) {
             print::talk(&format!("note: {flag} has no effect in mode {}", policy.mode.name()));

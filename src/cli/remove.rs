@@ -1,0 +1,129 @@
+//! `corpusdb remove` and `corpusdb restore`: documents that the user does not want, and taking that back.
+
+use super::setup::Context;
+use super::{Outcome, find, print};
+use corpusdb::{Corpus, RemovalReport};
+use roaring::RoaringTreemap;
+use std::path::{Path, PathBuf};
+
+/// Remove documents: they stay stored, and are neither kept nor come back with the next ingest
+///
+/// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are
+/// stored as `blocked` until `corpusdb restore`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb remove crawl 17 42\n  corpusdb remove crawl https://example.org/page\n  corpusdb remove crawl --where \"source = 'web' AND quality < 0.1\" --dry-run\n  corpusdb remove crawl --where \"commit > 12\" --no-block"
+)]
+pub(super) struct Remove {
+    #[command(flatten)]
+    which: Which,
+    /// Let the same texts and keys come in again
+    #[arg(long)]
+    no_block: bool,
+}
+
+/// Take removals back: the documents and what they blocked are decided again
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb restore crawl 17\n  corpusdb restore crawl --where \"standing = 'removed' AND source = 'web'\""
+)]
+pub(super) struct Restore {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(clap::Args)]
+struct Which {
+    /// The corpus
+    corpus: PathBuf,
+    /// Ids or keys of documents
+    #[arg(required_unless_present = "condition", value_name = "ID|KEY")]
+    documents: Vec<String>,
+    /// All documents of a SQL condition
+    #[arg(long = "where", value_name = "SQL", conflicts_with = "documents")]
+    condition: Option<String>,
+    /// Say what would change, and change nothing (works on a copy that is removed)
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Which {
+    fn select(&self, corpus: &Corpus) -> anyhow::Result<RoaringTreemap> {
+        if let Some(condition) = &self.condition {
+            return Ok(corpus.select(Some(condition))?);
+        }
+        let mut found = RoaringTreemap::new();
+        for document in &self.documents {
+            let named = find::documents(corpus, Some(document), None)?;
+            anyhow::ensure!(!named.is_empty(), "nothing was changed: `{document}` is no document");
+            found.extend(named.iter().map(|id| id.0));
+        }
+        Ok(found)
+    }
+
+    fn change(
+        &self,
+        context: &Context,
+        change: impl FnOnce(&Path, &RoaringTreemap) -> anyhow::Result<RemovalReport>,
+    ) -> anyhow::Result<Outcome> {
+        let selection = self.select(&context.read(&self.corpus)?)?;
+        let copy = if self.dry_run {
+            Some(corpusdb::DryRun::begin(&self.corpus, context.memory)?)
+        } else {
+            None
+        };
+        let path = copy.as_ref().map_or(self.corpus.as_path(), corpusdb::DryRun::path);
+        let mut report = change(path, &selection)?;
+        report.dry_run = self.dry_run;
+        if context.json {
+            print::json(&report)?;
+        } else {
+            show(&report)?;
+        }
+        Ok(Outcome::Good)
+    }
+}
+
+pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome> {
+    args.which.change(context, |path, selection| {
+        let mut writer = context.write(path)?;
+        let progress = context.progress.as_ref();
+        Ok(writer.remove(selection, !args.no_block, progress, &context.interrupt)?)
+    })
+}
+
+pub(super) fn restore(args: Restore, context: &Context) -> anyhow::Result<Outcome> {
+    args.which.change(context, |path, selection| {
+        let mut writer = context.write(path)?;
+        Ok(writer.restore(selection, context.progress.as_ref(), &context.interrupt)?)
+    })
+}
+
+fn show(report: &RemovalReport) -> anyhow::Result<()> {
+    let n = print::number;
+    let is_removal = report.r#type == "remove";
+    let verb = match (is_removal, report.dry_run) {
+        (true, false) => "removed",
+        (true, true) => "would remove",
+        (false, false) => "restored",
+        (false, true) => "would restore",
+    };
+    print::line(&format!("{verb} {} of {} documents", n(report.changed), n(report.selected)))?;
+    if report.unchanged > 0 {
+        let state = if is_removal { "removed before" } else { "not removed" };
+        print::line(&format!("  {} were {state}", n(report.unchanged)))?;
+    }
+    print::line(&format!(
+        "  {} are no longer kept, {} others are kept again",
+        n(report.no_longer_kept),
+        n(report.kept_again)
+    ))?;
+    match (is_removal, report.blocked) {
+        (_, 0) => Ok(()),
+        (true, blocked) => print::line(&format!("  {} of equal text are blocked", n(blocked))),
+        (false, blocked) => print::line(&format!(
+            "  {} stay blocked by other removed documents of the same text or key",
+            n(blocked)
+        )),
+    }
+}
