@@ -21,7 +21,7 @@ CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 .PHONY: help setup build demo test check bench bench-peers bench-growth fmt docs
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: ## Install what a build needs (Debian and Ubuntu), or say what is missing
 	@scripts/setup.sh

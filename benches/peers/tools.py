@@ -184,49 +184,93 @@ class Spaces:
         return text.split(" ")
 
 
+class Trove:
+    """datatrove's blocks on folders of one scratch directory."""
+
+    def __init__(self, config, path, stages, scratch):
+        from datatrove.pipeline.dedup.minhash import MinhashConfig
+        from datatrove.utils.logging import logger
+        from datatrove.utils.text import TextNormConfig
+
+        logger.remove()
+        stages.end("start")
+        self.words_between_spaces = config == "same"
+        if config == "same":
+            norm = TextNormConfig(norm_numbers=False, norm_unicode_diacritics=False)
+            self.config = MinhashConfig(n_grams=SHINGLE, num_buckets=BANDS, hashes_per_bucket=ROWS, norm_config=norm)
+        else:
+            self.config = MinhashConfig()
+        self.path, self.stages, self.scratch = Path(path), stages, scratch
+        self.settings = f"{BANDS * ROWS} hashes, {BANDS} bands of {ROWS}"
+        if config != "same":
+            bands, rows = self.config.num_buckets, self.config.hashes_per_bucket
+            self.settings = f"{bands * rows} hashes, {bands} bands of {rows}"
+
+    def folder(self, name):
+        return str(self.scratch / name)
+
+    def reader(self):
+        from datatrove.pipeline.readers import JsonlReader
+
+        return JsonlReader(str(self.path.parent), glob_pattern=self.path.name, compression=None)
+
+    def run(self, name, blocks, tasks=1):
+        from datatrove.executor import LocalPipelineExecutor
+
+        logs = f"{self.folder('logs')}/{self.path.stem}-{name}"
+        LocalPipelineExecutor(blocks, tasks=tasks, workers=1, logging_dir=logs).run()
+        self.stages.end(name)
+
+    def signatures(self, folder):
+        from datatrove.pipeline.dedup import MinhashDedupSignature
+
+        block = MinhashDedupSignature(self.folder(folder), config=self.config)
+        if self.words_between_spaces:
+            block.word_tokenizer = Spaces()
+        block.get_shingles = self.stages.timed("shingles", block.get_shingles)
+        self.run("signature", [self.reader(), block])
+        within = self.stages.seconds["shingles"]
+        self.stages.add("signature", -within["wall"], -within["cpu"])
+
+    def decisions(self, folder, **index):
+        """Buckets, clusters and the filter; returns the removed."""
+        from datatrove.pipeline.dedup import MinhashDedupCluster, MinhashDedupFilter
+        from datatrove.pipeline.dedup.minhash import MinhashDedupBuckets
+        from datatrove.pipeline.writers import JsonlWriter
+
+        pairs, removals, removed = self.folder("pairs"), self.folder("removals"), self.folder("removed")
+        buckets = MinhashDedupBuckets(self.folder(folder), pairs, config=self.config, **index)
+        self.run("buckets", [buckets], self.config.num_buckets)
+        self.run("cluster", [MinhashDedupCluster(pairs, removals, config=self.config)])
+        block = MinhashDedupFilter(removals, exclusion_writer=JsonlWriter(removed, compression=None))
+        self.run("filter", [self.reader(), block, JsonlWriter(self.folder("kept"), compression=None)])
+        ids = (json.loads(line)["id"] for file in Path(removed).glob("*.jsonl") for line in file.open("rb"))
+        return sorted(int(name) for name in ids)
+
+
 def datatrove(config, path, stages, scratch):
-    from datatrove.executor import LocalPipelineExecutor
-    from datatrove.pipeline.dedup import MinhashDedupCluster, MinhashDedupFilter, MinhashDedupSignature
-    from datatrove.pipeline.dedup.minhash import MinhashConfig, MinhashDedupBuckets
-    from datatrove.pipeline.readers import JsonlReader
-    from datatrove.pipeline.writers import JsonlWriter
-    from datatrove.utils.logging import logger
-    from datatrove.utils.text import TextNormConfig
+    trove = Trove(config, path, stages, scratch)
+    trove.signatures("signatures")
+    return trove.decisions("signatures"), trove.settings
 
-    logger.remove()
-    stages.end("start")
-    if config == "same":
-        norm = TextNormConfig(norm_numbers=False, norm_unicode_diacritics=False)
-        settings = MinhashConfig(n_grams=SHINGLE, num_buckets=BANDS, hashes_per_bucket=ROWS, norm_config=norm)
-    else:
-        settings = MinhashConfig()
-    folder = {name: str(scratch / name) for name in ("signatures", "pairs", "removals", "kept", "removed", "logs")}
 
-    def reader():
-        return JsonlReader(str(Path(path).parent), glob_pattern=Path(path).name, compression=None)
+def datatrove_base(config, path, stages, scratch):
+    """The index of a corpus, for `datatrove-new` with the same scratch directory."""
+    from datatrove.pipeline.dedup.minhash import MinhashBuildIndex
 
-    def run(name, blocks, tasks=1):
-        executor = LocalPipelineExecutor(blocks, tasks=tasks, workers=1, logging_dir=f"{folder['logs']}/{name}")
-        executor.run()
-        stages.end(name)
+    trove = Trove(config, path, stages, scratch)
+    trove.signatures("old")
+    block = MinhashBuildIndex(trove.folder("old"), trove.folder("index"), "old", config=trove.config)
+    trove.run("index", [block], trove.config.num_buckets)
+    return [], trove.settings
 
-    signature = MinhashDedupSignature(folder["signatures"], config=settings)
-    if config == "same":
-        signature.word_tokenizer = Spaces()
-    signature.get_shingles = stages.timed("shingles", signature.get_shingles)
-    run("signature", [reader(), signature])
-    within = stages.seconds["shingles"]
-    stages.add("signature", -within["wall"], -within["cpu"])
-    run("buckets", [MinhashDedupBuckets(folder["signatures"], folder["pairs"], config=settings)], settings.num_buckets)
-    run("cluster", [MinhashDedupCluster(folder["pairs"], folder["removals"], config=settings)])
-    exclusions = JsonlWriter(folder["removed"], compression=None)
-    writer = JsonlWriter(folder["kept"], compression=None)
-    run("filter", [reader(), MinhashDedupFilter(folder["removals"], exclusion_writer=exclusions), writer])
-    removed = []
-    for file in Path(folder["removed"]).glob("*.jsonl"):
-        removed += [int(json.loads(line)["id"]) for line in file.open("rb")]
-    bands, rows = settings.num_buckets, settings.hashes_per_bucket
-    return sorted(removed), f"{bands * rows} hashes, {bands} bands of {rows}"
+
+def datatrove_new(config, path, stages, scratch):
+    """New documents against that index and each other."""
+    trove = Trove(config, path, stages, scratch)
+    trove.signatures("new")
+    index = {"index_folder": trove.folder("index"), "only_dedup_in_index": False}
+    return trove.decisions("new", **index), trove.settings
 
 
 TOOLS = {
@@ -235,6 +279,8 @@ TOOLS = {
     "rensa-kernel": rensa_kernel,
     "text-dedup": text_dedup,
     "datatrove": datatrove,
+    "datatrove-base": datatrove_base,
+    "datatrove-new": datatrove_new,
 }
 
 
