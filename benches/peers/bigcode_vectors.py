@@ -1,6 +1,7 @@
 """Golden vectors of the BigCode MinHash, made with numpy: permutations, shingles, signatures, bands.
 
-    venv/bin/python benches/peers/bigcode_vectors.py [FILE.jsonl] [--ngram 5] [--num-perm 256] [--bands 25] [--rows 10] [--drop-empty]
+    venv/bin/python benches/peers/bigcode_vectors.py [FILE.jsonl] [--ngram 5] [--num-perm 256] [--bands 25]
+        [--rows 10] [--drop-empty]
 
 Without a file the texts below are used; of a file, the field `text` of every line. Prints one JSON object,
 the same on every machine:
@@ -61,11 +62,7 @@ TEXTS = [
 def permutations(count, seed=SEED):
     """(a, b), each an array of `count` values."""
     generator = np.random.RandomState(seed)
-    drawn = [
-        generator.randint(low, MERSENNE_PRIME, dtype=np.uint64)
-        for _ in range(count)
-        for low in (1, 0)
-    ]
+    drawn = [generator.randint(low, MERSENNE_PRIME, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
     return np.array(drawn[::2], dtype=np.uint64), np.array(drawn[1::2], dtype=np.uint64)
 
 

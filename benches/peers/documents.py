@@ -83,7 +83,10 @@ def exact_pairs(sets, threshold):
     """Every pair (i, j, similarity), i < j, of sets whose Jaccard similarity is at least the threshold. Exact: a
     prefix filter (two such sets share one of the rarest members of either) and no hashing of sets."""
     counts = Counter(member for members in sets for member in members)
-    rank = {member: at for at, (member, _) in enumerate(sorted(counts.items(), key=lambda pair: (pair[1], pair[0])))}
+    rank = {
+        member: at
+        for at, (member, _) in enumerate(sorted(counts.items(), key=lambda pair: (pair[1], pair[0])))
+    }
     ordered = [sorted(rank[member] for member in members) for members in sets]
     frozen = [frozenset(members) for members in ordered]
     index = defaultdict(list)
@@ -94,7 +97,10 @@ def exact_pairs(sets, threshold):
         # One more than the filter asks for, so that rounding cannot lose a pair at the threshold.
         prefix = members[: size - math.ceil(threshold * size) + 2]
         candidates = {
-            other for member in prefix for other in index[member] if len(ordered[other]) >= threshold * size - 1
+            other
+            for member in prefix
+            for other in index[member]
+            if len(ordered[other]) >= threshold * size - 1
         }
         for other in candidates:
             shared = len(frozen[number] & frozen[other])

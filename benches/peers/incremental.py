@@ -20,6 +20,7 @@ import json
 import os
 import shutil
 import sys
+from itertools import islice
 from pathlib import Path
 
 import documents
@@ -42,7 +43,12 @@ class Bench:
         self.total = options.documents
         self.newcomers = max(self.total // 100, 1)
         self.sizes = sorted({size for size in options.sizes if size < self.total} | {self.total})
-        settings = {"documents": self.total, "newcomers": self.newcomers, "sizes": self.sizes, "seed": growth.SEED}
+        settings = {
+            "documents": self.total,
+            "newcomers": self.newcomers,
+            "sizes": self.sizes,
+            "seed": growth.SEED,
+        }
         if self.results.setdefault("settings", settings) != settings:
             sys.exit(f"{self.work} is of another run ({self.results['settings']}): give another --work")
         for stage in options.again:
@@ -103,7 +109,9 @@ class Bench:
         return run([self.options.corpusdb, *words], log=self.log)
 
     def ingest(self, corpus, paths):
-        printed, figures = self.command("ingest", corpus, *paths, "--source", "web", "--id-field", "id", "--json", "--no-progress")
+        printed, figures = self.command(
+            "ingest", corpus, *paths, "--source", "web", "--id-field", "id", "--json", "--no-progress"
+        )
         report = json.loads(printed)
         names = ("added", "kept", "near_duplicates", "exact_duplicates", "stages", "policy", "dedup")
         return figures | {name: report[name] for name in names}
@@ -119,7 +127,10 @@ class Bench:
 
     def store(self, size):
         paths = [path for path, _, _ in self.parts(size)]
-        return self.fill(self.corpus(size), paths) | {"planted": self.planted(*paths), "disk": self.disk(self.corpus(size))}
+        return self.fill(self.corpus(size), paths) | {
+            "planted": self.planted(*paths),
+            "disk": self.disk(self.corpus(size)),
+        }
 
     def add(self, size):
         copy = self.work / "copy"
@@ -131,7 +142,11 @@ class Bench:
             runs.append(self.ingest(copy, [self.new(size)]))
         shutil.rmtree(copy)
         middle = {clock: median([each[clock] for each in runs]) for clock in ("wall", "cpu", "peak_mb")}
-        return runs[0] | middle | {"all_wall": [each["wall"] for each in runs], "planted": self.planted(self.new(size))}
+        return (
+            runs[0]
+            | middle
+            | {"all_wall": [each["wall"] for each in runs], "planted": self.planted(self.new(size))}
+        )
 
     def again(self):
         corpus = self.work / "corpus-again"
@@ -160,15 +175,21 @@ class Bench:
         wanted = min(self.options.peer_documents, self.total)
         base, new, union = (self.work / f"peer-{name}-{wanted}.jsonl" for name in ("base", "new", "union"))
         texts = (record["text"] for path, _, _ in self.parts() for record in documents.read(path))
-        documents.write(base, (text for text, _ in zip(texts, range(wanted))))
+        documents.write(base, islice(texts, wanted))
         if not self.new(wanted).exists():
             self.generate_new(self.stream(), wanted)
         texts = (record["text"] for record in documents.read(self.new(wanted)))
-        documents.write(new, (text for text, _ in zip(texts, range(max(wanted // 100, 1)))))
+        documents.write(new, islice(texts, max(wanted // 100, 1)))
         union.write_bytes(base.read_bytes() + new.read_bytes())
         numbered = [record["text"] for record in documents.read(union)]
         documents.write(union, numbered)
-        return {"base": str(base), "new": str(new), "union": str(union), "documents": len(numbered), "stored": wanted}
+        return {
+            "base": str(base),
+            "new": str(new),
+            "union": str(union),
+            "documents": len(numbered),
+            "stored": wanted,
+        }
 
     def peer(self, tool, path, fresh=True):
         scratch = self.work / "peer-scratch"
@@ -179,7 +200,11 @@ class Bench:
         command = [sys.executable, HERE / "tools.py", tool, "same", path, answer, scratch]
         _, figures = run(command, core=0, environment={"HF_HOME": str(scratch / "home")}, log=self.log)
         told = json.loads(answer.read_text())
-        return figures | {"removed": len(told["removed"]), "settings": told["settings"], "stages": told["stages"]}
+        return figures | {
+            "removed": len(told["removed"]),
+            "settings": told["settings"],
+            "stages": told["stages"],
+        }
 
     def datatrove_index(self, sample):
         base = self.peer("datatrove-base", sample["base"])
@@ -246,16 +271,25 @@ def report(bench, peers):
     print(table(["what", "wall s", "CPU s", "wall us/doc", "CPU us/doc", "peak MB", "found"], rows))
 
     add, again = results[f"add-{total}"], results["again"]
-    print(f"\nAdding 1 % costs {again['wall'] / add['wall']:.0f} times less wall time and {again['cpu'] / add['cpu']:.0f} times less CPU time than all again (asked: 50).")
-    costs = [results[f"add-{size}"] for size in bench.sizes]
+    less = {clock: f"{again[clock] / add[clock]:.0f}" for clock in ("wall", "cpu")}
+    print(
+        f"\nAdding 1 %, against all again: {less['wall']} times less wall, {less['cpu']} times less CPU time (asked: 50)."
+    )
+    sizes = ", ".join(f"{size:,}" for size in bench.sizes)
     for clock in ("wall", "cpu"):
-        each = [figures[clock] for figures in costs]
-        print(f"Cost per new document, {clock}: most is {max(each) / min(each):.2f} of least over {', '.join(f'{size:,}' for size in bench.sizes)} stored (asked: 1.5).")
+        costs = [results[f"add-{size}"][clock] for size in bench.sizes]
+        print(
+            f"A new document's {clock} time at {sizes} stored: {max(costs) / min(costs):.2f} (asked: at most 1.5)."
+        )
 
     if peers:
         sample = results["peer-documents"]
         factor = (total + bench.newcomers) / sample["documents"]
-        note = "measured" if factor == 1 else f"measured on {sample['documents']:,} and extended by {factor:.1f}, but for process start"
+        note = (
+            "measured"
+            if factor == 1
+            else f"measured on {sample['documents']:,} and extended by {factor:.1f}, but for process start"
+        )
         print(f"\nOthers over the same {total + bench.newcomers:,} documents, one core ({note}):\n")
         rows = []
         for tool in peers:
@@ -264,19 +298,47 @@ def report(bench, peers):
             what = "datatrove, the new against its index" if index else f"{tool}, all"
             figures = results[tool]["new"] if index else results[tool]
             spent = {clock: extended(figures, clock, factor) for clock in ("wall", "cpu")}
-            rows.append([what, f"{spent['wall']:.0f}", f"{spent['cpu']:.0f}", f"{spent['cpu'] / add['cpu']:.0f}", figures["removed"]])
-        rows.append(["corpusdb, all", f"{again['wall']:.0f}", f"{again['cpu']:.0f}", f"{again['cpu'] / add['cpu']:.0f}", again["added"] - again["kept"]])
-        rows.append(["corpusdb, the new", f"{add['wall']:.2f}", f"{add['cpu']:.2f}", "1", add["added"] - add["kept"]])
-        print(table(["what", "wall s", "CPU s", "CPU, times corpusdb's new", "removed (of the sample)"], rows))
+            rows.append(
+                [
+                    what,
+                    f"{spent['wall']:.0f}",
+                    f"{spent['cpu']:.0f}",
+                    f"{spent['cpu'] / add['cpu']:.0f}",
+                    figures["removed"],
+                ]
+            )
+        rows.append(
+            [
+                "corpusdb, all",
+                f"{again['wall']:.0f}",
+                f"{again['cpu']:.0f}",
+                f"{again['cpu'] / add['cpu']:.0f}",
+                again["added"] - again["kept"],
+            ]
+        )
+        rows.append(
+            ["corpusdb, the new", f"{add['wall']:.2f}", f"{add['cpu']:.2f}", "1", add["added"] - add["kept"]]
+        )
+        print(
+            table(["what", "wall s", "CPU s", "CPU, times corpusdb's new", "removed (of the sample)"], rows)
+        )
 
     disk = results["compact"]["disk"]
-    how = "compacted" if results["compact"]["command"] else "as RocksDB left it; there is no command to compact"
+    how = (
+        "compacted" if results["compact"]["command"] else "as RocksDB left it; there is no command to compact"
+    )
     print(f"\nDedup state of {disk['kept']:,} kept documents ({how}), bytes per kept document:\n")
     state = {family: disk["families"].get(family, 0) for family in STATE}
-    rows = [[family, f"{size / 1e6:.1f}", f"{size / disk['kept']:.1f}"] for family, size in state.items() if family in disk["families"]]
+    rows = [
+        [family, f"{size / 1e6:.1f}", f"{size / disk['kept']:.1f}"]
+        for family, size in state.items()
+        if family in disk["families"]
+    ]
     whole = sum(state.values())
     rows.append(["together (asked: 750)", f"{whole / 1e6:.1f}", f"{whole / disk['kept']:.1f}"])
-    rows.append(["the whole directory", f"{disk['directory'] / 1e6:.1f}", f"{disk['directory'] / disk['kept']:.1f}"])
+    rows.append(
+        ["the whole directory", f"{disk['directory'] / 1e6:.1f}", f"{disk['directory'] / disk['kept']:.1f}"]
+    )
     print(table(["family", "MB", "bytes"], rows))
 
 

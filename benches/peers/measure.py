@@ -30,10 +30,14 @@ def run(command, core=None, environment=None, log=os.devnull):
     pinned = (["taskset", "-c", core] if core is not None else []) + list(command)
     with tempfile.NamedTemporaryFile("r", suffix=".json") as figures:
         words = [sys.executable, "-S", __file__, figures.name, log, *pinned]
-        done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, env=surroundings, check=False)
+        done = subprocess.run(
+            [str(word) for word in words], stdout=subprocess.PIPE, env=surroundings, check=False
+        )
         if done.returncode != 0:
             tail = done.stdout.decode(errors="replace")[-2000:]
-            sys.exit(f"failed with {done.returncode}: {' '.join(map(str, command))}\n{tail}\nits errors are in {log}")
+            sys.exit(
+                f"failed with {done.returncode}: {' '.join(map(str, command))}\n{tail}\nits errors are in {log}"
+            )
         return done.stdout, json.load(figures)
 
 

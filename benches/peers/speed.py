@@ -1,6 +1,6 @@
 """Races corpusdb against other tools: the same documents, the same parameters, one core, speed beside quality.
 
-    $(benches/peers/setup.sh) benches/peers/speed.py --data DIRECTORY [--repeats 5] [--inputs pages,tldr] [--tools rensa]
+    $(benches/peers/setup.sh) benches/peers/speed.py --data DIRECTORY [--repeats 5] [--inputs pages,tldr] ...
 
 DIRECTORY holds .jsonl or .jsonl.zst files with a field `text`; all of them are inputs, cut after `--max-bytes` of
 text, and `pages`, 600-word pages cut from the one named by `--pages-from`, with planted near copies. Documents of
@@ -65,7 +65,9 @@ def main():
             for tool in tools:
                 figures = race(options, tool, config, paths[config], pairs, count)
                 answer["runs"].append({"input": name, "tool": tool, "config": config, **figures})
-                say(f"{name} {config} {tool}: {figures['cpu']:.2f} s CPU, {figures['judged']['removed']} removed")
+                say(
+                    f"{name} {config} {tool}: {figures['cpu']:.2f} s CPU, {figures['judged']['removed']} removed"
+                )
         answer["kernel"] += kernel(options, name, paths, configs)
     compare(answer)
     report(answer)
@@ -81,17 +83,25 @@ def say(text):
 
 def prepare(options):
     """The inputs as plain files, made once: name -> {configuration: path}."""
-    sources = {file.name.split(".")[0]: file for file in sorted(options.data.iterdir()) if ".jsonl" in file.name}
+    sources = {
+        file.name.split(".")[0]: file for file in sorted(options.data.iterdir()) if ".jsonl" in file.name
+    }
     sources = {name: file for name, file in sources.items() if file.suffix in (".jsonl", ".zst")}
     names = (["pages"] if options.pages_from in sources else []) + list(sources)
     wanted = options.inputs.split(",") if options.inputs else names
     inputs = {}
     for name in names:
-        paths = {config: options.work / f"{name}-{config}-{options.max_bytes}.jsonl" for config in ("same", "default")}
+        paths = {
+            config: options.work / f"{name}-{config}-{options.max_bytes}.jsonl"
+            for config in ("same", "default")
+        }
         inputs[name] = paths
         if name not in wanted or all(path.exists() for path in paths.values()):
             continue
-        texts = (record.get("text") for record in documents.read(sources.get(name, sources.get(options.pages_from))))
+        texts = (
+            record.get("text")
+            for record in documents.read(sources.get(name, sources.get(options.pages_from)))
+        )
         texts = (text for text in texts if text)
         texts = documents.pages(texts) if name == "pages" else texts
         taken, plain, size = [], [], 0
@@ -129,14 +139,20 @@ def race(options, tool, config, path, pairs, count):
         scratch = options.work / "scratch"
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
-        runs.append(ours(options, path, scratch) if tool == "corpusdb" else theirs(options, tool, config, path, scratch))
+        runs.append(
+            ours(options, path, scratch)
+            if tool == "corpusdb"
+            else theirs(options, tool, config, path, scratch)
+        )
         shutil.rmtree(scratch)
     removed = runs[0]["removed"]
     same = all(each["removed"] == removed for each in runs)
     stages = {}
     for stage in runs[0]["stages"]:
         stages[stage] = {
-            clock: None if runs[0]["stages"][stage][clock] is None else median([each["stages"][stage][clock] for each in runs])
+            clock: None
+            if runs[0]["stages"][stage][clock] is None
+            else median([each["stages"][stage][clock] for each in runs])
             for clock in ("wall", "cpu")
         }
     return {
@@ -163,7 +179,18 @@ def ours(options, path, scratch):
     log = options.work / "errors.log"
     command = [options.corpusdb, "init", corpus, "--threshold", options.threshold]
     _, made = run(command, core=options.core, log=log)
-    command = [options.corpusdb, "ingest", corpus, path, "--source", "race", "--id-field", "id", "--threads", 1]
+    command = [
+        options.corpusdb,
+        "ingest",
+        corpus,
+        path,
+        "--source",
+        "race",
+        "--id-field",
+        "id",
+        "--threads",
+        1,
+    ]
     command += ["--json", "--no-progress", "--decisions", decisions]
     printed, figures = run(command, core=options.core, log=log)
     report = json.loads(printed)
@@ -195,7 +222,9 @@ def kernel(options, name, paths, configs):
         for _ in range(options.repeats):
             runs.append(theirs(options, KERNEL_PEER, "same", paths[config], scratch_of(scratch)))
             shutil.rmtree(scratch)
-        stages = {stage: median([each["stages"][stage]["cpu"] for each in runs]) for stage in runs[0]["stages"]}
+        stages = {
+            stage: median([each["stages"][stage]["cpu"] for each in runs]) for stage in runs[0]["stages"]
+        }
         answers.append({"input": name, "config": config, "type": KERNEL_PEER, "seconds": stages})
     return answers
 
@@ -207,13 +236,18 @@ def scratch_of(path):
 
 
 def compare(answer):
-    """How the removed documents of each tool differ from ours, on the same input and configuration."""
-    ours = {(each["input"], each["config"]): set(each["removed"]) for each in answer["runs"] if each["tool"] == "corpusdb"}
+    """Each run against corpusdb's on the same input and configuration: CPU time, and which documents are removed."""
+    ours = {(run["input"], run["config"]): run for run in answer["runs"] if run["tool"] == "corpusdb"}
     for each in answer["runs"]:
-        mine = ours.get((each["input"], each["config"]))
-        if mine is not None:
-            theirs = set(each["removed"])
-            each["against_ours"] = {"common": len(mine & theirs), "only_it": len(theirs - mine), "only_ours": len(mine - theirs)}
+        base = ours.get((each["input"], each["config"]))
+        if base is not None:
+            mine, theirs = set(base["removed"]), set(each["removed"])
+            each["against_ours"] = {
+                "cpu": each["cpu"] / base["cpu"],
+                "common": len(mine & theirs),
+                "only_it": len(theirs - mine),
+                "only_ours": len(mine - theirs),
+            }
 
 
 # Which stages of a tool make up the columns of the table of stages.
@@ -227,26 +261,41 @@ COLUMNS = {
 
 def report(answer):
     for name, facts in answer["inputs"].items():
-        print(f"\n### {name}: {facts['documents']:,} documents, {facts['bytes'] / 1e6:.1f} MB, {facts['pairs']:,} exact pairs\n")
+        size = f"{facts['documents']:,} documents, {facts['bytes'] / 1e6:.1f} MB"
+        print(f"\n### {name}: {size}, {facts['pairs']:,} exact pairs\n")
         rows = []
         for each in (each for each in answer["runs"] if each["input"] == name):
-            base = next((one for one in answer["runs"] if one["input"] == name and one["config"] == each["config"] and one["tool"] == "corpusdb"), each)
-            judged, against = each["judged"], each.get("against_ours", {})
-            rows.append([
-                each["config"],
-                each["tool"],
-                f"{each['cpu']:.2f}",
-                f"{each['wall']:.2f}",
-                f"{each['cpu'] / base['cpu']:.1f}",
-                f"{each['cpu'] / facts['documents'] * 1e6:.0f}",
-                f"{each['peak_mb']:.0f}",
-                judged["removed"],
-                judged["without_kept_witness"],
-                judged["pairs_both_kept"],
-                f"{against.get('only_it', '')} / {against.get('only_ours', '')}",
-                each["settings"] if each["tool"] != "corpusdb" else "256 hashes, 32 bands of 8, exact",
-            ])
-        head = ["config", "tool", "CPU s", "wall s", "x ours", "CPU us/doc", "peak MB", "removed", "no witness", "both kept", "only it / only ours", "settings"]
+            judged, against = each["judged"], each.get("against_ours")
+            rows.append(
+                [
+                    each["config"],
+                    each["tool"],
+                    f"{each['cpu']:.2f}",
+                    f"{each['wall']:.2f}",
+                    f"{against['cpu']:.1f}" if against else "",
+                    f"{each['cpu'] / facts['documents'] * 1e6:.0f}",
+                    f"{each['peak_mb']:.0f}",
+                    judged["removed"] if each["same_every_time"] else f"{judged['removed']} (differs by run)",
+                    judged["without_kept_witness"],
+                    judged["pairs_both_kept"],
+                    f"{against['only_it']} / {against['only_ours']}" if against else "",
+                    each["settings"] if each["tool"] != "corpusdb" else "256 hashes, 32 bands of 8, exact",
+                ]
+            )
+        head = [
+            "config",
+            "tool",
+            "CPU s",
+            "wall s",
+            "x ours",
+            "CPU us/doc",
+            "peak MB",
+            "removed",
+            "no witness",
+            "both kept",
+            "only it / only ours",
+            "settings",
+        ]
         print(table(head, rows))
         stages(answer, name, facts)
 
@@ -264,8 +313,11 @@ def stages(answer, name, facts):
         else:
             seconds = each["seconds"]
             share = 1e6 / facts["documents"]
-            text = f"{seconds['signature from strings'] * share:.2f} ({seconds['signature from hashes'] * share:.2f} from hashes)"
-            rows.append([each["config"], "rensa, matrix of all", f"{seconds['shingles'] * share:.2f}", text, "", ""])
+            text = f"{seconds['signature from strings'] * share:.2f}"
+            text += f" ({seconds['signature from hashes'] * share:.2f} from hashes)"
+            rows.append(
+                [each["config"], "rensa, matrix of all", f"{seconds['shingles'] * share:.2f}", text, "", ""]
+            )
     for each in answer["runs"]:
         if each["input"] == name and each["tool"] in COLUMNS:
             cells, total = [], 0.0
@@ -276,7 +328,19 @@ def stages(answer, name, facts):
                 cells.append(f"{spent / facts['documents'] * 1e6:.1f}" if taken else "in the next")
             rows.append([each["config"], each["tool"], *cells, f"{total / facts['documents'] * 1e6:.1f}"])
     print("\nMicroseconds a document by stage:\n")
-    print(table(["config", "tool", "normalise + shingles", "signature", "bands (the others: and decisions)", "together"], rows))
+    print(
+        table(
+            [
+                "config",
+                "tool",
+                "normalise + shingles",
+                "signature",
+                "bands (the others: and decisions)",
+                "together",
+            ],
+            rows,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -42,7 +42,10 @@ class Stages:
 
     def add(self, name, wall, cpu):
         before = self.seconds.get(name, {"wall": 0.0, "cpu": 0.0})
-        self.seconds[name] = {"wall": before["wall"] + wall, "cpu": None if cpu is None else before["cpu"] + cpu}
+        self.seconds[name] = {
+            "wall": before["wall"] + wall,
+            "cpu": None if cpu is None else before["cpu"] + cpu,
+        }
 
     def timed(self, name, function):
         """The function, its time counted for the stage."""
@@ -112,7 +115,9 @@ def rensa(config, path, stages, scratch):
     deduplicator = RMinHashDeduplicator(THRESHOLD, hashes, True, seed=42, **bands)
     keep = deduplicator.add_pairs([(str(number), sketch) for number, sketch in enumerate(sketches)])
     stages.end("bands and decisions")
-    return [number for number, kept in enumerate(keep) if not kept], f"{hashes} hashes, {'32 bands of 8' if bands else 'bands of its own'}, estimate"
+    return [
+        number for number, kept in enumerate(keep) if not kept
+    ], f"{hashes} hashes, {'32 bands of 8' if bands else 'bands of its own'}, estimate"
 
 
 def rensa_kernel(config, path, stages, scratch):
@@ -197,7 +202,9 @@ class Trove:
         self.words_between_spaces = config == "same"
         if config == "same":
             norm = TextNormConfig(norm_numbers=False, norm_unicode_diacritics=False)
-            self.config = MinhashConfig(n_grams=SHINGLE, num_buckets=BANDS, hashes_per_bucket=ROWS, norm_config=norm)
+            self.config = MinhashConfig(
+                n_grams=SHINGLE, num_buckets=BANDS, hashes_per_bucket=ROWS, norm_config=norm
+            )
         else:
             self.config = MinhashConfig()
         self.path, self.stages, self.scratch = Path(path), stages, scratch
