@@ -112,6 +112,22 @@ def exact_pairs(sets, threshold):
     return sorted(pairs)
 
 
+def cross_check(sets, pairs, threshold, most=500):
+    """Ends the program unless comparing each with each gives the same pairs among the first of these sets."""
+    first = sets[:most]
+    found = []
+    for b, members in enumerate(first):
+        for a, others in enumerate(first[:b]):
+            shared = len(members & others)
+            if shared and shared / (len(members) + len(others) - shared) >= threshold:
+                found.append((a, b))
+    known = [(a, b) for a, b, _ in pairs if b < most]
+    if sorted(found) != sorted(known):
+        raise SystemExit(
+            f"the exact pairs are wrong: {len(known)} among the first {most} documents, not {len(found)}"
+        )
+
+
 def judge(removed, pairs, count):
     """How a set of removed documents stands against the exact pairs."""
     neighbours = defaultdict(list)

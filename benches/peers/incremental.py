@@ -273,7 +273,7 @@ def report(bench, peers):
     add, again = results[f"add-{total}"], results["again"]
     less = {clock: f"{again[clock] / add[clock]:.0f}" for clock in ("wall", "cpu")}
     print(
-        f"\nAdding 1 %, against all again: {less['wall']} times less wall, {less['cpu']} times less CPU time (asked: 50)."
+        f"\nAdding 1 %, against all again: {less['wall']} times less wall, {less['cpu']} times less CPU (asked: 50)."
     )
     sizes = ", ".join(f"{size:,}" for size in bench.sizes)
     for clock in ("wall", "cpu"):

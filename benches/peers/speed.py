@@ -16,9 +16,10 @@ told by its median. Two configurations:
 corpusdb's figures are of `corpusdb init` and `corpusdb ingest --threads 1`: it also stores, indexes and syncs every
 document and removes nothing unverified. The others decide in memory or in files and keep no state.
 
-Quality is judged against every pair of documents with an exact Jaccard similarity of at least the threshold, found
-without MinHash (documents.py), over the words of `same`. `no witness`: removed though no kept document reaches the
-threshold. `both kept`: pairs at the threshold or above of which neither was removed.
+Quality is judged against every pair of documents with an exact Jaccard similarity of at least the threshold, over
+the words of `same`, found without MinHash (documents.py) and cross-checked by comparing each with each of the first
+500. `no witness`: removed though no kept document reaches the threshold. `both kept`: pairs at the threshold or above
+of which neither was removed.
 """
 
 import argparse
@@ -127,6 +128,7 @@ def truth(options, name, paths):
     if not file.exists():
         sets = [documents.shingles(record["text"]) for record in documents.read(paths["same"])]
         pairs = documents.exact_pairs(sets, options.threshold)
+        documents.cross_check(sets, pairs, options.threshold)
         size = sum(len(record["text"].encode()) for record in documents.read(paths["default"]))
         file.write_text(json.dumps({"pairs": pairs, "documents": len(sets), "bytes": size}))
     known = json.loads(file.read_text())
