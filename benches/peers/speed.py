@@ -2,8 +2,7 @@
 
     $(benches/peers/setup.sh) benches/peers/speed.py --data DIRECTORY [--repeats 5] [--inputs pages,tldr] ...
 
-DIRECTORY holds .jsonl or .jsonl.zst files with a field `text`; all of them are inputs, cut after `--max-bytes` of
-text, and `pages`, 600-word pages cut from the one named by `--pages-from`, with planted near copies. Documents of
+DIRECTORY holds .jsonl or .jsonl.zst files; those with a field `text` are inputs, cut after `--max-bytes` of text, and `pages`, 600-word pages cut from the one named by `--pages-from`, with planted near copies. Documents of
 fewer than five words are left out, since some tools drop them. `make bench-peers` runs it.
 
 Every run is a fresh process on one core (`taskset`, thread counts of 1), start and reading included, repeated and
@@ -12,6 +11,9 @@ told by its median. Two configurations:
 * `same`: texts reduced to their words in lower case with single spaces, so that every tool has the same words and
   shingles; 5-word shingles, 256 hashes, 32 bands of 8 rows, threshold 0.8.
 * `default`: the texts as they are; 5-word shingles and threshold 0.8, all else as the tool has it.
+
+What is measured is kept in WORK, by input, configuration, tool, repeats and bytes, so that an interrupted race goes on;
+another build of the command is measured anew, and with `--again` everything.
 
 corpusdb's figures are of `corpusdb init` and `corpusdb ingest --threads 1`: it also stores, indexes and syncs every
 document and removes nothing unverified. The others decide in memory or in files and keep no state.
@@ -50,12 +52,15 @@ def main():
     parser.add_argument("--corpusdb", default="corpusdb", help="the command")
     parser.add_argument("--kernel", help="the built bench `kernel`; without it our stages are not told")
     parser.add_argument("--work", type=Path, default=Path("/tmp/corpusdb-peers"))
+    parser.add_argument("--again", action="store_true", help="measure anew what an earlier race has measured")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
 
     inputs = prepare(options)
     wanted = options.inputs.split(",") if options.inputs else list(inputs)
+    if not wanted or not set(wanted) <= set(inputs):
+        sys.exit(f"{options.data} has these inputs: {', '.join(inputs) or 'none'}")
     tools, configs = options.tools.split(","), options.configs.split(",")
     answer = {"type": "speed", "repeats": options.repeats, "inputs": {}, "runs": [], "kernel": []}
     for name in wanted:
@@ -64,18 +69,44 @@ def main():
         answer["inputs"][name] = {"documents": count, "bytes": size, "pairs": len(pairs)}
         for config in configs:
             for tool in tools:
-                figures = race(options, tool, config, paths[config], pairs, count)
+                figures = known(
+                    options, f"{name}-{config}-{tool}", race, tool, config, paths[config], pairs, count
+                )
                 answer["runs"].append({"input": name, "tool": tool, "config": config, **figures})
                 say(
                     f"{name} {config} {tool}: {figures['cpu']:.2f} s CPU, {figures['judged']['removed']} removed"
                 )
-        answer["kernel"] += kernel(options, name, paths, configs)
+        answer["kernel"] += known(options, f"{name}-kernel-{'-'.join(configs)}", kernel, name, paths, configs)
     compare(answer)
     report(answer)
     if options.json:
         for each in answer["runs"]:
             each["removed"] = len(each["removed"])
         options.json.write_text(json.dumps(answer, indent=1) + "\n")
+
+
+def known(options, name, function, *arguments):
+    """What a function measures, kept in a file, so that an interrupted race goes on where it stopped."""
+    if name.endswith("corpusdb"):
+        name += f"-{build(options.corpusdb)}"
+    elif "-kernel-" in name and options.kernel:
+        name += f"-{build(options.kernel)}"
+    file = options.work / f"run-{name}-{options.repeats}-{options.max_bytes}.json"
+    if options.again or not file.exists():
+        found = function(options, *arguments)
+        partial = file.with_suffix(".partial")
+        partial.write_text(json.dumps(found))
+        partial.rename(file)
+    return json.loads(file.read_text())
+
+
+def build(command):
+    """Tells one build of a command from another."""
+    found = shutil.which(command)
+    if not found:
+        sys.exit(f"no command {command}: build it (`make build`) or name it")
+    facts = Path(found).stat()
+    return f"{facts.st_size}.{facts.st_mtime_ns}"
 
 
 def say(text):
@@ -116,7 +147,9 @@ def prepare(options):
             taken.append(text)
             plain.append(words)
         if not taken:
-            sys.exit(f"{sources.get(name)} has no record with a `text` of five words")
+            say(f"{name} has no record with a `text` of five words: left out")
+            del inputs[name]
+            continue
         documents.write(paths["same"], plain)
         documents.write(paths["default"], taken)
     return inputs
@@ -131,8 +164,8 @@ def truth(options, name, paths):
         documents.cross_check(sets, pairs, options.threshold)
         size = sum(len(record["text"].encode()) for record in documents.read(paths["default"]))
         file.write_text(json.dumps({"pairs": pairs, "documents": len(sets), "bytes": size}))
-    known = json.loads(file.read_text())
-    return known["pairs"], known["documents"], known["bytes"]
+    kept = json.loads(file.read_text())
+    return kept["pairs"], kept["documents"], kept["bytes"]
 
 
 def race(options, tool, config, path, pairs, count):
