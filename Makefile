@@ -46,15 +46,17 @@ check: setup ## Everything a change must pass; the tests come last
 bench: setup ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench '*'
 
-# The race keeps its inputs and answers in WORK; both are needed only by the two targets below.
+# The race keeps its inputs and answers in WORK. DATA is asked for before anything is built.
 WORK ?= $(HOME)/.cache/corpusdb/race
 
-bench-peers: build ## Race other tools on DATA=directory of .jsonl.zst; see docs/BENCHMARKS.md
-	@test -n "$(DATA)" || { echo 'make bench-peers DATA=directory of .jsonl or .jsonl.zst files'; exit 2; }
+.PHONY: data
+data:
+	@test -n "$(DATA)" || { echo 'give DATA=directory of .jsonl or .jsonl.zst files with a field `text`'; exit 2; }
+
+bench-peers: data build ## Race other tools on DATA=directory of .jsonl.zst; see docs/BENCHMARKS.md
 	benches/peers/run.sh "$(DATA)" "$(WORK)/speed"
 
-bench-growth: build ## Measure what 1 % more costs at a million documents, in words of DATA; takes an hour
-	@test -n "$(DATA)" || { echo 'make bench-growth DATA=directory of .jsonl or .jsonl.zst files'; exit 2; }
+bench-growth: data build ## Measure what 1 % more costs at a million documents, in words of DATA
 	"$$(benches/peers/setup.sh)" benches/peers/incremental.py --data "$(DATA)" --work "$(WORK)/growth" --corpusdb $(CORPUSDB)
 
 fmt: ## Format the sources

@@ -1,6 +1,6 @@
 """Races corpusdb against other tools: the same documents, the same parameters, one core, speed beside quality.
 
-    $(benches/peers/setup.sh) benches/peers/speed.py --data DIRECTORY [--repeats 5] [--inputs pages,tldr] ...
+    $(benches/peers/setup.sh) benches/peers/speed.py --data DIRECTORY --work WORK [--repeats 5] ...
 
 DIRECTORY holds .jsonl or .jsonl.zst files; those with a field `text` are inputs, cut after `--max-bytes` of text, and
 `pages`, 600-word pages cut from the one named by `--pages-from`, with planted near copies. Documents of fewer than
@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--threshold", type=float, default=0.8, help=argparse.SUPPRESS)
     parser.add_argument("--corpusdb", default="corpusdb", help="the command")
     parser.add_argument("--kernel", help="the built bench `kernel`; without it our stages are not told")
-    parser.add_argument("--work", type=Path, default=Path("/tmp/corpusdb-peers"))
+    parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--again", action="store_true", help="measure anew what an earlier race has measured")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
