@@ -18,10 +18,10 @@ endif
 
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 
-.PHONY: help setup build demo test check bench fmt docs
+.PHONY: help setup build demo test check bench bench-peers bench-growth fmt docs
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: ## Install what a build needs (Debian and Ubuntu), or say what is missing
 	@scripts/setup.sh
@@ -45,6 +45,19 @@ check: setup ## Everything a change must pass; the tests come last
 
 bench: setup ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench '*'
+
+# The race keeps its inputs and answers in WORK. DATA is asked for before anything is built.
+WORK ?= $(HOME)/.cache/corpusdb/race
+
+.PHONY: data
+data:
+	@test -n "$(DATA)" || { echo 'give DATA=directory of .jsonl or .jsonl.zst files with a field `text`'; exit 2; }
+
+bench-peers: data build ## Race other tools on DATA=directory of .jsonl.zst; see docs/BENCHMARKS.md
+	benches/peers/run.sh "$(DATA)" "$(WORK)/speed"
+
+bench-growth: data build ## Measure what 1 % more costs at a million documents, in words of DATA
+	"$$(benches/peers/setup.sh)" benches/peers/incremental.py --data "$(DATA)" --work "$(WORK)/growth" --corpusdb $(CORPUSDB)
 
 fmt: ## Format the sources
 	cargo fmt
