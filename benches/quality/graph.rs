@@ -33,8 +33,10 @@ impl Graph {
         let mut kept = vec![false; self.neighbours.len()];
         let mut members = vec![1_usize; self.neighbours.len()];
         for document in (0..self.neighbours.len()).filter(|document| eligible(*document)) {
-            let mut earlier =
-                self.neighbours[document].iter().map(|other| *other as usize).take_while(|o| *o < document);
+            let mut earlier = self.neighbours[document]
+                .iter()
+                .map(|other| *other as usize)
+                .take_while(|o| *o < document);
             match earlier.find(|other| kept[*other]) {
                 Some(witness) => members[witness] += 1,
                 None => kept[document] = true,

@@ -105,10 +105,8 @@ fn rank(sets: &[Vec<u64>]) -> Vec<Ranked> {
         .collect();
     drop(members);
     common.par_sort_unstable();
-    let mut rank_of: Vec<(u64, u32)> = (0..=u32::MAX)
-        .zip(&common)
-        .map(|(rank, (_, member))| (*member, rank))
-        .collect();
+    let mut rank_of: Vec<(u64, u32)> =
+        (0..=u32::MAX).zip(&common).map(|(rank, (_, member))| (*member, rank)).collect();
     drop(common);
     rank_of.par_sort_unstable();
     let mut ranked: Vec<Ranked> = sets
@@ -116,7 +114,8 @@ fn rank(sets: &[Vec<u64>]) -> Vec<Ranked> {
         .enumerate()
         .filter(|(_, set)| !set.is_empty())
         .map(|(document, set)| {
-            let find = |member: &u64| rank_of.binary_search_by_key(member, |(other, _)| *other).ok();
+            let find =
+                |member: &u64| rank_of.binary_search_by_key(member, |(other, _)| *other).ok();
             let mut ranks: Vec<u32> = set.iter().filter_map(find).map(|at| rank_of[at].1).collect();
             ranks.sort_unstable();
             let document = u32::try_from(document).unwrap_or(u32::MAX);
@@ -135,9 +134,8 @@ struct Index {
 
 impl Index {
     fn of(ranked: &[Ranked], least: f64) -> Self {
-        let prefix = |set: &Ranked| {
-            set.len() - least_of(2.0 * least / (1.0 + least), set.len()).max(1) + 1
-        };
+        let prefix =
+            |set: &Ranked| set.len() - least_of(2.0 * least / (1.0 + least), set.len()).max(1) + 1;
         let ranks = ranked.iter().filter_map(|set| set.ranks.last()).max();
         let mut starts = vec![0_usize; ranks.map_or(0, |rank| *rank as usize + 1) + 1];
         for set in ranked {

@@ -40,11 +40,19 @@ impl Share {
         if self.trials == 0 { 1.0 } else { self.expected / self.trials as f64 }
     }
 
-    /// Standard error of the share if the trials held only `independent` of that many.
-    pub fn error(&self, independent: u64) -> f64 {
+    /// Whether so few successes are beyond chance, if the trials held only `independent` of that many: more
+    /// than four standard errors below what was expected, and, since few failures are not normally
+    /// distributed, as improbable as that (one in 30,000) by the Poisson distribution too.
+    pub fn is_below_chance(&self, independent: u64) -> bool {
+        const ERRORS: f64 = 4.0;
+        const IMPROBABLE: f64 = 1.0 / 30_000.0;
         let trials = self.trials.max(1) as f64;
-        let repeats = (trials / independent.max(1) as f64).max(1.0);
-        self.variance.max(0.0).sqrt() / trials * repeats.sqrt()
+        let weight = (independent.max(1) as f64 / trials).min(1.0);
+        let missed = (self.trials - self.hits) as f64 * weight;
+        let expected = (trials - self.expected).max(0.0) * weight;
+        let error = (self.variance.max(0.0) * weight).sqrt();
+        missed > expected + ERRORS * error + 1e-6
+            && at_least(missed.floor() as u64, expected) < IMPROBABLE
     }
 
     /// Wilson's interval that holds the true share in 95 of 100 cases, were the trials independent.
@@ -59,6 +67,16 @@ impl Share {
         let whole = 1.0 + Z * Z / n;
         (((middle - half) / whole).max(0.0), ((middle + half) / whole).min(1.0))
     }
+}
+
+/// Probability that a Poisson variable of this mean is `count` or more.
+fn at_least(count: u64, mean: f64) -> f64 {
+    let (mut term, mut below) = ((-mean).exp(), 0.0);
+    for k in 0..count {
+        below += term;
+        term *= mean / (k + 1) as f64;
+    }
+    1.0 - below
 }
 
 /// `part` of `whole`; 1 of nothing.

@@ -64,7 +64,11 @@ impl Stored {
             .duplicates(None, None)?
             .into_iter()
             .map(|pair| {
-                Ok((usize::try_from(pair.id)?, usize::try_from(pair.witness)?, pair.kind == "exact"))
+                Ok((
+                    usize::try_from(pair.id)?,
+                    usize::try_from(pair.witness)?,
+                    pair.kind == "exact",
+                ))
             })
             .collect::<anyhow::Result<_>>()?;
         Ok(Standings { kept, matches })
@@ -91,7 +95,9 @@ impl Standings {
                 && !self.kept[*removed]
                 && reaches(overlap, own.len(), other.len(), threshold);
         }
-        (0..self.kept.len()).filter(|id| !self.kept[*id] && !explained[*id] && !is_empty(*id)).count()
+        (0..self.kept.len())
+            .filter(|id| !self.kept[*id] && !explained[*id] && !is_empty(*id))
+            .count()
     }
 
     /// Of `pairs`, those of which both are kept.

@@ -37,13 +37,38 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Musts> {
     let mut musts = Musts::default();
     let mut summary = Summary {
         found: Table::new(&[
-            "corpus", "normaliser", "T", "bands", "pairs >= T", "candidate recall", "95 % interval",
-            "curve", "after estimate", "documents with a neighbour", "found one", "curve", "short pairs",
-            "candidate pairs", "precision", "after estimate",
+            "corpus",
+            "normaliser",
+            "T",
+            "bands",
+            "pairs >= T",
+            "candidate recall",
+            "95 % interval",
+            "curve",
+            "after estimate",
+            "documents with a neighbour",
+            "found one",
+            "curve",
+            "short pairs",
+            "candidate pairs",
+            "precision",
+            "after estimate",
         ]),
         stored: Table::new(&[
-            "corpus", "normaliser", "T", "documents", "kept", "exact set", "distance", "pairs >= T",
-            "both kept", "share", "witness < T", "largest cluster", "exact", "component",
+            "corpus",
+            "normaliser",
+            "T",
+            "documents",
+            "kept",
+            "exact set",
+            "distance",
+            "pairs >= T",
+            "both kept",
+            "share",
+            "witness < T",
+            "largest cluster",
+            "exact",
+            "component",
         ]),
         whole: Vec::new(),
     };
@@ -207,7 +232,9 @@ impl Scene<'_> {
         let mut unexplained = standings.unexplained(policy.threshold, set, is_empty);
         // What is called equal must be.
         unexplained += (standings.matches.iter())
-            .filter(|(id, witness, equal)| *equal && self.texts[*id].text != self.texts[*witness].text)
+            .filter(|(id, witness, equal)| {
+                *equal && self.texts[*id].text != self.texts[*witness].text
+            })
             .count();
         let count = |kept: &[bool]| number(kept.iter().filter(|kept| **kept).count() as u64);
         let all = similar.len() as u64;
