@@ -136,9 +136,10 @@ impl Scene<'_> {
         let same = pairs.iter().filter(|pair| pair.b < first).eq(&brute);
         println!("## {}, {}\n", self.corpus, self.normaliser.name());
         println!(
-            "{} documents, {} shingles; {} pairs >= {} by the join in {joined:.1} s; the {} pairs of the first \
+            "{} documents, {} of them too short for a shingle, {} shingles; {} pairs >= {} by the join in {joined:.1} s; the {} pairs of the first \
              {} documents by brute force in {compared:.1} s: {}.\n",
             number(prints.sets.len() as u64),
+            number((0..prints.sets.len()).filter(|id| prints.is_short(*id)).count() as u64),
             number(prints.sets.iter().map(|set| set.len() as u64).sum()),
             number(pairs.len() as u64),
             BINS[0],
