@@ -66,21 +66,21 @@ pub fn join(sets: &[Vec<u64>], least: f64) -> Vec<Pair> {
     pairs
 }
 
-/// The same of the first `count` sets, by comparing each with each.
-pub fn brute_force(sets: &[Vec<u64>], count: usize, least: f64) -> Vec<Pair> {
-    let sets = &sets[..count.min(sets.len())];
-    let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    let mut pairs: Vec<Pair> = (0..sets.len())
+/// The same among `documents`, which ascend, by comparing each with each.
+pub fn brute_force(sets: &[Vec<u64>], documents: &[usize], least: f64) -> Vec<Pair> {
+    let number = |document: usize| u32::try_from(document).unwrap_or(u32::MAX);
+    let mut pairs: Vec<Pair> = (0..documents.len())
         .into_par_iter()
         .with_max_len(16)
-        .flat_map_iter(|b| {
-            (0..b).filter_map(move |a| {
-                let (x, y) = (&sets[a], &sets[b]);
+        .flat_map_iter(|at| {
+            let b = documents[at];
+            documents[..at].iter().filter_map(move |a| {
+                let (x, y) = (&sets[*a], &sets[b]);
                 // No overlap makes sets of so different sizes similar.
                 if jaccard(x.len().min(y.len()), x.len(), y.len()) < least {
                     return None;
                 }
-                let pair = Pair { a: number(a), b: number(b), shared: shared(x, y) };
+                let pair = Pair { a: number(*a), b: number(b), shared: shared(x, y) };
                 (pair.jaccard(sets) >= least).then_some(pair)
             })
         })

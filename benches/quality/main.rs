@@ -16,6 +16,7 @@
 )]
 
 mod arguments;
+mod checked;
 mod data;
 mod edits;
 mod graph;

@@ -1,6 +1,7 @@
 //! `truth`: sketches, bands and ingests against all pairs that exist.
 
 use crate::arguments::Arguments;
+use crate::checked::{among, holds_on_made_up_sets, sample};
 use crate::data::{CORPORA, Prints, Text, exists, load, path, policy};
 use crate::graph::Graph;
 use crate::join::{Pair, brute_force, join};
@@ -16,8 +17,6 @@ use std::path::Path;
 use std::time::Instant;
 
 const THRESHOLDS: [f64; 2] = [0.7, 0.8];
-/// Documents of which every pair is compared, to check the join.
-const BRUTE: usize = 5_000;
 /// Least share of the pairs at the threshold or above that must become candidates.
 const LEAST_RECALL: f64 = 0.995;
 /// Largest share of these pairs that may be left, both kept.
@@ -35,6 +34,9 @@ struct Summary {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Musts> {
     let directory = arguments.directory()?;
     let mut musts = Musts::default();
+    musts.check(holds_on_made_up_sets(), || {
+        "join and brute force differ on made-up sets".to_owned()
+    });
     let mut summary = Summary {
         found: Table::new(&[
             "corpus",
@@ -130,21 +132,21 @@ impl Scene<'_> {
         let pairs = join(&prints.sets, BINS[0]);
         let joined = started.elapsed().as_secs_f64();
         let started = Instant::now();
-        let brute = brute_force(&prints.sets, BRUTE, BINS[0]);
+        let sample = sample(prints.sets.len());
+        let brute = brute_force(&prints.sets, &sample, BINS[0]);
         let compared = started.elapsed().as_secs_f64();
-        let first = u32::try_from(BRUTE)?;
-        let same = pairs.iter().filter(|pair| pair.b < first).eq(&brute);
+        let same = among(&pairs, &sample) == brute;
         println!("## {}, {}\n", self.corpus, self.normaliser.name());
         println!(
-            "{} documents, {} of them too short for a shingle, {} shingles; {} pairs >= {} by the join in {joined:.1} s; the {} pairs of the first \
-             {} documents by brute force in {compared:.1} s: {}.\n",
+            "{} documents, {} of them too short for a shingle, {} shingles; {} pairs >= {} by the join in \
+             {joined:.1} s; the {} pairs among {} documents by brute force in {compared:.1} s: {}.\n",
             number(prints.sets.len() as u64),
             number((0..prints.sets.len()).filter(|id| prints.is_short(*id)).count() as u64),
             number(prints.sets.iter().map(|set| set.len() as u64).sum()),
             number(pairs.len() as u64),
             BINS[0],
             number(brute.len() as u64),
-            number(BRUTE.min(prints.sets.len()) as u64),
+            number(sample.len() as u64),
             if same { "the same pairs" } else { "OTHER PAIRS" },
         );
         musts.check(same, || {
