@@ -218,7 +218,7 @@ fn judge(policy: &Policy, a: &Fingerprint, b: &Fingerprint) -> Trial {
     let (met, passes, sketched) = match (&a.sketch, &b.sketch) {
         (Some(a), Some(b)) => {
             let met = bands(a, policy).iter().zip(&bands(b, policy)).any(|(x, y)| x == y);
-            let floor = estimate_floor(policy.threshold, policy.hashes);
+            let floor = estimate_floor(policy);
             (met, a.estimate(b) >= floor, true)
         }
         _ => (equal, equal, false),

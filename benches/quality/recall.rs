@@ -42,7 +42,7 @@ impl<'p> Banded<'p> {
         let of = |sketch: &Option<Sketch>| {
             sketch.as_ref().map(|sketch| bands(sketch, policy)).unwrap_or_default()
         };
-        let floor = estimate_floor(policy.threshold, policy.hashes);
+        let floor = estimate_floor(policy);
         Self { prints, floor, bands: prints.sketches.par_iter().map(of).collect() }
     }
 
