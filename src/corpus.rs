@@ -496,6 +496,14 @@ impl CorpusWriter {
         Ok(curate::switch(&mut self.writer, policy)?)
     }
 
+    /// Rewrites the files of the corpus into their most compact form. What is stored stays the same.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the disk refuses.
+    pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), Error> {
+        Ok(self.writer.compact(progress)?)
+    }
+
     /// Names this moment, durably.
     ///
     /// # Errors

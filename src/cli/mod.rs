@@ -5,6 +5,7 @@
 
 mod bar;
 mod check;
+mod compact;
 mod completions;
 mod count;
 mod dedup;
@@ -82,6 +83,7 @@ enum Verb {
     #[command(subcommand)]
     Epoch(epoch::Verb),
     Check(check::Args),
+    Compact(compact::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/CLI.md).
@@ -153,6 +155,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Snapshot(verb) => snapshot::run(verb, context),
         Verb::Epoch(verb) => epoch::run(verb, context),
         Verb::Check(args) => check::run(args, context),
+        Verb::Compact(args) => compact::run(args, context),
         Verb::Demo(args) => demo::run(args, context),
         Verb::Completions(args) => completions::run(args),
         Verb::Reference => completions::reference(Cli::command()),

@@ -14,9 +14,12 @@ use super::records::{Charter, CommitRecord, State};
 use super::texts::TextEncoder;
 use super::tuning::{self, Memory};
 use super::view::View;
-use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, TermId};
+use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, Progress, TermId};
 use roaring::RoaringTreemap;
-use rocksdb::{DB, FlushOptions, Options, WriteBatch, WriteOptions, checkpoint::Checkpoint};
+use rocksdb::{
+    BottommostLevelCompaction, CompactOptions, DB, FlushOptions, Options, WriteBatch, WriteOptions,
+    checkpoint::Checkpoint,
+};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -238,6 +241,27 @@ impl Writer {
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {
         self.view = View::at_now(&self.db, self.bands.index())?;
         Ok(())
+    }
+
+    /// Rewrites every family into its most compact form: deleted and replaced rows are gone after it.
+    /// Takes about twice the room of the largest family while it works.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`] when the disk refuses.
+    pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), StoreError> {
+        self.flush()?;
+        progress.begin("compacting", Some(super::columns::FAMILIES.len() as u64));
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        for (done, family) in (1..).zip(super::columns::FAMILIES) {
+            if let Some(handle) = self.db.cf_handle(family.name) {
+                let all = None::<&[u8]>;
+                self.db.compact_range_cf_opt(&handle, all, all, &options);
+            }
+            progress.advance(done);
+        }
+        progress.end();
+        self.committed()
     }
 
     /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying the log.

@@ -1,0 +1,34 @@
+//! `corpusdb compact`: rewrites the files of a corpus into their most compact form.
+
+use super::setup::Context;
+use super::{Outcome, print};
+use std::path::PathBuf;
+
+/// Rewrite the files of a corpus into their most compact form
+///
+/// What is stored stays the same. Worth it after a large ingest, a removal or `dedup redo`; takes about twice the
+/// room of the largest family while it works.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  corpusdb compact crawl")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let size = || -> anyhow::Result<u64> {
+        let usage = context.read(&args.corpus)?.view().disk_usage();
+        Ok(usage.map_err(corpusdb::Error::from)?.iter().map(|(_, bytes)| bytes).sum())
+    };
+    let before = size()?;
+    let mut writer = context.write(&args.corpus)?;
+    writer.compact(context.progress.as_ref())?;
+    drop(writer);
+    let after = size()?;
+    if context.json {
+        print::json(&serde_json::json!({ "type": "compact", "before": before, "after": after }))?;
+    } else {
+        print::line(&format!("{} in tables, {} before", print::size(after), print::size(before)))?;
+    }
+    Ok(Outcome::Good)
+}
