@@ -72,7 +72,7 @@ impl Model {
         match self.policy.mode {
             DedupMode::None => false,
             DedupMode::Exact => a.text == b.text,
-            DedupMode::Witness => {
+            DedupMode::Witness | DedupMode::Components | DedupMode::Lsh => {
                 let (x, y) = (&a.fingerprint, &b.fingerprint);
                 let estimate = || match (&x.sketch, &y.sketch) {
                     (Some(x), Some(y)) => {
