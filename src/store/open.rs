@@ -282,6 +282,6 @@ impl Writer {
         options.set_wait(true);
         let handles: Vec<_> = families.iter().collect();
         self.db.flush_cfs_opt(&handles, &options)?;
-        Ok(())
+        self.bands.reclaim()
     }
 }

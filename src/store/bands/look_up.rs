@@ -140,7 +140,7 @@ fn ask_family(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Result<(), StoreEr
 /// Hashes are spread evenly, so the share of the key space is the share of the rows.
 fn scan_is_cheaper(extent: Extent, wanted: &[&mut Candidate]) -> bool {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return false };
-    let width = u128::from(last.bucket - first.bucket + 1);
+    let width = u128::from(last.bucket.saturating_sub(first.bucket)) + 1;
     let space = u128::from(extent.bands.max(1)) << 40;
     let rows = u128::from(extent.buckets) * width.min(space) / space;
     let rows = u64::try_from(rows).unwrap_or(u64::MAX);

@@ -26,6 +26,9 @@ const LEAVE: usize = 1 << 20;
 /// Runs that may stay: each is searched by every look-up.
 const MOST_RUNS: usize = 64;
 
+/// Bytes of folded runs that may stay on disk until a compaction comes by itself.
+const RECLAIM: u64 = 16 << 20;
+
 /// What the writer holds of the band index.
 pub(in crate::store) struct BandWriter {
     db: Arc<DB>,
@@ -143,6 +146,20 @@ impl BandWriter {
         }
         self.gate.save();
         Ok(folds)
+    }
+
+    /// Gives back what folded runs still take on disk, when it is much.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it says nothing when it fails, but then nothing is lost: the rows are deleted already"
+    )]
+    pub(in crate::store) fn reclaim(&self) -> Result<(), StoreError> {
+        let family = db::family::<BandRuns>(&self.db)?;
+        let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
+        if self.runs.is_empty() && size.is_some_and(|size| size > RECLAIM) {
+            self.db.compact_range_cf(&family, None::<&[u8]>, None::<&[u8]>);
+        }
+        Ok(())
     }
 
     fn entries(&self) -> usize {
