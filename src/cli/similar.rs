@@ -20,7 +20,7 @@ pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
     /// A stored document, by id or key; `-` reads a text from standard input
-    #[arg(value_name = "ID|KEY|-", required_unless_present_any = ["key", "text", "file"], conflicts_with_all = ["key", "text", "file"])]
+    #[arg(value_name = "ID|KEY|-", conflicts_with_all = ["key", "text", "file"])]
     document: Option<String>,
     /// A stored document by its key, also one made of digits
     #[arg(long, conflicts_with_all = ["text", "file"])]
@@ -43,6 +43,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(
+        args.document.is_some() || args.key.is_some() || args.text.is_some() || args.file.is_some(),
+        "say what to look for: a stored document (its id or key), --text T, --file F, or `-` to read standard input"
+    );
     let corpus = context.read(&args.corpus)?;
     let options = SimilarOptions {
         k: usize::try_from(args.k).unwrap_or(usize::MAX),

@@ -168,10 +168,9 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
     make(&path, DedupMode::Witness, 0.7);
     let mut writer = writer(&path);
     for (source, seed) in [("one", 71), ("two", 71), ("one", 72)] {
-        let file = scratch.write(&format!("{source}{seed}.jsonl"), lines(&crawl(seed, 300, true)));
+        let file = scratch.write(&format!("{source}{seed}.jsonl"), lines(&crawl(seed, 300, false)));
         let mut options = IngestOptions::new(source);
         options.batch_bytes = 9 << 10;
-        options.read.id_field = Some("id".to_owned());
         pour(&mut writer, &[file], &options);
     }
     let corpus = reader(&path);
