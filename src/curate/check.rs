@@ -1,7 +1,7 @@
 //! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
 
 use super::error::CurateError;
-use crate::dedup::{Fingerprinter, Sketch, bands, shared};
+use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
 use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TokenizerId};
 use crate::store::{Fault, Header, View};
 use crate::tokenizer::Tokenizer;
@@ -71,11 +71,41 @@ impl Checker<'_> {
     fn document(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
         let text = self.view.text_of_owner(header.text_owner(document))?;
         let standing = self.view.standing(document)?;
-        if self.view.policy().mode == DedupMode::Witness {
+        // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
+        if self.view.policy().mode.is_near() || header.words != 0 {
             self.fingerprint(document, header, &text, standing)?;
+        }
+        if standing.is_eligible() {
+            self.texts(document, header)?;
         }
         if standing == Standing::Kept {
             self.ids(document, &text)?;
+        }
+        Ok(())
+    }
+
+    /// The exact rows of an eligible document lead to an eligible one of the same text.
+    fn texts(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+        let policy = self.view.policy();
+        let forms: &[u8] = match policy.mode {
+            DedupMode::None => &[],
+            DedupMode::Exact => &[0],
+            _ => &[0, 1],
+        };
+        for form in forms {
+            let text = |header: &Header| if *form == 0 { header.raw } else { header.normalised };
+            let key = policy.text_key(header.source, text(header));
+            let is_right = match self.view.exact(*form, key)? {
+                None => false,
+                Some(best) => {
+                    text(&self.view.expect_header(best)?) == text(header)
+                        && self.view.standing(best)?.is_eligible()
+                }
+            };
+            if !is_right {
+                let what = format!("the text of document {document} leads to no eligible one");
+                self.fault("exact", what);
+            }
         }
         Ok(())
     }
@@ -101,7 +131,9 @@ impl Checker<'_> {
         if stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes) {
             self.fault("sketches", format!("document {document}: sketch is not that of its text"));
         }
+        let mode = self.view.policy().mode;
         if (standing == Standing::Empty) != (print.tokens == 0)
+            && mode.is_near()
             && standing.is_eligible() | (standing == Standing::Empty)
         {
             self.fault(
@@ -109,18 +141,23 @@ impl Checker<'_> {
                 format!("document {document} is {standing} with {} tokens", print.tokens),
             );
         }
-        if standing == Standing::Kept
-            && let Some(sketch) = &print.sketch
-        {
-            let keys: Vec<(u8, u64)> =
-                (0..=u8::MAX).zip(bands(sketch, self.view.policy())).collect();
+        // Transitive modes look for every eligible document, the others for kept ones.
+        let is_indexed = match mode.is_transitive() {
+            true => standing.is_eligible(),
+            false => mode.is_near() && standing == Standing::Kept,
+        };
+        if is_indexed && let Some(sketch) = &print.sketch {
+            let bands = band_keys(sketch, self.view.policy(), header.source);
+            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands).collect();
             for ((band, _), bucket) in
                 keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)
             {
                 if bucket.is_none_or(|bucket| bucket.members != [document]) {
                     self.fault(
                         "bands",
-                        format!("document {document} is kept but not in its bucket of band {band}"),
+                        format!(
+                            "document {document} is {standing} but not in its bucket of band {band}"
+                        ),
                     );
                 }
             }
