@@ -4,6 +4,7 @@
 //! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch. How the
 //! input is cut changes no decision, no id and no byte that means anything.
 
+mod alarm;
 mod decisions;
 mod error;
 mod options;
@@ -15,8 +16,8 @@ mod run;
 mod watch;
 mod write;
 
+pub use alarm::{Alarm, AlarmPair};
 pub use error::IngestError;
 pub use options::{IngestOptions, OnError};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;
-pub use watch::{Alarm, AlarmPair};

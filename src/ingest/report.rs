@@ -1,6 +1,6 @@
 //! What an ingest did, in numbers.
 
-use super::watch::Alarm;
+use super::alarm::Alarm;
 use crate::decide::Counts;
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};

@@ -101,7 +101,7 @@ columns! {
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
     Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity), blake3-128" => "removed documents, u64 BE each, ascending";
     /// Sketches of documents that store their own text.
-    Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits";
+    Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits; with the signature `bigcode` u32 LE each";
     /// First member of each band bucket.
     Bands = "bands", Buckets, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
     /// Further members of band buckets.

@@ -1,0 +1,46 @@
+//! Alarms of a report: what a careful person looks at before going on.
+
+use serde::Serialize;
+
+/// A removed document beside its witness.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct AlarmPair {
+    /// The removed document; 0 when its batch was not committed.
+    pub removed: u64,
+    /// The beginning of its text; empty when its batch was not committed.
+    pub removed_text: String,
+    /// Its witness.
+    pub witness: u64,
+    /// The witness's key.
+    pub witness_key: String,
+    /// The beginning of its text.
+    pub witness_text: String,
+    /// Exact Jaccard similarity of the two.
+    pub jaccard: f64,
+}
+
+/// Something that a careful person looks at before going on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum Alarm {
+    /// The source lost more than a set share of what was added.
+    RemovedShare {
+        /// Documents added.
+        added: u64,
+        /// Of these, removed as duplicates.
+        removed: u64,
+        /// A pair that shows what was taken for a duplicate.
+        example: Option<AlarmPair>,
+    },
+    /// One document is the witness of very many.
+    Cluster {
+        /// The witness.
+        witness: u64,
+        /// Documents of its cluster, itself included.
+        size: u64,
+        /// A pair of it.
+        example: Option<AlarmPair>,
+    },
+}
