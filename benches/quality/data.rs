@@ -1,7 +1,7 @@
 //! Real texts, and what dedup makes of them under a normaliser.
 
 use anyhow::{Context, bail};
-use corpusdb::dedup::{Fingerprinter, Sketch, words};
+use corpusdb::dedup::{Fingerprinter, Sketch, estimate_floor, words};
 use corpusdb::{DedupMode, Normaliser, Policy, Profile};
 use rayon::prelude::*;
 use std::io::BufRead;
@@ -49,6 +49,11 @@ pub fn policy(normaliser: Normaliser, threshold: f64) -> anyhow::Result<Policy> 
     policy.set_threshold(threshold)?;
     policy.check()?;
     Ok(policy)
+}
+
+/// The smallest sketch estimate that `policy` verifies.
+pub fn floor(policy: &Policy) -> f64 {
+    estimate_floor(policy)
 }
 
 /// Whether this build has the normaliser: each treats some text otherwise than `web`.

@@ -1,14 +1,14 @@
 //! `edits`: whether a text and its edited copy find each other, by kind of edit and by length.
 
 use crate::arguments::Arguments;
-use crate::data::{Text, load, policy};
+use crate::data::{Text, floor, load, policy};
 use crate::musts::Musts;
 use crate::plant::Edit;
 use crate::random::Random;
 use crate::statistics::{Share, jaccard, predict, ratio};
 use crate::table::{Table, number, share};
 use anyhow::ensure;
-use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, reaches, shared};
+use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, reaches, shared};
 use corpusdb::{Normaliser, Policy};
 use rayon::prelude::*;
 use std::path::Path;
@@ -218,8 +218,7 @@ fn judge(policy: &Policy, a: &Fingerprint, b: &Fingerprint) -> Trial {
     let (met, passes, sketched) = match (&a.sketch, &b.sketch) {
         (Some(a), Some(b)) => {
             let met = bands(a, policy).iter().zip(&bands(b, policy)).any(|(x, y)| x == y);
-            let floor = estimate_floor(policy);
-            (met, a.estimate(b) >= floor, true)
+            (met, a.estimate(b) >= floor(policy), true)
         }
         _ => (equal, equal, false),
     };

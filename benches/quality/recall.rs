@@ -1,10 +1,10 @@
 //! What sketches and bands find of the pairs that exist.
 
-use crate::data::Prints;
+use crate::data::{Prints, floor};
 use crate::join::Pair;
 use crate::statistics::{Share, predict};
 use corpusdb::Policy;
-use corpusdb::dedup::{BandHash, Sketch, bands, estimate_floor, reaches};
+use corpusdb::dedup::{BandHash, Sketch, bands, reaches};
 use rayon::prelude::*;
 
 /// Lower ends of the bins of similarity; the last one holds equal sets only.
@@ -42,8 +42,7 @@ impl<'p> Banded<'p> {
         let of = |sketch: &Option<Sketch>| {
             sketch.as_ref().map(|sketch| bands(sketch, policy)).unwrap_or_default()
         };
-        let floor = estimate_floor(policy);
-        Self { prints, floor, bands: prints.sketches.par_iter().map(of).collect() }
+        Self { prints, floor: floor(policy), bands: prints.sketches.par_iter().map(of).collect() }
     }
 
     fn meet(&self, a: usize, b: usize) -> bool {

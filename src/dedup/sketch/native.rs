@@ -13,21 +13,23 @@
 //! fills all slots in them. A slot is empty after a round or not by the set alone, so the sketch is a
 //! function of the set: order and repeats do not matter.
 
-use super::Sketch;
 use crate::dedup::mix::{GOLDEN, mix32, mix64};
 
 const ROUNDS: u64 = 3;
 /// No value yet. A value equal to it counts as none, which costs nothing but its own loss.
 const EMPTY: u64 = u64::MAX;
 
+/// Slots, and bytes, of a native sketch.
+pub(super) const SLOTS: usize = 256;
+
 /// Multiplier (odd) and addend of every slot in the last step.
-static AFFINE: [(u32, u32); Sketch::LEN] = affine();
+static AFFINE: [(u32, u32); SLOTS] = affine();
 
 #[expect(clippy::indexing_slicing, reason = "the cursor is below the length")]
-const fn affine() -> [(u32, u32); Sketch::LEN] {
-    let mut table = [(0, 0); Sketch::LEN];
+const fn affine() -> [(u32, u32); SLOTS] {
+    let mut table = [(0, 0); SLOTS];
     let mut slot = 0;
-    while slot < Sketch::LEN {
+    while slot < SLOTS {
         let bits = mix64(GOLDEN.wrapping_mul(slot as u64 + 1));
         table[slot] = ((bits >> 32) as u32 | 1, (bits & 0xffff_ffff) as u32);
         slot += 1;
@@ -36,18 +38,18 @@ const fn affine() -> [(u32, u32); Sketch::LEN] {
 }
 
 /// The slots of a set of shingle hashes, in any order; all zero if there are none.
-pub(super) fn slots(shingles: &[u64]) -> [u8; Sketch::LEN] {
+pub(super) fn slots(shingles: &[u64]) -> [u8; SLOTS] {
     if shingles.is_empty() {
-        return [0; Sketch::LEN];
+        return [0; SLOTS];
     }
-    let mut chosen = [EMPTY; Sketch::LEN];
+    let mut chosen = [EMPTY; SLOTS];
     choose(&mut chosen, shingles.iter().copied());
     for round in 1..ROUNDS {
         if !chosen.contains(&EMPTY) {
             break;
         }
         let step = GOLDEN.wrapping_mul(round);
-        let mut other = [EMPTY; Sketch::LEN];
+        let mut other = [EMPTY; SLOTS];
         choose(&mut other, shingles.iter().map(|x| mix64(x.wrapping_add(step))));
         for (slot, other) in chosen.iter_mut().zip(other) {
             *slot = if *slot == EMPTY { other } else { *slot };
@@ -66,7 +68,7 @@ pub(super) fn slots(shingles: &[u64]) -> [u8; Sketch::LEN] {
 
 /// Lowers each slot to the smallest value whose low 8 bits name it.
 #[expect(clippy::indexing_slicing, reason = "there is a slot for each value of a byte")]
-fn choose(slots: &mut [u64; Sketch::LEN], values: impl Iterator<Item = u64>) {
+fn choose(slots: &mut [u64; SLOTS], values: impl Iterator<Item = u64>) {
     for value in values {
         let slot = &mut slots[usize::from(value.to_le_bytes()[0])];
         *slot = value.min(*slot);

@@ -18,7 +18,7 @@ enum Slots {
 
 impl Sketch {
     /// Slots, and bytes, of a native sketch.
-    pub const LEN: usize = 256;
+    pub const LEN: usize = native::SLOTS;
     /// Bytes of a slot at full width.
     pub(in crate::dedup) const WIDTH: usize = 4;
 
