@@ -15,7 +15,7 @@ pub(super) fn documents(
                 let documents = corpus.view().documents();
                 anyhow::ensure!(
                     id < documents,
-                    "no document {id}: the corpus holds ids 0 to below {documents}; for a key made of digits write `--key {id}`"
+                    "no document {id}: the corpus holds ids 0 to below {documents}; for a key made of digits write `--key {id}`, or `--where \"key = '{id}'\"` where a verb has it"
                 );
                 return Ok(vec![DocId(id)]);
             }
