@@ -181,6 +181,7 @@ impl Corpus {
         to: SimilarTo<'_>,
         options: &SimilarOptions,
     ) -> Result<SimilarReport, Error> {
+        self.view.policy().check()?;
         Ok(query::similar(&self.view, to, options)?)
     }
 
@@ -316,9 +317,13 @@ impl CorpusWriter {
     /// Opens the corpus at `path` for writing.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption.
+    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`Error::Policy`]: sketches that this release does not make.
     pub fn open(path: &Path, memory: u64, threads: usize) -> Result<Self, Error> {
-        Ok(Self { writer: Writer::open(path, Memory::within(memory), threads)? })
+        let writer = Writer::open(path, Memory::within(memory), threads)?;
+        // Sketches of two versions must not come into one corpus.
+        writer.view().policy().check()?;
+        Ok(Self { writer })
     }
 
     /// The last committed moment.

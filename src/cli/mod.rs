@@ -16,6 +16,7 @@ mod find;
 mod info;
 mod ingest;
 mod init;
+mod migrate;
 mod policy;
 mod print;
 mod rejects;
@@ -84,6 +85,7 @@ enum Verb {
     Epoch(epoch::Verb),
     Check(check::Args),
     Compact(compact::Args),
+    Migrate(migrate::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/CLI.md).
@@ -156,6 +158,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Epoch(verb) => epoch::run(verb, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Compact(args) => compact::run(args, context),
+        Verb::Migrate(args) => migrate::run(args, context),
         Verb::Demo(args) => demo::run(args, context),
         Verb::Completions(args) => completions::run(args),
         Verb::Reference => completions::reference(Cli::command()),

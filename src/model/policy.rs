@@ -269,6 +269,11 @@ pub enum PolicyError {
     /// Shingles of no length or too long ones.
     #[error("{0}-token shingles: the length must be 1 to 64")]
     Shingle(u32),
+    /// Sketches that this release does not make.
+    #[error(
+        "the sketches have signature version {0}, this release makes version {SIGNATURE_VERSION}, and the two do not compare: use a release that makes {0}, or ingest into a new corpus"
+    )]
+    SignatureVersion(u32),
     /// Slots that the sketch function does not have.
     #[error("{hashes} hashes: the `{signature}` sketch has {range}")]
     Hashes {
@@ -342,7 +347,11 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`]: which one and what is possible.
     pub fn check(&self) -> Result<(), PolicyError> {
-        let Self { hashes, bands, rows, shingle, threshold, signature, .. } = *self;
+        let Self { hashes, bands, rows, shingle, threshold, signature, signature_version, .. } =
+            *self;
+        if signature_version != SIGNATURE_VERSION {
+            return Err(PolicyError::SignatureVersion(signature_version));
+        }
         if !(0.1..=1.0).contains(&threshold) {
             return Err(PolicyError::Threshold(threshold));
         }
@@ -426,6 +435,15 @@ mod tests {
         assert_eq!(banding(256, 0.7), (42, 6));
         let policy = Policy::new(DedupMode::Witness, 0.8).expect("in range");
         assert!((policy.detection(0.8) - 0.9972).abs() < 1e-4);
+    }
+
+    #[test]
+    fn another_signature_version_is_refused() {
+        let policy = Policy { signature_version: 2, ..Policy::of(Profile::Web) };
+        assert_eq!(policy.check(), Err(PolicyError::SignatureVersion(2)));
+        for profile in Profile::ALL {
+            assert_eq!(Policy::of(profile).check(), Ok(()), "{}", profile.name());
+        }
     }
 
     #[test]
