@@ -251,7 +251,11 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
     let file = scratch.write("a.jsonl", lines(&crawl(95, 500, true)));
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
     let options = IngestOptions { read, ..IngestOptions::new("web") };
-    writer(&corpus).ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+    {
+        let mut writer = writer(&corpus);
+        writer.add_tokenizer("own", &trained(), "", &Silent, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+    }
     let bytes_of = |family: &str| {
         let corpus = Corpus::open(&corpus, MEMORY).unwrap();
         let found = corpus.view().disk_usage().unwrap();

@@ -132,7 +132,7 @@ fn entries(
     let size = usize::try_from(u64::from(count) * 12).unwrap_or(usize::MAX);
     let (entries, _) = cursor.take(size)?.as_chunks::<12>();
     let entries: Vec<Entry> = entries.iter().map(|bytes| Entry(*bytes)).collect();
-    if !entries.is_sorted_by(|a, b| ascend(a, b)) {
+    if !entries.is_sorted_by(ascend) {
         return Err(Malformed::at(at, "entries are not ascending"));
     }
     if entries.iter().any(|entry| entry.value() >> bits != 0) {
