@@ -156,7 +156,8 @@ impl BandWriter {
     pub(in crate::store) fn reclaim(&self) -> Result<(), StoreError> {
         let family = db::family::<BandRuns>(&self.db)?;
         let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
-        if self.runs.is_empty() && size.is_some_and(|size| size > RECLAIM) {
+        let held = (self.entries() * size_of::<Entry>()) as u64;
+        if size.is_some_and(|size| size > RECLAIM + held) {
             self.db.compact_range_cf(&family, None::<&[u8]>, None::<&[u8]>);
         }
         Ok(())
