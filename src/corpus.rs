@@ -506,7 +506,11 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Store`] when the disk refuses.
     pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), Error> {
-        Ok(self.writer.compact(progress)?)
+        self.writer.compact(progress)?;
+        // A compaction that meets a damaged block says nothing, but no commit succeeds after it.
+        let kind = "compact".to_owned();
+        self.writer.begin()?.commit(&CommitRecord { kind, ..CommitRecord::default() })?;
+        Ok(self.writer.flush()?)
     }
 
     /// Names this moment, durably.

@@ -17,8 +17,8 @@ use super::view::View;
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, Progress, TermId};
 use roaring::RoaringTreemap;
 use rocksdb::{
-    BottommostLevelCompaction, CompactOptions, DB, FlushOptions, Options, WriteBatch, WriteOptions,
-    checkpoint::Checkpoint,
+    BottommostLevelCompaction, CompactOptions, DB, FlushOptions, Options, WaitForCompactOptions,
+    WriteBatch, WriteOptions, checkpoint::Checkpoint,
 };
 use std::collections::HashMap;
 use std::path::Path;

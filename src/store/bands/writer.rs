@@ -14,7 +14,7 @@ use crate::store::db::{self, Pinned};
 use crate::store::error::StoreError;
 use crate::store::keys::{BandRunKey, Key};
 use crate::store::place::Place;
-use rocksdb::{DB, WriteBatch};
+use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,6 +25,10 @@ const RUN_FROM: usize = 4096;
 const LEAVE: usize = 1 << 20;
 /// Runs that may stay: each is searched by every look-up.
 const MOST_RUNS: usize = 64;
+
+/// Entries folded by one ingest from which its end waits for compactions: the next process, which may
+/// only want to add a few documents, would begin with them.
+const BACKLOG: usize = 4 << 20;
 
 /// Bytes of folded runs that may stay on disk until a compaction comes by itself.
 const RECLAIM: u64 = 16 << 20;
@@ -39,6 +43,8 @@ pub(in crate::store) struct BandWriter {
     folder: PathBuf,
     /// Entries in runs at which they are folded.
     fold_at: usize,
+    /// Entries folded since the last look.
+    folded: usize,
     /// Entries from which a commit writes a run.
     run_from: usize,
     threads: usize,
@@ -77,7 +83,7 @@ impl BandWriter {
         let budget = (memory as u64).saturating_sub(memory as u64 / 4);
         let gate = Arc::new(Gate::new(place.band_filter(), budget, counts.chain));
         let (db, run_from) = (Arc::clone(db), RUN_FROM);
-        Ok(Self { db, counts, runs, gate, folder, fold_at, run_from, threads })
+        Ok(Self { db, counts, runs, gate, folder, fold_at, run_from, folded: 0, threads })
     }
 
     /// What a view of this moment needs.
@@ -158,7 +164,10 @@ impl BandWriter {
         let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
         let held = (self.entries() * size_of::<Entry>()) as u64;
         if size.is_some_and(|size| size > RECLAIM + held) {
-            self.db.compact_range_cf(&family, None::<&[u8]>, None::<&[u8]>);
+            // Others go on meanwhile: an exclusive one would first wait for all that is being compacted.
+            let mut options = CompactOptions::default();
+            options.set_exclusive_manual_compaction(false);
+            self.db.compact_range_cf_opt(&family, None::<&[u8]>, None::<&[u8]>, &options);
         }
         Ok(())
     }
@@ -167,7 +176,13 @@ impl BandWriter {
         self.runs.iter().map(|run| run.entries()).sum()
     }
 
+    /// Whether so much was folded since the last look that compactions have a backlog.
+    pub(in crate::store) fn take_backlog(&mut self) -> bool {
+        std::mem::take(&mut self.folded) > BACKLOG
+    }
+
     pub(in crate::store) fn fold(&mut self) -> Result<(), StoreError> {
+        self.folded += self.entries();
         self.counts = fold(&self.db, &self.folder, &self.runs, &self.counts, self.threads)?;
         self.runs.clear();
         Ok(())
