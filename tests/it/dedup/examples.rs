@@ -2,7 +2,7 @@
 
 use super::{World, policy};
 use crate::support::{Page, Scratch, make, pour, reader, writer};
-use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Match, ReadOptions, Standing};
+use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Match, Policy, ReadOptions, Standing};
 
 /// What a corpus says of each document.
 fn told(corpus: &Corpus) -> Vec<(Standing, Option<Match>)> {
@@ -98,4 +98,22 @@ fn records_without_a_key_never_supersede() {
         assert_eq!((report.added, report.kept, report.updated), (1, 1, 0), "round {round}");
     }
     assert_eq!(reader(&path).count(Some("kept")).unwrap(), 3);
+}
+
+#[test]
+fn documents_restored_together_join_the_cluster_that_stayed() {
+    // One band, so one bucket of all: a look-up that stops at the restored ones never meets the third.
+    for mode in [DedupMode::Lsh, DedupMode::Components, DedupMode::Witness] {
+        let mut world = World::new(&Policy { bands: 1, rows: 1, ..policy(mode, 0.8) });
+        world.pour("web", &["one", "two", "three"].map(|name| Page::new(variant(name, 1))), 1 << 20);
+        let told = world.told();
+        let near = (Standing::Near, Some(0));
+        assert_eq!(told, [(Standing::Kept, None), near, near], "{mode:?}");
+        world.remove(&[0, 1], false);
+        world.agrees("removed");
+        world.restore(&[0, 1]);
+        world.agrees("restored");
+        assert_eq!(world.told(), told, "{mode:?}");
+        world.digest();
+    }
 }

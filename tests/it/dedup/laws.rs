@@ -30,7 +30,7 @@ fn ingested(
 fn any_batches_and_threads_give_one_digest() {
     let (mut pairs, mut differing) = (0, 0);
     for (seed, policy) in (0..).zip(policies(0.7)) {
-        if policy.mode == DedupMode::None && seed % 5 != 0 {
+        if seed % 2 == 1 || policy.mode == DedupMode::None && seed % 5 != 0 {
             continue;
         }
         let keyed = seed % 3 == 0;
@@ -46,7 +46,7 @@ fn any_batches_and_threads_give_one_digest() {
         }
         let what = format!("seed {seed}, keyed {keyed}, {policy}");
         let expected = ingested(&scratch, &policy, &files, 1 << 20, 1);
-        for (batch, threads) in [(1, 2), (3 << 10, 1), (9 << 10, 2)] {
+        for (batch, threads) in [(2 << 10, 2), (7 << 10, 1)] {
             let found = ingested(&scratch, &policy, &files, batch, threads);
             assert_eq!(found.1, expected.1, "{what}: kept, batches of {batch} B");
             if keyed || policy.keep != KeepOrder::First {
@@ -61,26 +61,20 @@ fn any_batches_and_threads_give_one_digest() {
 }
 
 #[test]
-fn any_files_give_the_same_standings() {
-    for (seed, policy) in (0..).zip(policies(0.6)) {
+fn any_files_give_the_same_kept_documents() {
+    for (seed, policy) in (0..).zip(policies(0.6)).filter(|(seed, _)| seed % 3 == 0) {
         let mut random = Random::new(seed + 400);
         let pages = crawl(seed + 400, 90, seed % 2 == 0);
-        let mut told = None;
-        for size in [pages.len(), random.between(7, 20), random.between(20, 50)] {
+        let mut kept = None;
+        for size in [pages.len(), random.between(11, 40)] {
             let mut world = World::new(&policy);
             for pages in pages.chunks(size) {
-                world.pour("web", pages, *random.pick(&[1, 2 << 10, 1 << 20]));
+                world.pour("web", pages, *random.pick(&[3 << 10, 1 << 20]));
             }
             let what = format!("seed {seed}, files of {size}");
             world.agrees(&what);
-            let found: Vec<_> = world.told().into_iter().map(|(standing, _)| standing).collect();
-            let kept = found.clone();
-            // Whether equal bytes were removed as exact or near hangs on the witness.
-            let is_kept = |all: &[corpusdb::Standing]| -> Vec<bool> {
-                all.iter().map(|one| *one == corpusdb::Standing::Kept).collect()
-            };
-            let before = told.get_or_insert(found);
-            assert_eq!(is_kept(&kept), is_kept(before), "{what}, {policy}");
+            let found = world.writer.view().kept().unwrap();
+            assert_eq!(found, *kept.get_or_insert_with(|| found.clone()), "{what}, {policy}");
         }
     }
 }
@@ -102,9 +96,9 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
         let texts = kin(&mut random, 60);
         let mut pages: Vec<Page> = crawl(seed + 600, 120, false);
         pages.extend((0..60).map(|_| page_of(&mut random, &texts, None)));
-        let mut batches: Vec<&[Page]> = pages.chunks(random.between(10, 40)).collect();
+        let batches: Vec<&[Page]> = pages.chunks(random.between(15, 50)).collect();
         let mut expected: Option<BTreeSet<(String, String)>> = None;
-        for round in 0..4 {
+        for round in 0..3 {
             let mut world = World::new(&policy);
             let mut order: Vec<usize> = (0..batches.len()).collect();
             for at in (1..order.len()).rev() {
@@ -139,6 +133,5 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
             );
             world.digest();
         }
-        batches.clear();
     }
 }

@@ -151,7 +151,9 @@ impl Model {
             };
             links.extend(candidates.into_iter().filter(is_similar));
         }
-        links.iter().for_each(|other| drop(self.linked[*other].insert(text)));
+        for other in &links {
+            self.linked[*other].insert(text);
+        }
         self.linked[text] = links;
     }
 
