@@ -1,0 +1,77 @@
+//! Alarms before a commit is final: the batch that loses too much is refused, and undone by a command.
+
+use super::{World, options, policy};
+use crate::support::{Page, corpusdb, lines, sound};
+use corpusdb::{DedupMode, IngestOptions, Interrupt, Silent};
+
+/// Pages of which nearly all are made from one of two templates.
+fn templates(fresh: usize, made: usize) -> Vec<Page> {
+    let word = |name: &str, at: usize| format!("{name}{at}");
+    let text = |name: &str, own: &str| {
+        let common = (0..40).map(|at| word(name, at)).collect::<Vec<_>>().join(" ");
+        format!("{common} {own}")
+    };
+    let own = (0..fresh).map(|at| {
+        Page::new((0..12).map(|part| format!("own{at}part{part}")).collect::<Vec<_>>().join(" "))
+    });
+    let made = (0..made).map(|at| Page::new(text(["first", "second"][at % 2], &word("slot", at))));
+    own.chain(made).collect()
+}
+
+#[test]
+fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest() {
+    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    world.pour("web", &[Page::new("a page that was here before and is to stay here")], 1 << 20);
+    let pages = templates(5_200, 5_600);
+    let file = world.scratch.write("templates.jsonl", lines(&pages));
+    let batches = IngestOptions { max_removed: Some(0.5), ..options("web", 64 << 10, &pages) };
+    let error = world
+        .writer
+        .ingest(&[file], &batches, &[], &Silent, &Interrupt::default())
+        .unwrap_err()
+        .to_string();
+    for words in ["share of 0.5", "was taken for a duplicate of", "corpusdb remove CORPUS --where"] {
+        assert!(error.contains(words), "no `{words}` in {error}");
+    }
+    let stored = world.writer.view().documents();
+    assert!((9_000..10_801).contains(&stored), "earlier batches stay: {stored}");
+    let mut half = 0;
+    for id in 1..stored {
+        let standing = world.writer.view().standing(corpusdb::DocId(id)).unwrap();
+        half += u64::from(standing != corpusdb::Standing::Kept);
+    }
+    assert!(half * 2 <= stored, "no batch over the limit was committed: {half} of {stored}");
+    // The command as printed works.
+    let condition = error.split("--where \"").nth(1).unwrap().split('"').next().unwrap();
+    let corpus = world.path.display().to_string();
+    drop(world.writer);
+    let report = corpusdb(&["remove", &corpus, "--where", condition, "--json"]).good().json();
+    assert_eq!(report["changed"], stored - 1, "{report}");
+    assert_eq!(corpusdb(&["count", &corpus, "--where", "kept"]).good().stdout, "1\n");
+    sound(&corpus);
+    // Restored, all of it is as it was.
+    corpusdb(&["restore", &corpus, "--where", condition]).good();
+    let kept = corpusdb(&["count", &corpus, "--where", "kept"]).good().stdout;
+    assert_eq!(kept.trim().parse::<u64>().unwrap(), stored - half);
+    sound(&corpus);
+}
+
+#[test]
+fn below_the_limit_nothing_is_refused_and_a_large_cluster_is_told() {
+    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    let pages = templates(9_000, 3_000);
+    let file = world.scratch.write("templates.jsonl", lines(&pages));
+    let batches = IngestOptions { max_removed: Some(0.5), ..options("web", 256 << 10, &pages) };
+    let report = world.writer.ingest(&[file], &batches, &[], &Silent, &Interrupt::default());
+    let report = report.unwrap();
+    assert_eq!((report.added, report.kept), (12_000, 9_002));
+    let told = serde_json::to_value(&report.alarms).unwrap();
+    assert_eq!(told.as_array().unwrap().len(), 2, "{told}");
+    for alarm in told.as_array().unwrap() {
+        assert_eq!((alarm["kind"].as_str(), alarm["size"].as_u64()), (Some("cluster"), Some(1500)));
+        let example = &alarm["example"];
+        let beginning = |text: &str| example[text].as_str().unwrap()[..100].to_owned();
+        assert_eq!(beginning("witness_text"), beginning("removed_text"), "{alarm}");
+    }
+    world.digest();
+}

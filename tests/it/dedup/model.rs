@@ -1,0 +1,274 @@
+//! The naive model: all documents ever stored and what the user said of them; every standing is
+//! computed from scratch, by the definitions.
+
+use crate::support::Page;
+use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared_at_least};
+use corpusdb::{DedupMode, KeepOrder, MatchKind, Policy, Scope, Standing};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a removal forbids.
+#[derive(Clone, Copy)]
+pub struct Removal {
+    text: bool,
+    key: bool,
+}
+
+/// A stored document; its text is a place in [`Model::texts`].
+#[derive(Clone)]
+pub struct Document {
+    pub text: usize,
+    pub source: String,
+    pub page: Page,
+    pub successor: Option<u64>,
+    pub removal: Option<Removal>,
+}
+
+/// Place in the keep order: the smaller one stays.
+pub type Rank = (i64, u64, u64);
+
+/// A standing and the document that explains it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub standing: Standing,
+    pub matched: Option<(MatchKind, u64)>,
+}
+
+#[derive(Clone)]
+pub struct Model {
+    policy: Policy,
+    pub texts: Vec<String>,
+    pub prints: Vec<Fingerprint>,
+    known: HashMap<String, usize>,
+    buckets: HashMap<(usize, u64), Vec<usize>>,
+    /// Other texts that are duplicates of each text.
+    linked: Vec<BTreeSet<usize>>,
+    pub documents: Vec<Document>,
+    newest: BTreeMap<String, u64>,
+}
+
+impl Model {
+    pub fn new(policy: &Policy) -> Self {
+        Self {
+            policy: policy.clone(),
+            texts: Vec::new(),
+            prints: Vec::new(),
+            known: HashMap::new(),
+            buckets: HashMap::new(),
+            linked: Vec::new(),
+            documents: Vec::new(),
+            newest: BTreeMap::new(),
+        }
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The same documents under another policy.
+    pub fn change(&mut self, policy: &Policy) {
+        self.policy = policy.clone();
+        self.buckets.clear();
+        self.linked.clear();
+        (0..self.texts.len()).for_each(|text| self.link(text));
+    }
+
+    /// Takes a record that stands `number`th in `path`; false when it is known.
+    pub fn take(&mut self, source: &str, path: &str, number: usize, page: &Page) -> bool {
+        let content = |page: &Page| format!("{:?} {}", page.text, page.fields);
+        let key = match &page.id {
+            Some(id) => format!("{source}: key {id}"),
+            None => format!("{source}: position {path} {number} {}", content(page)),
+        };
+        let id = self.documents.len() as u64;
+        if let Some(before) = self.newest.get(&key).copied() {
+            let before = &mut self.documents[before as usize];
+            if content(&before.page) == content(page) {
+                return false;
+            }
+            before.successor = Some(id);
+        }
+        self.newest.insert(key, id);
+        let text = self.text(&page.text);
+        self.documents.push(Document {
+            text,
+            source: source.to_owned(),
+            page: page.clone(),
+            successor: None,
+            removal: None,
+        });
+        true
+    }
+
+    pub fn remove(&mut self, ids: &[u64], block: bool) {
+        for id in ids {
+            let document = &mut self.documents[*id as usize];
+            if document.removal.is_none() {
+                let key = block && document.successor.is_none() && document.page.id.is_some();
+                document.removal = Some(Removal { text: block, key });
+            }
+        }
+    }
+
+    pub fn restore(&mut self, ids: &[u64]) {
+        ids.iter().for_each(|id| self.documents[*id as usize].removal = None);
+    }
+
+    fn text(&mut self, text: &str) -> usize {
+        if let Some(at) = self.known.get(text) {
+            return *at;
+        }
+        let at = self.texts.len();
+        self.known.insert(text.to_owned(), at);
+        self.texts.push(text.to_owned());
+        self.prints.push(Fingerprinter::new(&self.policy).fingerprint(text));
+        self.link(at);
+        at
+    }
+
+    /// Links a text to those before it.
+    fn link(&mut self, text: usize) {
+        self.linked.push(BTreeSet::new());
+        if !self.policy.mode.is_near() {
+            return;
+        }
+        let (print, prints) = (&self.prints[text], &self.prints);
+        let mut links: BTreeSet<usize> =
+            (0..text).filter(|other| prints[*other].normalised == print.normalised).collect();
+        if let Some(sketch) = &print.sketch {
+            let mut candidates = BTreeSet::new();
+            for key in bands(sketch, &self.policy).into_iter().enumerate() {
+                let bucket = self.buckets.entry(key).or_default();
+                candidates.extend(bucket.iter().copied());
+                bucket.push(text);
+            }
+            let is_similar = |other: &usize| {
+                let other = &prints[*other];
+                let estimate = other.sketch.as_ref().unwrap().estimate(sketch);
+                let exact =
+                    shared_at_least(&print.shingles, &other.shingles, self.policy.threshold);
+                self.policy.mode == DedupMode::Lsh
+                    || estimate >= estimate_floor(&self.policy) && exact.is_some()
+            };
+            links.extend(candidates.into_iter().filter(is_similar));
+        }
+        for other in &links {
+            self.linked[*other].insert(text);
+        }
+        self.linked[text] = links;
+    }
+
+    /// An edge of the graph.
+    pub fn is_edge(&self, a: u64, b: u64) -> bool {
+        let (a, b) = (&self.documents[a as usize], &self.documents[b as usize]);
+        let is_linked = a.text == b.text || self.linked[a.text].contains(&b.text);
+        let in_scope = self.policy.scope == Scope::Global || a.source == b.source;
+        self.policy.mode != DedupMode::None && in_scope && is_linked
+    }
+
+    pub fn rank(&self, id: u64) -> Rank {
+        let document = &self.documents[id as usize];
+        let text = &document.page.text;
+        let place = match &self.policy.keep {
+            KeepOrder::First => return (0, 0, id),
+            KeepOrder::Longest => -(text.chars().count() as i64),
+            KeepOrder::SourcePriority(names) => {
+                let place = names.iter().position(|name| *name == document.source);
+                place.unwrap_or(names.len()) as i64
+            }
+            KeepOrder::Field(name) => match document.page.fields[name].as_f64() {
+                Some(number) => -(number * 1000.0).round() as i64,
+                None => i64::MAX,
+            },
+        };
+        let hash = blake3::hash(text.as_bytes());
+        (place, u64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap()), id)
+    }
+
+    fn is_blocked(&self, id: usize) -> bool {
+        let document = &self.documents[id];
+        self.documents.iter().enumerate().any(|(other, by)| {
+            let same_key = by.page.id == document.page.id && by.source == document.source;
+            other != id
+                && by.removal.is_some_and(|removal| {
+                    removal.text && by.text == document.text || removal.key && same_key
+                })
+        })
+    }
+
+    /// Why deduplication does not decide about a document, if it does not.
+    fn excluded(&self, id: usize) -> Option<Standing> {
+        let document = &self.documents[id];
+        if document.removal.is_some() {
+            Some(Standing::Removed)
+        } else if document.successor.is_some() {
+            Some(Standing::Superseded)
+        } else if self.is_blocked(id) {
+            Some(Standing::Blocked)
+        } else if self.policy.mode.is_near() && self.prints[document.text].tokens == 0 {
+            Some(Standing::Empty)
+        } else {
+            None
+        }
+    }
+
+    /// What every document is.
+    pub fn settle(&self) -> Vec<Outcome> {
+        let mut outcome: Vec<Outcome> = (0..self.documents.len())
+            .map(|id| Outcome {
+                standing: self.excluded(id).unwrap_or(Standing::Kept),
+                matched: self.documents[id].successor.map(|next| (MatchKind::Superseded, next)),
+            })
+            .collect();
+        let mut eligible: Vec<Rank> = (0..outcome.len())
+            .filter(|id| outcome[*id].standing == Standing::Kept)
+            .map(|id| self.rank(id as u64))
+            .collect();
+        eligible.sort_unstable();
+        let mut of_text: HashMap<usize, Vec<Rank>> = HashMap::new();
+        for rank in &eligible {
+            of_text.entry(self.documents[rank.2 as usize].text).or_default().push(*rank);
+        }
+        let near = |id: u64| -> BTreeSet<Rank> {
+            let text = self.documents[id as usize].text;
+            let texts = self.linked[text].iter().chain([&text]);
+            let others = texts.filter_map(|text| of_text.get(text)).flatten().copied();
+            others.filter(|other| other.2 != id && self.is_edge(id, other.2)).collect()
+        };
+        let mut kept_of: HashMap<u64, u64> = HashMap::new();
+        for rank in &eligible {
+            let id = rank.2;
+            if self.policy.mode.is_transitive() {
+                let mut reached = vec![id];
+                if kept_of.contains_key(&id) {
+                    continue;
+                }
+                while let Some(at) = reached.pop() {
+                    if let std::collections::hash_map::Entry::Vacant(slot) = kept_of.entry(at) {
+                        slot.insert(id);
+                        reached.extend(near(at).iter().map(|rank| rank.2));
+                    }
+                }
+            } else {
+                let witness = near(id)
+                    .into_iter()
+                    .find(|other| other < rank && kept_of.get(&other.2) == Some(&other.2));
+                kept_of.insert(id, witness.map_or(id, |rank| rank.2));
+            }
+        }
+        for (id, kept) in kept_of.into_iter().filter(|(id, kept)| id != kept) {
+            outcome[id as usize] = self.removed_by(id, kept);
+        }
+        outcome
+    }
+
+    /// The outcome of a document that `witness` removes.
+    pub fn removed_by(&self, id: u64, witness: u64) -> Outcome {
+        let text = |id: u64| self.documents[id as usize].text;
+        let (standing, kind) = if text(id) == text(witness) {
+            (Standing::Exact, MatchKind::Exact)
+        } else {
+            (Standing::Near, MatchKind::Near)
+        };
+        Outcome { standing, matched: Some((kind, witness)) }
+    }
+}
