@@ -282,6 +282,9 @@ impl Writer {
         options.set_wait(true);
         let handles: Vec<_> = families.iter().collect();
         self.db.flush_cfs_opt(&handles, &options)?;
+        if self.bands.take_backlog() {
+            self.db.wait_for_compact(&WaitForCompactOptions::default())?;
+        }
         self.bands.reclaim()
     }
 }

@@ -105,7 +105,11 @@ fn documents_restored_together_join_the_cluster_that_stayed() {
     // One band, so one bucket of all: a look-up that stops at the restored ones never meets the third.
     for mode in [DedupMode::Lsh, DedupMode::Components, DedupMode::Witness] {
         let mut world = World::new(&Policy { bands: 1, rows: 1, ..policy(mode, 0.8) });
-        world.pour("web", &["one", "two", "three"].map(|name| Page::new(variant(name, 1))), 1 << 20);
+        world.pour(
+            "web",
+            &["one", "two", "three"].map(|name| Page::new(variant(name, 1))),
+            1 << 20,
+        );
         let told = world.told();
         let near = (Standing::Near, Some(0));
         assert_eq!(told, [(Standing::Kept, None), near, near], "{mode:?}");
