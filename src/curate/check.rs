@@ -1,7 +1,7 @@
 //! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
 
 use super::error::CurateError;
-use crate::dedup::{Fingerprinter, Sketch, bands, shared};
+use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
 use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TokenizerId};
 use crate::store::{Fault, Header, View};
 use crate::tokenizer::Tokenizer;
@@ -112,8 +112,8 @@ impl Checker<'_> {
         if standing == Standing::Kept
             && let Some(sketch) = &print.sketch
         {
-            let keys: Vec<(u8, u64)> =
-                (0..=u8::MAX).zip(bands(sketch, self.view.policy())).collect();
+            let bands = band_keys(sketch, self.view.policy(), header.source);
+            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands).collect();
             for ((band, _), bucket) in
                 keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)
             {

@@ -30,7 +30,8 @@ fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest
         .ingest(&[file], &batches, &[], &Silent, &Interrupt::default())
         .unwrap_err()
         .to_string();
-    for words in ["share of 0.5", "was taken for a duplicate of", "corpusdb remove CORPUS --where"] {
+    for words in ["share of 0.5", "was taken for a duplicate of", "corpusdb remove CORPUS --where"]
+    {
         assert!(error.contains(words), "no `{words}` in {error}");
     }
     let stored = world.writer.view().documents();
