@@ -136,11 +136,13 @@ impl Session {
             });
         }
         let is_unverified = self.mode() == DedupMode::Lsh;
-        // One other member links to the whole bucket when nothing is verified: it and the document.
-        let cap = if is_unverified { 2 } else { BUCKET_CAP };
+        // One decided member links to the whole bucket when nothing is verified.
+        let cap = if is_unverified { 1 } else { BUCKET_CAP };
         let eligible = self.scene.stored_eligible()?;
+        // Those that are to be decided meet each other in this commit; counted here, they would crowd
+        // the decided ones out.
         let admit = |other: DocId| match self.scene.standings.get(&other) {
-            Some(change) => change.now.is_none_or(Standing::is_eligible),
+            Some(change) => change.now.is_some_and(Standing::is_eligible),
             None => eligible.contains(other.0),
         };
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();

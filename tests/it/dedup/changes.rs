@@ -58,14 +58,14 @@ fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
         if policy.mode == DedupMode::None && at % 5 != 0 {
             continue;
         }
-        for seed in 0..2 {
+        for seed in 0..1 + u64::from(policy.keep == KeepOrder::First) {
             let found = wander(&policy, 1000 + at * 16 + seed, 14);
             witnesses += found.0;
             others += found.1;
         }
     }
     println!("{others} of {witnesses} witnesses are not the best-ranked kept neighbour");
-    assert!(witnesses > 5_000, "{witnesses} removals are too few to mean anything");
+    assert!(witnesses > 3_000, "{witnesses} removals are too few to mean anything");
 }
 
 #[test]

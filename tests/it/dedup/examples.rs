@@ -2,6 +2,7 @@
 
 use super::{World, policy};
 use crate::support::{Page, Scratch, make, pour, reader, writer};
+use corpusdb::dedup::{Fingerprinter, bands};
 use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Match, Policy, ReadOptions, Standing};
 
 /// What a corpus says of each document.
@@ -104,12 +105,20 @@ fn records_without_a_key_never_supersede() {
 fn documents_restored_together_join_the_cluster_that_stayed() {
     // One band, so one bucket of all: a look-up that stops at the restored ones never meets the third.
     for mode in [DedupMode::Lsh, DedupMode::Components, DedupMode::Witness] {
-        let mut world = World::new(&Policy { bands: 1, rows: 1, ..policy(mode, 0.8) });
-        world.pour(
-            "web",
-            &["one", "two", "three"].map(|name| Page::new(variant(name, 1))),
-            1 << 20,
-        );
+        let policy = Policy { bands: 1, rows: 1, ..policy(mode, 0.8) };
+        let band = |page: &Page| {
+            let print = Fingerprinter::new(&policy).fingerprint(&page.text);
+            bands(&print.sketch.unwrap(), &policy)
+        };
+        let pages = (0..20).map(|at| Page::new(variant(&format!("name{at}x"), 1)));
+        let mut pages: Vec<Page> = pages.collect();
+        // The bucket of most of them: the texts differ in one shingle only.
+        let met = |one: &Page| pages.iter().filter(|page| band(page) == band(one)).count();
+        let bucket = band(pages.iter().max_by_key(|page| met(page)).unwrap());
+        pages.retain(|page| band(page) == bucket);
+        pages.truncate(3);
+        let mut world = World::new(&policy);
+        world.pour("web", &pages, 1 << 20);
         let told = world.told();
         let near = (Standing::Near, Some(0));
         assert_eq!(told, [(Standing::Kept, None), near, near], "{mode:?}");

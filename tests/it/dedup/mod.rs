@@ -202,9 +202,6 @@ impl World {
     /// The digest of a corpus that is sound at every depth.
     #[track_caller]
     fn digest(&self) -> String {
-        if std::env::var("SKIP").is_ok() {
-            return reader(&self.path).digest(&Silent).unwrap();
-        }
         sound_digest(&reader(&self.path))
     }
 
