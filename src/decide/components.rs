@@ -146,17 +146,17 @@ impl Session {
             None => eligible.contains(other.0),
         };
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
-        let (found, places) = look_up(&self.scene.view, &keys, cap, &admit)?;
+        let found = look_up(&self.scene.view, &keys, cap, &admit)?;
         let policy = self.scene.view.policy();
         loose
             .into_par_iter()
-            .zip(places)
+            .zip(found.places)
             .with_min_len(8)
             .map_init(
                 || Fingerprinter::new(policy),
                 |craft, (mut one, places)| {
-                    let buckets =
-                        places.iter().filter_map(|place| found.get(*place as usize)?.as_ref());
+                    let bucket = |place: &u32| found.buckets.get(*place as usize)?.as_ref();
+                    let buckets = places.iter().filter_map(bucket);
                     let mut candidates = BTreeSet::new();
                     for bucket in buckets {
                         one.capped += u64::from(bucket.capped && !is_unverified);

@@ -50,11 +50,11 @@ pub(super) fn prefetch(
 ) -> Result<Vec<(DocId, Prefetched)>, DecideError> {
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
-    let (found, places) =
-        look_up(&scene.view, &keys, scene.read_cap(), &|other| scene.is_kept(other))?;
+    let admit = |other| scene.is_kept(other);
+    let found = look_up(&scene.view, &keys, scene.read_cap(), &admit)?;
     wanted
         .into_par_iter()
-        .zip(places)
+        .zip(found.places)
         .with_min_len(8)
         .map_init(
             || Fingerprinter::new(policy),
@@ -64,7 +64,7 @@ pub(super) fn prefetch(
                 let own = scene.rank(document)?;
                 let mut candidates = BTreeSet::new();
                 for place in places {
-                    let bucket = found.get(place as usize).and_then(Option::as_ref);
+                    let bucket = found.buckets.get(place as usize).and_then(Option::as_ref);
                     answer.buckets.push(bucket.map(|bucket| (bucket.first, bucket.more)));
                     let (taken, capped) = scene.first_in_rank(bucket, &mut candidates)?;
                     answer.taken.push(taken);
@@ -96,16 +96,23 @@ pub(super) fn prefetch(
         .collect()
 }
 
-/// Buckets of all documents' keys, each looked up once, and where in them those of each document are.
+/// Buckets of many documents, each looked up once.
+pub(super) struct Found {
+    pub(super) buckets: Vec<Option<Bucket>>,
+    /// Where among the buckets those of each document are, by band.
+    pub(super) places: Vec<Vec<u32>>,
+}
+
+/// Looks the buckets of all documents up.
 pub(super) fn look_up(
     view: &View,
     keys: &[&[u64]],
     cap: usize,
     admit: &(dyn Fn(DocId) -> bool + Sync),
-) -> Result<(Vec<Option<Bucket>>, Vec<Vec<u32>>), DecideError> {
+) -> Result<Found, DecideError> {
     let (wanted, places) = sorted_keys(keys);
-    let found = view.buckets_bulk(&wanted, cap, admit)?;
-    Ok((found, places))
+    let buckets = view.buckets_bulk(&wanted, cap, admit)?;
+    Ok(Found { buckets, places })
 }
 
 /// All distinct bucket keys, ascending, and where in them those of each document are.
