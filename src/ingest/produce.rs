@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::options::{IngestOptions, OnError};
 use super::read::{Input, Item, Reader, ResumePoint};
-use crate::model::{Interrupt, SourceId};
+use crate::model::Interrupt;
 use crate::store::{FileRecord, View};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
@@ -40,21 +40,44 @@ pub(super) struct Chunk {
     pub(super) seconds: f64,
 }
 
-/// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
-pub(super) fn produce(
+/// An input and what the store says of it.
+pub(super) struct KnownInput {
+    input: Input,
+    record: Option<FileRecord>,
+}
+
+/// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
+/// the ingest, or nothing that it writes could be compacted to the end meanwhile.
+pub(super) fn look_up(
     inputs: Vec<Input>,
     view: &View,
+    options: &IngestOptions,
+) -> Result<Vec<KnownInput>, IngestError> {
+    let source = view.source_named(&options.source).map(|(id, _)| id);
+    let known = inputs.into_iter().map(|input| {
+        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
+        let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
+        let record = match source.filter(|_| !is_pipe) {
+            Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
+            None => None,
+        };
+        let record = record.filter(|record| record.reading == options.reading());
+        Ok(KnownInput { input, record })
+    });
+    known.collect()
+}
+
+/// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
+pub(super) fn produce(
+    inputs: Vec<KnownInput>,
     options: &IngestOptions,
     interrupt: &Interrupt,
     send: &mut dyn FnMut(Chunk) -> bool,
 ) {
-    let source = view.source_named(&options.source).map(|(id, _)| id);
     let mut producer = Producer {
-        view,
         options,
         interrupt,
         send,
-        source,
         chunk: Chunk::default(),
         bytes: 0,
         records: 0,
@@ -62,12 +85,12 @@ pub(super) fn produce(
         finished_bytes: 0,
         stopped: false,
     };
-    for input in inputs {
+    for KnownInput { input, record } in inputs {
         if producer.stopped || interrupt.is_raised() {
             break;
         }
         let size = input.size;
-        if let Err(error) = producer.input(input) {
+        if let Err(error) = producer.input(input, record) {
             producer.chunk.error = Some(error);
             producer.stopped = true;
         }
@@ -78,11 +101,9 @@ pub(super) fn produce(
 }
 
 struct Producer<'a> {
-    view: &'a View,
     options: &'a IngestOptions,
     interrupt: &'a Interrupt,
     send: &'a mut dyn FnMut(Chunk) -> bool,
-    source: Option<SourceId>,
     chunk: Chunk,
     bytes: u64,
     records: usize,
@@ -102,8 +123,7 @@ enum Known {
 }
 
 impl Producer<'_> {
-    fn input(&mut self, input: Input) -> Result<(), IngestError> {
-        let record = self.record(&input)?;
+    fn input(&mut self, input: Input, record: Option<FileRecord>) -> Result<(), IngestError> {
         let same_file = record.as_ref().is_some_and(|record| {
             record.size == input.size && record.modified == input.modified_ns
         });
@@ -133,16 +153,6 @@ impl Producer<'_> {
                 self.records(&input, &mut reader, records, false)
             }
         }
-    }
-
-    fn record(&self, input: &Input) -> Result<Option<FileRecord>, IngestError> {
-        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
-        let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
-        let Some(source) = self.source.filter(|_| !is_pipe) else {
-            return Ok(None);
-        };
-        let record = self.view.file(source, input.path.as_os_str().as_bytes())?;
-        Ok(record.filter(|record| record.reading == self.options.reading()))
     }
 
     /// Finds out how much of the input the store has. A line file proves it by the hash of its

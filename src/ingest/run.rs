@@ -4,7 +4,7 @@ use super::decisions::Decisions;
 use super::error::IngestError;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
-use super::produce::{Chunk, produce};
+use super::produce::{Chunk, look_up, produce};
 use super::read::Input;
 use super::report::IngestReport;
 use super::watch::Watch;
@@ -35,6 +35,9 @@ pub fn ingest(
     let view = writer.view().clone();
     let first = DocId(view.documents());
     let mut watch = Watch::new(options, &view);
+    let inputs_size = inputs.iter().map(|input| input.size).sum();
+    let inputs = look_up(inputs, &view, options)?;
+    let (policy, fields) = (view.policy().clone(), view.fields().to_vec());
     let mut report = IngestReport {
         r#type: "ingest",
         source: options.source.clone(),
@@ -42,20 +45,20 @@ pub fn ingest(
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    progress.begin("ingesting", Some(inputs.iter().map(|input| input.size).sum()));
+    drop(view);
+    progress.begin("ingesting", Some(inputs_size));
     let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
     let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
     let result = std::thread::scope(|scope| {
-        let (pool, view) = (&pool, &view);
+        let (pool, policy, fields) = (&pool, &policy, &fields);
         let reading = scope.spawn(move || {
-            produce(inputs, view, options, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
+            produce(inputs, options, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
         });
         let fingerprinting = scope.spawn(move || {
             let mut seconds = 0.0;
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready =
-                    pool.install(|| prepare(chunk, &options.source, view.policy(), view.fields()));
+                let ready = pool.install(|| prepare(chunk, &options.source, policy, fields));
                 seconds += started.elapsed().as_secs_f64();
                 if send_ready.send(ready).is_err() {
                     break;
