@@ -55,13 +55,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
 }
 
 fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
-    let copy = if args.dry_run {
-        Some(corpusdb::DryRun::begin(&args.corpus, context.memory)?)
-    } else {
-        None
-    };
-    let path = copy.as_ref().map_or(args.corpus.as_path(), corpusdb::DryRun::path);
-    let mut writer = context.write(path)?;
+    let target = context.target(&args.corpus, args.dry_run)?;
+    let mut writer = context.write(target.path())?;
     let mut policy = writer.view().policy().clone();
     args.decision.change(&mut policy)?;
     args.decision.remark(&policy);
@@ -106,13 +101,7 @@ fn show_redo(report: &RedoReport) -> anyhow::Result<()> {
         .collect();
     let head = ["source", "kept", "then", "removed now", "kept now", "text", "then"];
     print::table(&head, &rows)?;
-    if report.capped > 0 {
-        print::line(&format!(
-            "note: {} crowded buckets were read only in part; near duplicates in them may be missed",
-            n(report.capped)
-        ))?;
-    }
-    Ok(())
+    print::capped(report.capped)
 }
 
 fn explain(args: &Explain, context: &Context) -> anyhow::Result<Outcome> {

@@ -120,12 +120,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         max_removed: args.max_removed,
         max_cluster: args.max_cluster,
     };
-    let mut report = if args.dry_run {
-        let copy = corpusdb::DryRun::begin(&args.corpus, context.memory)?;
-        ingest(copy.path(), &args.paths, &options, &args.tokenizers, context)?
-    } else {
-        ingest(&args.corpus, &args.paths, &options, &args.tokenizers, context)?
-    };
+    let target = context.target(&args.corpus, args.dry_run)?;
+    let mut report = ingest(target.path(), &args.paths, &options, &args.tokenizers, context)?;
     report.dry_run = args.dry_run;
     if context.json {
         print::json(&report)?;
@@ -175,13 +171,7 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
     for alarm in &report.alarms {
         print::talk(&alarm_words(alarm));
     }
-    if report.dedup.capped > 0 {
-        print::line(&format!(
-            "  note: {} crowded buckets were read only in part; near duplicates in them may be missed",
-            n(report.dedup.capped)
-        ))?;
-    }
-    Ok(())
+    print::capped(report.dedup.capped)
 }
 
 fn alarm_words(alarm: &Alarm) -> String {

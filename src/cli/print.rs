@@ -96,3 +96,14 @@ pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Says that buckets were read only in part, when some were.
+pub(super) fn capped(buckets: u64) -> anyhow::Result<()> {
+    if buckets == 0 {
+        return Ok(());
+    }
+    line(&format!(
+        "  note: {} crowded buckets were read only in part; near duplicates in them may be missed",
+        number(buckets)
+    ))
+}

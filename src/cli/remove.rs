@@ -67,13 +67,8 @@ impl Which {
         change: impl FnOnce(&Path, &RoaringTreemap) -> anyhow::Result<RemovalReport>,
     ) -> anyhow::Result<Outcome> {
         let selection = self.select(&context.read(&self.corpus)?)?;
-        let copy = if self.dry_run {
-            Some(corpusdb::DryRun::begin(&self.corpus, context.memory)?)
-        } else {
-            None
-        };
-        let path = copy.as_ref().map_or(self.corpus.as_path(), corpusdb::DryRun::path);
-        let mut report = change(path, &selection)?;
+        let target = context.target(&self.corpus, self.dry_run)?;
+        let mut report = change(target.path(), &selection)?;
         report.dry_run = self.dry_run;
         if context.json {
             print::json(&report)?;
@@ -114,7 +109,7 @@ fn show(report: &RemovalReport) -> anyhow::Result<()> {
         print::line(&format!("  {} were {state}", n(report.unchanged)))?;
     }
     print::line(&format!(
-        "  {} are no longer kept, {} others are kept again",
+        "  {} are no longer kept, {} are kept again",
         n(report.no_longer_kept),
         n(report.kept_again)
     ))?;

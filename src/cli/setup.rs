@@ -2,8 +2,8 @@
 
 use super::bar::Bar;
 use anyhow::Context as _;
-use corpusdb::{Corpus, CorpusWriter, Interrupt, Progress, Silent};
-use std::path::Path;
+use corpusdb::{Corpus, CorpusWriter, DryRun, Interrupt, Progress, Silent};
+use std::path::{Path, PathBuf};
 
 /// Flags that every verb takes.
 #[derive(clap::Args)]
@@ -58,8 +58,31 @@ impl Context {
         Ok(Corpus::open(path, self.memory)?)
     }
 
+    /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
+    pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
+        Ok(match dry_run {
+            true => Target::Copy(DryRun::begin(corpus, self.memory)?),
+            false => Target::Corpus(corpus.to_path_buf()),
+        })
+    }
+
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
         Ok(CorpusWriter::open(path, self.memory, self.threads)?)
+    }
+}
+
+/// A corpus, or a copy of it that goes when this is dropped.
+pub(super) enum Target {
+    Corpus(PathBuf),
+    Copy(DryRun),
+}
+
+impl Target {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Corpus(path) => path,
+            Self::Copy(copy) => copy.path(),
+        }
     }
 }
 

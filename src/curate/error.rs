@@ -28,16 +28,6 @@ pub enum CurateError {
     /// A policy that cannot be written.
     #[error("the policy cannot be stored: {0}")]
     Policy(String),
-    /// Stored bytes that are no sketch.
-    #[error(
-        "document {document} has a sketch of {bytes} bytes that the policy cannot use; run `corpusdb check --deep`"
-    )]
-    Sketch {
-        /// The document.
-        document: u64,
-        /// Length found.
-        bytes: usize,
-    },
     /// Nothing to train on.
     #[error("the corpus has no kept documents to train a tokenizer on; ingest some first")]
     NothingToTrainOn,

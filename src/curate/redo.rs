@@ -2,8 +2,7 @@
 //! current one is filled commit by commit, and one small commit makes it current.
 
 use super::error::CurateError;
-use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again};
-use crate::dedup::Sketch;
+use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
     Standing,
@@ -79,12 +78,14 @@ pub fn redo(
     refuse_other_sketches(writer.view(), policy)?;
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
-    let now = writer.view().clone();
-    let carried = Carried::read(&now)?;
-    let mut kept = Arc::new(now.under(policy.clone(), generation).kept()?);
-    progress.begin("deciding again", Some(now.documents()));
-    while record.next < now.documents() {
-        let end = (record.next + CHUNK).min(now.documents());
+    let documents = writer.view().documents();
+    let carried = Carried::read(writer.view())?;
+    let mut kept = Arc::new(writer.view().under(policy.clone(), generation).kept()?);
+    progress.begin("deciding again", Some(documents));
+    while record.next < documents {
+        let end = (record.next + CHUNK).min(documents);
+        // The moment of this commit only: an older one would keep compactions from their end.
+        let now = writer.view().clone();
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
         let mut session = Session::new(&batch);
@@ -233,16 +234,9 @@ fn stored(
         None => None,
         Some(standing) => Some((standing, view.match_of(id)?)),
     };
-    let bytes = match policy.mode.is_near() && carried.is_none() {
-        true => view.sketch_of_owner(header.text_owner(id))?,
+    let sketch = match policy.mode.is_near() && carried.is_none() {
+        true => stored_sketch(view, id)?,
         false => None,
-    };
-    let sketch = match bytes {
-        None => None,
-        Some(bytes) => {
-            let found = Sketch::from_bytes(&bytes, policy);
-            Some(found.ok_or(CurateError::Sketch { document: id.0, bytes: bytes.len() })?)
-        }
     };
     let number = numbers.0.get(&id.block()).and_then(|block| block.get(id.slot()));
     Ok(Stored { id, header, sketch, number, carried })

@@ -25,7 +25,7 @@ pub struct RemovalReport {
     pub unchanged: u64,
     /// Other documents of the same text or key that are blocked now; on `restore`, still blocked.
     pub blocked: u64,
-    /// Other documents that came back because what had removed or blocked them went.
+    /// Documents that are kept now and were not: the restored ones, and others whose witness went.
     pub kept_again: u64,
     /// Documents that are not kept any more, the selected ones included.
     pub no_longer_kept: u64,
@@ -104,8 +104,7 @@ pub fn restore(
         let mut freed = HashSet::new();
         for document in chunk {
             let header = view.expect_header(*document)?;
-            let identity = given_identity(&view, &header).map(|hash| (Blocked::Identity, hash));
-            for (what, hash) in identity.into_iter().chain([(Blocked::Text, header.raw)]) {
+            for (what, hash) in blockable(&view, &header) {
                 blocks.change(what, hash, |by| by.retain(|other| other != document))?;
                 freed.insert((what, hash));
             }
@@ -122,11 +121,9 @@ pub fn restore(
                 is_freed |= freed.contains(&(what, hash));
                 is_blocked |= blocks.by(what, hash)?.iter().any(|other| other != document);
             }
-            if is_freed && is_blocked {
-                report.blocked += 1;
-                session.exclude_restored(*document, Standing::Blocked)?;
-            } else if is_freed {
-                session.readmit(*document)?;
+            if is_freed {
+                report.blocked += u64::from(is_blocked);
+                session.readmit(*document, is_blocked)?;
             }
         }
         blocks.write(&mut batch)?;
@@ -184,6 +181,12 @@ fn block_equals(
         }
     }
     Ok(blocked)
+}
+
+/// What a document can block, or be blocked by: its text, and its key if one was given.
+fn blockable(view: &View, header: &Header) -> impl Iterator<Item = (Blocked, [u8; 16])> {
+    let identity = given_identity(view, header).map(|hash| (Blocked::Identity, hash));
+    identity.into_iter().chain([(Blocked::Text, header.raw)])
 }
 
 fn given_identity(view: &View, header: &Header) -> Option<[u8; 16]> {

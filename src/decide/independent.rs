@@ -18,7 +18,6 @@ const KEPT: Decision = Decision { standing: Standing::Kept, matched: None };
 impl Session {
     pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
         self.queue_orphans()?;
-        self.remember_texts()?;
         if self.mode() == DedupMode::Witness {
             self.prefetch()?;
         }
@@ -55,18 +54,6 @@ impl Session {
         for member in self.scene.members(witness)? {
             let rank = self.scene.rank(member)?;
             self.queue.insert(rank);
-        }
-        Ok(())
-    }
-
-    /// Reads the exact rows of everything that is to be decided at once.
-    fn remember_texts(&mut self) -> Result<(), DecideError> {
-        for form in self.forms() {
-            let mut hashes = Vec::with_capacity(self.queue.len());
-            for rank in &self.queue {
-                hashes.push(self.scene.text_hash(*form, &self.scene.header(rank.document)?));
-            }
-            self.scene.remember_exact(*form, &hashes)?;
         }
         Ok(())
     }

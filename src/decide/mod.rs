@@ -24,5 +24,6 @@ mod texts;
 mod tokens;
 
 pub use error::DecideError;
+pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
 pub use tokens::{LoadedTokenizer, encode_kept_again};

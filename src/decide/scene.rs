@@ -181,14 +181,16 @@ impl Scene {
         self.view.policy().text_key(source, hash)
     }
 
-    /// Reads many exact rows at once.
+    /// Reads many exact rows at once, those that were not read before.
     pub(super) fn remember_exact(
         &mut self,
         form: TextForm,
-        hashes: &[[u8; 16]],
+        hashes: impl Iterator<Item = [u8; 16]>,
     ) -> Result<(), DecideError> {
-        let found = self.view.exacts(form as u8, hashes)?;
-        self.stored_exact.extend(hashes.iter().map(|hash| (form, *hash)).zip(found));
+        let unread: Vec<_> =
+            hashes.filter(|hash| !self.stored_exact.contains_key(&(form, *hash))).collect();
+        let found = self.view.exacts(form as u8, &unread)?;
+        self.stored_exact.extend(unread.into_iter().map(|hash| (form, hash)).zip(found));
         Ok(())
     }
 
@@ -315,8 +317,11 @@ impl Scene {
     }
 }
 
-/// The sketch of a stored document, its owner's when it borrows one.
-fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
+/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
+///
+/// # Errors
+/// [`DecideError`] when it cannot be read or is none under the view's policy.
+pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
     // Most documents own their sketch: ask for it before asking who does.
     let found = match view.sketch_of_owner(document)? {
         Some(found) => Some(found),

@@ -129,28 +129,25 @@ impl Session {
         self.scene.ranker.name_source(&policy, source.0 as usize, name);
     }
 
-    /// The documents that store texts with the hashes of these headers, when eligible ones have them.
+    /// The documents that store the texts of a source with these hashes, when eligible ones have them.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn text_twins(
-        &self,
-        texts: &[(SourceId, [u8; 16])],
+        &mut self,
+        source: SourceId,
+        texts: &[[u8; 16]],
     ) -> Result<Vec<Option<DocId>>, DecideError> {
         if self.mode() == DedupMode::None {
             return Ok(vec![None; texts.len()]);
         }
-        let hashes: Vec<_> =
-            texts.iter().map(|(source, raw)| self.scene.scoped(*source, *raw)).collect();
-        let twins = self.scene.view.exacts(TextForm::Raw as u8, &hashes)?;
-        let mut owners = Vec::with_capacity(twins.len());
-        for twin in twins {
-            owners.push(match twin {
-                Some(twin) => Some(self.scene.header(twin)?.text_owner(twin)),
-                None => None,
-            });
-        }
-        Ok(owners)
+        let hashes: Vec<_> = texts.iter().map(|raw| self.scene.scoped(source, *raw)).collect();
+        self.scene.remember_exact(TextForm::Raw, hashes.iter().copied())?;
+        let owner = |hash: [u8; 16]| match self.scene.exact(TextForm::Raw, hash)? {
+            Some(twin) => Ok(Some(self.scene.header(twin)?.text_owner(twin))),
+            None => Ok(None),
+        };
+        hashes.into_iter().map(owner).collect()
     }
 
     /// The newcomer of this commit that stores a text with this hash; `document` if none did so far.
@@ -239,29 +236,19 @@ impl Session {
         self.scene.set_match(document, successor)
     }
 
-    /// A removed or blocked document comes back, as far as nothing else excludes it.
+    /// A removed or blocked document comes back, as far as nothing else excludes it: a successor, or,
+    /// with `is_blocked`, another removed document.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn readmit(&mut self, document: DocId) -> Result<(), DecideError> {
+    pub fn readmit(&mut self, document: DocId, is_blocked: bool) -> Result<(), DecideError> {
         if self.scene.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded) {
             return self.scene.set_standing(document, Some(Standing::Superseded));
         }
+        if is_blocked {
+            return self.scene.set_standing(document, Some(Standing::Blocked));
+        }
         self.enter(document)
-    }
-
-    /// A document that the user restored is blocked by another one that stays removed.
-    ///
-    /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn exclude_restored(
-        &mut self,
-        document: DocId,
-        standing: Standing,
-    ) -> Result<(), DecideError> {
-        let superseded = self.scene.match_of(document)?.is_some();
-        let standing = if superseded { Standing::Superseded } else { standing };
-        self.scene.set_standing(document, Some(standing))
     }
 
     /// Puts a document that nothing excludes before the decision.
@@ -283,6 +270,7 @@ impl Session {
     /// [`DecideError`] when the store cannot be read.
     pub fn settle(&mut self) -> Result<(), DecideError> {
         self.hand_on_texts()?;
+        self.remember_texts()?;
         match self.mode() {
             DedupMode::None => {
                 while let Some(rank) = self.queue.pop_first() {

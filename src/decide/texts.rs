@@ -8,6 +8,18 @@ use crate::model::DocId;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
+    /// Reads the exact rows of everything that is to be decided at once.
+    pub(super) fn remember_texts(&mut self) -> Result<(), DecideError> {
+        for form in self.forms() {
+            let mut hashes = Vec::with_capacity(self.queue.len());
+            for rank in &self.queue {
+                hashes.push(self.scene.text_hash(*form, &self.scene.header(rank.document)?));
+            }
+            self.scene.remember_exact(*form, hashes.into_iter())?;
+        }
+        Ok(())
+    }
+
     /// The exact rows that lead to documents that left lead to the next eligible document of the
     /// same text. Documents of one text share their fate, so it is of the same cluster.
     pub(super) fn hand_on_texts(&mut self) -> Result<(), DecideError> {

@@ -55,7 +55,7 @@ pub(super) fn write(
 
     let mut session = Session::new(&batch);
     session.name_source(source, &options.source);
-    find_twins(&session, source, &mut new)?;
+    find_twins(&mut session, source, &mut new)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
@@ -204,9 +204,13 @@ fn identify<'a>(
 }
 
 /// Names, for each document, the stored one that has its text.
-fn find_twins(session: &Session, source: SourceId, new: &mut [New<'_>]) -> Result<(), IngestError> {
-    let texts: Vec<_> = new.iter().map(|new| (source, new.prepared.raw)).collect();
-    let twins = session.text_twins(&texts)?;
+fn find_twins(
+    session: &mut Session,
+    source: SourceId,
+    new: &mut [New<'_>],
+) -> Result<(), IngestError> {
+    let texts: Vec<_> = new.iter().map(|new| new.prepared.raw).collect();
+    let twins = session.text_twins(source, &texts)?;
     for (new, twin) in new.iter_mut().zip(twins) {
         new.twin = twin;
     }

@@ -2,7 +2,7 @@
 
 use super::error::QueryError;
 use crate::dedup::{Fingerprint, Fingerprinter, Sketch, bands, estimate_floor, shared};
-use crate::model::{DocId, Policy, Scope, SourceId};
+use crate::model::{DocId, Policy, Scope, SourceId, half};
 use crate::store::View;
 use std::collections::BTreeSet;
 
@@ -111,7 +111,5 @@ pub(super) fn equals(
 
 /// The hash under which equal raw texts are found.
 pub(super) fn raw_hash(text: &str) -> [u8; 16] {
-    let mut half = [0; 16];
-    blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut half);
-    half
+    half(&blake3::hash(text.as_bytes()))
 }
