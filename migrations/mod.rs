@@ -2,6 +2,7 @@
 
 mod v0001_baseline;
 mod v0002_generations;
+mod v0003_loss;
 
 use super::StoreError;
 use rocksdb::{DB, WriteBatch};
@@ -15,4 +16,4 @@ pub struct Step {
 }
 
 /// All steps, in order; the last one's `to` is the format this release writes.
-pub const STEPS: &[Step] = &[v0001_baseline::STEP, v0002_generations::STEP];
+pub const STEPS: &[Step] = &[v0001_baseline::STEP, v0002_generations::STEP, v0003_loss::STEP];

@@ -36,8 +36,10 @@
 /// The parts of a [`Recipe`], one type a table of its TOML.
 pub mod recipe {
     pub use crate::epoch::{
-        Batch, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions, PadSide,
-        PadView, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice, Unit,
+        Batch, Buckets, Compression, Count, Curriculum, Exact, Holdout, Layout, LengthGrouped,
+        Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind, PackOptions, PadSide,
+        PadView, Ramp, SchedulePoint, Select, Side, SourcePack, SourceRecipe, Specials, Tail,
+        Target, TokenizerChoice, Unit,
     };
 }
 
@@ -54,39 +56,46 @@ mod query;
 mod store;
 mod tokenizer;
 
-pub use corpus::{BuildJob, Corpus, CorpusWriter, Selections};
-pub use curate::{CurateError, RedoReport, RedoSource, RemovalReport};
+pub use corpus::{BuildJob, Corpus, CorpusWriter};
+pub use curate::{CurateError, RedoReport, RedoSource, RemovalReport, ShownToken, ShownTokens};
 pub use decide::{Counts, DecideError};
 pub use dry_run::DryRun;
+#[cfg(feature = "generated")]
+pub use epoch::measured;
+pub use epoch::order::{pacing, torch};
+pub use epoch::views;
 pub use epoch::{
-    Check, EpochError, Explanation, Format as OutputFormat, Losses, Manifest, ManifestFile,
-    ManifestSource, ManifestTotals, PinnedSnapshot, PinnedTokenizer, Plan, Planned, PlannedSource,
-    Recipe, SourceExplanation, SpecialIds, Verification,
+    BatchPrinter, Check, Epoch, EpochBatch, EpochError, EpochRow, EpochStream, Explanation,
+    Format as OutputFormat, Fragment, Ledger, Losses, Manifest, ManifestFile, ManifestSource,
+    ManifestTotals, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
+    Planned, PlannedPoint, PlannedSource, Recipe, Segment, SourceExplanation, SpecialIds,
+    StreamFormat, Verification,
 };
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
-    Alarm, AlarmPair, IngestError, IngestOptions, IngestReport, OnError, StageSeconds,
+    Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, IngestError, IngestOptions,
+    IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds, TemplateError,
 };
 pub use model::{
-    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, Match,
-    MatchKind, Normaliser, Policy, PolicyError, Profile, Progress, SIGNATURE_VERSION, Scope,
-    Signature, Silent, SourceId, Standing, Tally, TokenizerId,
+    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, LossSpan,
+    Match, MatchKind, Normaliser, Policy, PolicyError, Profile, Progress, SIGNATURE_VERSION, Scope,
+    Signature, Silent, SourceId, Standing, Tally, TextForm, TokenizerId,
 };
 pub use query::{
     CandidateSample, ClosePair, Cluster, ClusterMembers, ClusterSizes, ClusterSource, CommitInfo,
     DedupExplanation, DetectionLine, DiffPart, DiskInfo, DocumentDuplicates, DuplicatePair,
     DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo, Format as QueryFormat, Info,
     LargeCluster, PolicyChange, PolicySetting, Printer, QueryError, RemovedCount, Shown,
-    ShownMatch, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities,
-    SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair, StandingCount, StoredBytes,
-    TokenizerInfo, explain_policy, policy_settings,
+    ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo,
+    Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair, StandingCount,
+    StoredBytes, TokenizerInfo, explain_policy, policy_settings,
 };
 pub use store::columns;
 pub use store::{
     CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord,
-    State, StoreError, TokenizerRecord, View, format_version,
+    State, StoreError, StoredIds, TemplateRecord, TokenizerRecord, View, format_version,
 };
 pub use tokenizer::{
-    Backend, Encoder, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
+    Backend, Encoder, Offsets, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
 };

@@ -1,5 +1,6 @@
 //! `corpusdb ingest`: reads files into a corpus.
 
+use super::chat::ChatArgs;
 use super::setup::{Context, bytes};
 use super::{Outcome, print};
 use clap::ValueEnum;
@@ -15,6 +16,9 @@ Examples:
   corpusdb ingest crawl pages.jsonl.zst --source web
   corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn
   zcat old.gz | corpusdb ingest crawl - --source old
+  corpusdb ingest sft chats.jsonl --source chats --chat messages --chat-template Qwen3/
+  corpusdb ingest sft alpaca.parquet --source alpaca --chat alpaca
+  corpusdb ingest sft ids.jsonl --source ids --pretokenized gpt2
   corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl
 
 Run the same command again after an interrupt: it goes on where it stopped.")]
@@ -36,6 +40,8 @@ pub(super) struct Args {
     /// The field that identifies a record: new content under the same id supersedes the old
     #[arg(long, value_name = "FIELD")]
     id_field: Option<String>,
+    #[command(flatten)]
+    chat: ChatArgs,
     /// A tokenizer that must be registered (all registered ones encode what is kept)
     #[arg(long = "tokenizer", value_name = "NAME")]
     tokenizers: Vec<String>,
@@ -108,8 +114,10 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             format,
             text_field: args.text_field,
             id_field: args.id_field,
+            whole: false,
             max_doc_bytes: args.max_doc_bytes,
         },
+        form: args.chat.form()?,
         on_error,
         threads: context.threads,
         batch_bytes: args

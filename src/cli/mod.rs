@@ -4,6 +4,7 @@
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 
 mod bar;
+mod chat;
 mod check;
 mod compact;
 mod completions;
@@ -103,7 +104,12 @@ impl Verb {
                 | Self::Dedup(dedup::Verb::Redo(_))
                 | Self::Remove(_)
                 | Self::Restore(_)
-                | Self::Epoch(epoch::Verb::Build { .. })
+                | Self::Epoch(
+                    epoch::Verb::Build { .. }
+                        | epoch::Verb::Explain { .. }
+                        | epoch::Verb::Extend { .. }
+                        | epoch::Verb::Verify { .. }
+                )
                 | Self::Demo(_)
         )
     }

@@ -2,13 +2,14 @@
 
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{Corpus, DocId, Shown};
+use corpusdb::{Corpus, DocId, Shown, ShownTokens};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Show everything known about one document, including why it was removed
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n\nExit code 1 when no document has the key."
+    after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n  corpusdb show chats 42 --tokens --tokenizer qwen\n\nExit code 1 when no document has the key."
 )]
 pub(super) struct Args {
     /// The corpus
@@ -19,6 +20,13 @@ pub(super) struct Args {
     /// Its key; all documents that had it are shown, newest last
     #[arg(long)]
     key: Option<String>,
+    /// Show its tokens instead: those trained on are green, on a terminal; elsewhere the others stand
+    /// between ⟦ and ⟧
+    #[arg(long)]
+    tokens: bool,
+    /// Of this tokenizer [default: the first]
+    #[arg(long, value_name = "NAME", requires = "tokens")]
+    tokenizer: Option<String>,
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
@@ -29,7 +37,12 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         (None, None) => Vec::new(),
     };
     for id in &found {
-        one(&corpus, *id, context)?;
+        if args.tokens {
+            let tokens = corpus.tokens_of(*id, args.tokenizer.as_deref())?;
+            show_tokens(&tokens, context)?;
+        } else {
+            one(&corpus, *id, context)?;
+        }
     }
     if found.is_empty() {
         print::talk(&format!("no document has the key {}", args.key.unwrap_or_default()));
@@ -74,11 +87,44 @@ fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
     for (name, value) in &shown.fields {
         print::line(&format!("  {name}: {value}"))?;
     }
+    if let Some(template) = &shown.chat_template {
+        let hash = template.hash.get(..16).unwrap_or_default();
+        print::line(&format!("  chat template: {hash}, told {}", template.variables))?;
+    }
     if shown.metadata.get() != "{}" {
         print::line(&format!("  metadata: {}", shown.metadata.get()))?;
     }
     print::line("")?;
     print::line(shown.text.trim_end())
+}
+
+/// JSON, or a line of counts and the text in its tokens, cut by `|`.
+fn show_tokens(shown: &ShownTokens, context: &Context) -> anyhow::Result<()> {
+    if context.json {
+        return print::typed("tokens", shown);
+    }
+    let trained = shown.tokens.iter().filter(|token| token.trained).count();
+    print::line(&format!(
+        "document {}: {} tokens of {}, {} trained on",
+        shown.document,
+        print::number(shown.tokens.len() as u64),
+        shown.tokenizer,
+        print::number(trained as u64)
+    ))?;
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let (open, close) = if colour { ("", "") } else { ("⟦", "⟧") };
+    let mut out = String::new();
+    for run in shown.tokens.chunk_by(|a, b| a.trained == b.trained) {
+        let is_trained = run.first().is_some_and(|token| token.trained);
+        let texts: Vec<&str> = run.iter().map(|token| token.text.as_str()).collect();
+        let text = texts.join("|");
+        out.push_str(&match (is_trained, colour) {
+            (true, true) => format!("\u{1b}[32m{text}\u{1b}[0m"),
+            (true, false) => text,
+            (false, _) => format!("{open}{text}{close}"),
+        });
+    }
+    print::line(&out)
 }
 
 fn tokens(shown: &Shown) -> String {

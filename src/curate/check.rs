@@ -1,8 +1,9 @@
 //! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
 
 use super::error::CurateError;
+use crate::decide::{Encoded, encode_text};
 use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
-use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TokenizerId};
+use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId};
 use crate::store::{Fault, Header, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -80,6 +81,8 @@ impl Checker<'_> {
         }
         if standing == Standing::Kept {
             self.ids(document, &text)?;
+        } else if let Some(form) = self.view.text_form(document)? {
+            self.form(document, &text, &form);
         }
         Ok(())
     }
@@ -179,23 +182,57 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Ids and trained tokens of a kept document are those of its text.
     fn ids(&mut self, document: DocId, text: &str) -> Result<(), CurateError> {
+        let form = self.view.text_form(document)?;
+        if let Some(form) = &form {
+            self.form(document, text, form);
+        }
         for (id, tokenizer) in self.tokenizers {
-            let (mut stored, mut computed) = (Vec::new(), Vec::new());
-            if !self.view.tokens(*id, document, &mut stored)? {
+            let mut stored = Encoded { ids: Vec::new(), spans: self.view.loss(*id, document)? };
+            if !self.view.tokens(*id, document, &mut stored.ids)? {
                 continue;
             }
-            tokenizer.encoder().encode(text, &mut computed)?;
-            if stored != computed {
-                let at = stored.iter().zip(&computed).take_while(|(a, b)| a == b).count();
-                self.faults.push(Fault {
-                    place: "tokens".to_owned(),
-                    what: format!(
-                        "document {document}, tokenizer {id}: ids differ from position {at}"
-                    ),
-                });
+            if form.as_ref().is_some_and(|form| form.given == Some(*id)) {
+                self.given(document, *id, tokenizer, &stored);
+                continue;
+            }
+            let computed = encode_text(tokenizer, &mut tokenizer.encoder(), text, form.as_ref())?;
+            if stored.ids != computed.ids {
+                let at = stored.ids.iter().zip(&computed.ids).take_while(|(a, b)| a == b).count();
+                let what =
+                    format!("document {document}, tokenizer {id}: ids differ from position {at}");
+                self.fault("tokens", what);
+            } else if stored.spans != computed.spans {
+                let what = format!(
+                    "document {document}, tokenizer {id}: trained tokens are not those of its text"
+                );
+                self.fault("loss", what);
             }
         }
         Ok(())
+    }
+
+    /// The trained bytes are within the text, at borders of characters.
+    fn form(&mut self, document: DocId, text: &str, form: &TextForm) {
+        let is_border = |at: u32| usize::try_from(at).is_ok_and(|at| text.is_char_boundary(at));
+        let mut spans = form.spans.iter().flatten();
+        if spans.any(|span| !is_border(span.start) || !is_border(span.end)) {
+            let what = format!("document {document}: trained bytes are not of its text");
+            self.fault("loss", what);
+        }
+    }
+
+    /// Ids that came with the record are the tokenizer's, and its trained tokens among them.
+    fn given(&mut self, document: DocId, id: TokenizerId, tokenizer: &Tokenizer, stored: &Encoded) {
+        if stored.ids.iter().any(|id| *id >= tokenizer.vocab_size()) {
+            let what = format!("document {document}, tokenizer {id}: an id beyond its vocabulary");
+            self.fault("tokens", what);
+        }
+        let last = stored.spans.iter().flatten().last().map_or(0, |span| span.end);
+        if u64::from(last) > stored.ids.len() as u64 {
+            let what = format!("document {document}, tokenizer {id}: trained tokens it lacks");
+            self.fault("loss", what);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Encodes the kept documents that a later tokenizer has not seen, in resumable commits.
 
 use super::error::CurateError;
+use crate::decide::{Encoded, encode_document, store_encoded};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
@@ -67,21 +68,19 @@ pub fn encode_stored(
                 work.push((document, header));
             }
         }
-        let encoded: Vec<Vec<u32>> = work
+        let encoded: Vec<Encoded> = work
             .par_iter()
             .with_min_len(8)
             .map_init(
                 || tokenizer.encoder(),
                 |encoder, (document, header)| {
-                    let mut ids = Vec::new();
-                    encoder.encode(&view.text_of_owner(header.text_owner(*document))?, &mut ids)?;
-                    Ok::<_, CurateError>(ids)
+                    encode_document(&view, tokenizer, encoder, *document, header)
                 },
             )
             .collect::<Result<_, _>>()?;
-        for ((document, header), ids) in work.iter().zip(encoded) {
-            batch.tokens(id, *document, header.source, &ids, record.vocab_size)?;
-            total += ids.len() as u64;
+        for ((document, header), encoded) in work.iter().zip(encoded) {
+            let vocab_size = record.vocab_size;
+            total += store_encoded(&mut batch, id, vocab_size, *document, header.source, &encoded)?;
         }
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };

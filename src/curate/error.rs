@@ -1,6 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
+use crate::model::DocId;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -28,6 +29,16 @@ pub enum CurateError {
     /// A policy that cannot be written.
     #[error("the policy cannot be stored: {0}")]
     Policy(String),
+    /// A document that a tokenizer never encoded.
+    #[error(
+        "document {document} was never encoded by tokenizer `{tokenizer}`: only kept documents are"
+    )]
+    NotEncoded {
+        /// The document.
+        document: DocId,
+        /// The tokenizer's name.
+        tokenizer: String,
+    },
     /// Nothing to train on.
     #[error("the corpus has no kept documents to train a tokenizer on; ingest some first")]
     NothingToTrainOn,

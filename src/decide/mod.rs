@@ -10,7 +10,7 @@
 //! * `texts`: the exact rows, while documents come and go;
 //! * `neighbours`: buckets, estimate, verification;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
-//! * `tokens`: ids of what is kept again.
+//! * `tokens`: ids and trained tokens, of newcomers and of what is kept again.
 
 mod components;
 mod error;
@@ -26,4 +26,6 @@ mod tokens;
 pub use error::DecideError;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
-pub use tokens::{LoadedTokenizer, encode_kept_again};
+pub use tokens::{
+    Encoded, LoadedTokenizer, encode_document, encode_kept_again, encode_text, store_encoded,
+};

@@ -63,23 +63,23 @@ pub enum EpochError {
     },
     /// The budget asks a source for more than its passes hold.
     #[error(
-        "epoch {epoch} with a budget of {budget} tokens asks {asked} tokens of source `{name}` by its end, but {passes} of {tokens} tokens hold {available}; \
+        "epoch {epoch} with a budget of {budget} {unit} asks {asked} {unit} of source `{name}` by its end, but {passes} hold {available}; \
          lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}, or lower its weight"
     )]
     Infeasible {
         /// The epoch asked for.
         epoch: u64,
-        /// Tokens of one epoch.
+        /// Size of one epoch.
         budget: u64,
-        /// Tokens asked of the source by the end of that epoch.
+        /// What is counted.
+        unit: &'static str,
+        /// What is asked of the source by the end of that epoch.
         asked: u64,
         /// The source.
         name: String,
         /// Its passes, in words.
         passes: String,
-        /// Tokens of one pass.
-        tokens: u64,
-        /// Tokens of all passes.
+        /// What all of them hold.
         available: u64,
         /// The largest budget of an epoch that would do.
         feasible: u64,
@@ -97,6 +97,35 @@ pub enum EpochError {
         name: String,
         /// Its rows that are not full.
         rows: u64,
+    },
+    /// The output format cannot hold what the plan asks.
+    #[error("output format {format} cannot hold this epoch: {why}; {instead}")]
+    Limit {
+        /// The format, with its layout.
+        format: String,
+        /// What does not fit.
+        why: String,
+        /// What works.
+        instead: String,
+    },
+    /// Another build makes the same folder.
+    #[error("{} is being made by another build; wait for it, or give another --out", path.display())]
+    BuildUnderWay {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The stream written to.
+    #[error("writing the stream")]
+    Output(#[source] std::io::Error),
+    /// A row, batch or rank that there is not.
+    #[error("there is no {what} {asked}: there are {there_are}, the first is 0")]
+    OutOfRange {
+        /// `row`, `batch` or `rank`.
+        what: &'static str,
+        /// The number asked for.
+        asked: u64,
+        /// How many there are.
+        there_are: u64,
     },
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
@@ -155,7 +184,7 @@ pub enum EpochError {
         source: parquet::errors::ParquetError,
     },
     /// The caller asked to stop.
-    #[error("interrupted; nothing was left behind")]
+    #[error("interrupted; run the same command again to go on")]
     Interrupted,
     /// Worker threads could not be had.
     #[error("starting {threads} worker threads: {why}")]

@@ -1,16 +1,27 @@
 //! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
+use super::arrange::{Arrangement, cost};
 use super::error::EpochError;
-use super::open::{Purpose, open};
+use super::index::Index;
+use super::open::Opened;
+use super::ordered::Ordered;
+use super::pinned::PinnedSource;
 use super::plan::{Plan, ratio};
-use super::stream::Stream;
+use super::rows::Purpose;
+use super::width::Width;
+use crate::model::Interrupt;
 use crate::store::View;
-use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// Batch sizes that steps are told for.
 const BATCHES: [u64; 4] = [64, 256, 512, 1024];
+/// Numbers of ranks that balance is told for, and the batches it is told from.
+const WORLDS: [u64; 4] = [2, 4, 8, 64];
+const BALANCED_BATCHES: usize = 64;
+/// Bytes of ids written a second, a cautious guess.
+const BUILD_RATE: f64 = 150e6;
 
 /// What epoch 0 of a plan will be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,8 +34,10 @@ pub struct Explanation {
     pub tokenizer: String,
     /// Tokens a row holds.
     pub capacity: u32,
-    /// Real tokens asked of one epoch.
+    /// Size asked of one epoch, in `unit`.
     pub budget: u64,
+    /// What shares are counted in.
+    pub unit: String,
     /// Epochs that `max_repeats` allows.
     pub epochs: u64,
     /// The sources, in the plan's order.
@@ -37,8 +50,21 @@ pub struct Explanation {
     pub efficiency: f64,
     /// Share of the epoch's positions that are padding, in percent.
     pub padding_percent: f64,
-    /// (rows of a batch, whole batches of the epoch).
+    /// Global batches of the epoch, where the recipe has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
+    /// Rows that fill no batch and are left out.
+    pub left_out_rows: u64,
+    /// (ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub balance: Vec<(u64, f64)>,
+    /// (rows of a batch, whole batches of the epoch), where the recipe has no batches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(u64, u64)>,
+    /// Bytes of the ids as the output format writes them, pads included, before compression.
+    pub id_bytes: u64,
+    /// Seconds that building it takes where ids are written at 150 MB/s (docs/BENCHMARKS.md).
+    pub build_seconds: f64,
     /// The recipe with every default, as TOML.
     pub recipe: String,
 }
@@ -52,10 +78,8 @@ pub struct SourceExplanation {
     pub documents: u64,
     /// Their stored tokens.
     pub tokens: u64,
-    /// BOS tokens added in one pass.
-    pub bos_added: u64,
-    /// EOS tokens added in one pass.
-    pub eos_added: u64,
+    /// BOS and EOS tokens added in one pass.
+    pub specials_added: u64,
     /// Rows of one pass.
     pub pass_rows: u64,
     /// Share of those rows that is real tokens.
@@ -76,74 +100,111 @@ pub struct SourceExplanation {
     pub passes: f64,
     /// Tokens of the first pass that the epoch does not reach.
     pub unused_tokens: u64,
-    /// Its share of the epoch's tokens, as asked.
+    /// Its share of the epoch in the mix's unit, as asked.
     pub asked_share: f64,
-    /// Its share of the epoch's tokens, as it will be.
+    /// Its share of the epoch in the mix's unit, as it will be.
     pub achieved_share: f64,
 }
 
 /// Tells what epoch 0 of `plan` will be. Reads lengths only.
 ///
 /// # Errors
-/// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Store`].
+/// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
+/// [`EpochError::Store`].
 pub fn explain(
     view: &View,
     plan: &Plan,
-    selections: &[(String, RoaringTreemap)],
+    pinned: &[Arc<PinnedSource>],
+    interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
-    let opened = open(view, plan, selections, Purpose::Count)?;
-    let mut stream = Stream::open(plan, &opened.sources, 0)?;
-    let mut rows_of = vec![0_u64; plan.sources.len()];
-    while let Some(row) = stream.next_row()? {
-        if let Some(rows) = rows_of.get_mut(row.source) {
-            *rows += 1;
-        }
-    }
-    let emitted = stream.scheduler().emitted();
-    let tokens: u64 = emitted.iter().sum();
-    let rows: u64 = rows_of.iter().sum();
-    let efficiency = if plan.fixed_length() {
-        ratio(tokens.into(), u128::from(rows) * u128::from(plan.capacity))
+    let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
+    let arrangement = Arrangement::of(plan);
+    let index = Index::of(&opened, &arrangement, 0, interrupt)?;
+    let (rows, tokens) = (index.rows + index.pads, index.tokens());
+    let all = index.end.row - index.start.row + index.pads;
+    let places = u128::from(all) * u128::from(plan.capacity);
+    let (efficiency, places) = if plan.fixed_length() {
+        (ratio(tokens.into(), places), super::plan::narrow(places))
     } else {
-        1.0
+        (1.0, tokens)
     };
-    let specials = &plan.tokenizer.specials;
-    let sources = plan.sources.iter().zip(&rows_of).zip(emitted).map(|((source, rows), taken)| {
+    let emitted: u64 = index.end.total();
+    let taken = index.tokens_of().zip(index.rows_of()).zip(&index.end.emitted);
+    let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {
         SourceExplanation {
             name: source.name.clone(),
             documents: source.documents,
             tokens: source.tokens,
-            bos_added: if specials.bos.is_some() { source.documents } else { 0 },
-            eos_added: if specials.eos.is_some() { source.documents } else { 0 },
+            specials_added: source.effective_tokens - source.tokens,
             pass_rows: source.rows,
             efficiency: source.efficiency,
             dropped_documents: source.losses.dropped_documents,
             dropped_tokens: source.losses.dropped_tokens,
             truncated_tokens: source.losses.truncated_tokens,
             lone_eos: source.losses.lone_eos,
-            rows: *rows,
-            epoch_tokens: *taken,
-            passes: ratio((*taken).into(), source.packed_tokens.into()),
-            unused_tokens: source.packed_tokens.saturating_sub(*taken),
+            rows,
+            epoch_tokens: tokens,
+            passes: ratio(tokens.into(), source.packed_tokens.into()),
+            unused_tokens: source.packed_tokens.saturating_sub(tokens),
             asked_share: plan.asked_share(source),
-            achieved_share: ratio((*taken).into(), tokens.into()),
+            achieved_share: ratio((*amount).into(), emitted.into()),
         }
     });
+    let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
+    let has_batches = arrangement.has_batches();
+    let width = Width::of(&plan.recipe.output, plan.tokenizer.vocab_size).bytes();
     Ok(Explanation {
         plan: plan.hash_hex(),
         snapshot: plan.snapshot.name.clone(),
         tokenizer: plan.tokenizer.name.clone(),
         capacity: plan.capacity,
         budget: plan.budget,
+        unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
         sources: sources.collect(),
         rows,
         tokens,
         efficiency,
         padding_percent: (1.0 - efficiency) * 100.0,
-        steps: BATCHES.iter().map(|batch| (*batch, rows / batch)).collect(),
+        batches: has_batches.then_some(index.batches),
+        left_out_rows: index.left_out,
+        balance: balance(&opened, &arrangement, &index)?,
+        steps: if has_batches { Vec::new() } else { steps.collect() },
+        id_bytes: places.saturating_mul(width as u64),
+        build_seconds: places.saturating_mul(width as u64) as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
     })
+}
+
+/// How evenly the first batches cost their ranks, for a few numbers of ranks.
+fn balance(
+    opened: &Arc<Opened>,
+    arrangement: &Arrangement,
+    index: &Index,
+) -> Result<Vec<(u64, f64)>, EpochError> {
+    let batch = opened.plan.recipe.batch.as_ref();
+    let Some((linear, rows)) = batch.and_then(|batch| batch.balance.zip(batch.rows)) else {
+        return Ok(Vec::new());
+    };
+    let worlds: Vec<u64> = WORLDS.into_iter().filter(|world| *world <= rows).collect();
+    let mut worst = vec![1.0_f64; worlds.len()];
+    let mut ordered = Ordered::at(opened, arrangement, index, 0)?;
+    for _ in 0..BALANCED_BATCHES {
+        let Some(batch) = ordered.next_batch()? else { break };
+        let costs: Vec<u128> =
+            batch.rows.iter().map(|row| cost(opened, linear, row)).collect::<Result<_, _>>()?;
+        let all: u128 = costs.iter().sum();
+        for (world, worst) in worlds.iter().zip(&mut worst) {
+            let of_rank = |rank| {
+                let slice = arrangement.slice(costs.len() as u64, rank, *world);
+                let costs = slice.iter().filter_map(|at| costs.get(usize::try_from(*at).ok()?));
+                costs.sum::<u128>()
+            };
+            let largest = (0..*world).map(of_rank).max().unwrap_or(0);
+            *worst = worst.max(ratio(largest * u128::from(*world), all));
+        }
+    }
+    Ok(worlds.into_iter().zip(worst).collect())
 }
 
 impl fmt::Display for Explanation {
@@ -176,7 +237,7 @@ impl fmt::Display for Explanation {
             lines.push(vec![
                 source.name.clone(),
                 source.documents.to_string(),
-                (source.tokens + source.bos_added + source.eos_added).to_string(),
+                (source.tokens + source.specials_added).to_string(),
                 source.rows.to_string(),
                 source.epoch_tokens.to_string(),
                 format!("{:.3}", source.passes),
@@ -191,14 +252,26 @@ impl fmt::Display for Explanation {
         write_table(f, &lines)?;
         writeln!(
             f,
-            "epoch: {} rows, {} real tokens of {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
+            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
             self.rows,
             self.tokens,
             self.budget,
+            self.unit,
             percent(self.efficiency),
             self.padding_percent,
             self.epochs
         )?;
+        writeln!(
+            f,
+            "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
+            self.id_bytes, self.build_seconds
+        )?;
+        for (ranks, most) in &self.balance {
+            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
+        }
+        if let Some(batches) = self.batches {
+            return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
+        }
         let steps: Vec<String> =
             self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
         write!(f, "steps: {}", steps.join(", "))

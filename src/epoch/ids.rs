@@ -1,22 +1,35 @@
-//! Token ids of rows: the effective sequence of each document, cut into its segments.
+//! Rows with their token ids: the effective sequences of documents, and where segments and pads lie.
 
 use super::error::EpochError;
+use super::open::Opened;
 use super::pack::Segment;
+use super::plan::Plan;
+use super::recipe::PadSide;
 use super::special::SpecialIds;
-use crate::model::{DocId, TokenizerId};
+use super::views::{Shape, Span};
+use crate::model::{DocId, LossSpan, TokenizerId};
 use crate::store::View;
+
+/// Index of the source of a row of pads: no source has it.
+pub(super) const NO_SOURCE: usize = usize::MAX;
 
 /// A row with its token ids.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Index of its source in the plan.
+    /// Index of its source in the plan; [`NO_SOURCE`] for a row of pads.
     pub source: usize,
-    /// Its ids, pads at the end included.
+    /// Its ids, pads included.
     pub ids: Vec<u32>,
     /// How many of them are not pads.
     pub real: usize,
     /// What the real ones are, in order.
     pub segments: Vec<Segment>,
+    /// Where the segments lie.
+    pub shape: Shape,
+    /// Trained positions, ascending; none: all of the segments.
+    pub trained: Option<Vec<LossSpan>>,
+    /// Its batch; none where a recipe has no batches.
+    pub batch: Option<u64>,
 }
 
 /// Reads effective sequences; keeps the last one, since fragments of a document often follow each other.
@@ -30,13 +43,15 @@ pub(super) struct TokenReader<'a> {
 }
 
 impl<'a> TokenReader<'a> {
-    pub const fn new(
-        view: &'a View,
-        tokenizer: TokenizerId,
-        tokenizer_name: &'a str,
-        specials: SpecialIds,
-    ) -> Self {
-        Self { view, tokenizer, tokenizer_name, specials, document: None, sequence: Vec::new() }
+    pub fn new(opened: &'a Opened) -> Self {
+        Self {
+            view: &opened.view,
+            tokenizer: opened.tokenizer,
+            tokenizer_name: &opened.plan.tokenizer.name,
+            specials: opened.plan.tokenizer.specials,
+            document: None,
+            sequence: Vec::new(),
+        }
     }
 
     /// BOS, the stored ids and EOS of a document.
@@ -57,27 +72,27 @@ impl<'a> TokenReader<'a> {
         }
         Ok(&self.sequence)
     }
+}
 
-    /// Appends the ids of a segment.
-    ///
-    /// # Errors
-    /// As [`TokenReader::sequence`]; [`EpochError::Stale`] when the document has another length than
-    /// the length column says.
-    pub fn append(&mut self, segment: &Segment, out: &mut Vec<u32>) -> Result<(), EpochError> {
-        let sequence = self.sequence(segment.document)?;
-        let start = segment.offset as usize;
-        let piece = sequence.get(start..start + segment.length as usize);
-        match piece.filter(|_| sequence.len() == segment.document_length as usize) {
-            Some(piece) => {
-                out.extend_from_slice(piece);
-                Ok(())
-            }
-            None => Err(EpochError::Stale(format!(
-                "document {} has {} tokens where its length column says {}; run `corpusdb check --deep`",
-                segment.document,
-                sequence.len(),
-                segment.document_length
-            ))),
-        }
+/// Where the segments of a row of a plan lie, by the tokens of each: after one another, each in as many
+/// places as `doc_multiple` gives it, at the side that the recipe says, in a row as long as the packing
+/// makes it.
+pub(super) fn shape(plan: &Plan, lengths: impl Iterator<Item = u32> + Clone) -> Shape {
+    let options = &plan.recipe.pack.options;
+    let slot = |tokens: u32| match plan.pad() {
+        Some(_) => tokens.next_multiple_of(options.doc_multiple.max(1)),
+        None => tokens,
+    };
+    let used: u32 = lengths.clone().map(slot).sum();
+    let width = if plan.pad().is_some() && plan.fixed_length() { plan.capacity } else { used };
+    let left = options.pad_side == PadSide::Left;
+    let mut at = if left { width.saturating_sub(used) } else { 0 };
+    let mut spans = Vec::new();
+    for length in lengths {
+        let slot = slot(length);
+        let start = if left { at + slot - length } else { at };
+        spans.push(Span { start, length });
+        at += slot;
     }
+    Shape { width, spans, pads: options.pad_view }
 }

@@ -1,6 +1,7 @@
 //! The manifest of an export: what it is, what it was made from, what is in it, and the hash of every file.
 
 use super::error::EpochError;
+use super::index::Index;
 use super::pack::Losses;
 use super::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
 use super::width::Width;
@@ -73,6 +74,11 @@ pub struct ManifestTotals {
     pub tokens: u64,
     /// Pad tokens written.
     pub pad_tokens: u64,
+    /// Global batches, where the recipe has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
+    /// Rows left out because they fill no batch.
+    pub left_out_rows: u64,
     /// Real tokens / (rows x capacity); 1 when rows have no fixed length.
     pub efficiency: f64,
 }
@@ -92,13 +98,15 @@ pub struct ManifestFile {
 }
 
 /// What was counted while rows went by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Counts {
     sources: Vec<SourceCounts>,
     pads: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SourceCounts {
     documents: u64,
     rows: u64,
@@ -108,6 +116,16 @@ struct SourceCounts {
 impl Counts {
     pub fn new(sources: usize) -> Self {
         Self { sources: vec![SourceCounts::default(); sources], pads: 0 }
+    }
+
+    /// Sources counted.
+    pub const fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Real tokens of all rows counted.
+    pub fn tokens(&self) -> u64 {
+        self.sources.iter().map(|source| source.tokens).sum()
     }
 
     /// Counts a row: its real tokens, its pads, and the documents that begin in it.
@@ -122,46 +140,46 @@ impl Counts {
 }
 
 impl Manifest {
-    /// The manifest of `epoch` with these counts and files; `started` are the tokens each source had
-    /// emitted before the epoch.
+    /// The manifest of the epoch of `index` with these counts and files.
     pub(super) fn new(
         plan: &Plan,
-        epoch: u64,
-        started: &[u64],
+        index: &Index,
         counts: &Counts,
         mut files: Vec<ManifestFile>,
     ) -> Self {
         let rows: u64 = counts.sources.iter().map(|source| source.rows).sum();
         let tokens: u64 = counts.sources.iter().map(|source| source.tokens).sum();
         let space = u128::from(rows) * u128::from(plan.capacity);
-        let sources = plan.sources.iter().zip(&counts.sources).zip(started).map(
-            |((source, counts), started)| ManifestSource {
+        let sources = plan.sources.iter().zip(&counts.sources).zip(&index.end.tokens).map(
+            |((source, counts), reached)| ManifestSource {
                 name: source.name.clone(),
                 documents: counts.documents,
                 rows: counts.rows,
                 tokens: counts.tokens,
-                unused_tokens: source.packed_tokens.saturating_sub(started + counts.tokens),
+                unused_tokens: source.packed_tokens.saturating_sub(*reached),
                 dropped: source.losses,
                 asked_share: plan.asked_share(source),
                 achieved_share: ratio(counts.tokens.into(), tokens.into()),
             },
         );
         files.sort_by(|a, b| a.name.cmp(&b.name));
-        let format = plan.recipe.output.format;
+        let output = &plan.recipe.output;
         Self {
             version: MANIFEST_VERSION,
             plan: plan.hash_hex(),
             snapshot: plan.snapshot.clone(),
-            epoch,
+            epoch: index.epoch,
             tokenizer: plan.tokenizer.clone(),
-            format: format.name().to_owned(),
-            dtype: Width::of(format, plan.tokenizer.vocab_size).name().to_owned(),
+            format: output.format.name().to_owned(),
+            dtype: Width::of(output, plan.tokenizer.vocab_size).name().to_owned(),
             capacity: plan.capacity,
             sources: sources.collect(),
             totals: ManifestTotals {
                 rows,
                 tokens,
                 pad_tokens: counts.pads,
+                batches: plan.recipe.batch.as_ref().map(|_| index.batches),
+                left_out_rows: index.left_out,
                 efficiency: if plan.fixed_length() { ratio(tokens.into(), space) } else { 1.0 },
             },
             files,

@@ -9,26 +9,41 @@
 //! -> pack (`pack`) -> write (`write`). Rows are packed and put in order within their source, then
 //! interleaved by tokens. Token ids are read only while writing and verifying; planning knows lengths.
 
+mod arrange;
 mod build;
 mod classes;
+mod consumed;
+mod counts;
 mod documents;
 mod error;
 mod explain;
+mod gather;
 mod ids;
+mod index;
+mod keyed;
 mod manifest;
+#[cfg(feature = "generated")]
+pub mod measured;
 mod mix;
 mod open;
+pub mod order;
+mod ordered;
 mod pack;
 mod permutation;
+mod pinned;
 mod plan;
+mod planned;
 mod planning;
 mod read;
+mod reader;
 mod recipe;
+mod remainder;
 mod rows;
 mod special;
 mod stream;
+mod trained;
 mod verify;
-mod views;
+pub mod views;
 mod width;
 mod write;
 
@@ -36,13 +51,18 @@ pub use build::build;
 pub use error::EpochError;
 pub use explain::{Explanation, SourceExplanation, explain};
 pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
-pub use pack::Losses;
-pub use plan::{PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
-pub use planning::{Planned, plan};
+pub use pack::{Fragment, Losses, Segment};
+pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
+pub use plan::{Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedPoint, PlannedSource};
+pub use planned::Planned;
+pub use planning::{Against, TokenEnds, extend, plan};
+pub use reader::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub use recipe::{
-    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions,
-    PadSide, PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice,
-    Unit,
+    Batch, Buckets, Compression, Count, Curriculum, Exact, Format, Holdout, Layout, LengthGrouped,
+    Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind, PackOptions, PadSide,
+    PadView, Ramp, Recipe, SchedulePoint, Select, Side, SourcePack, SourceRecipe, Specials, Tail,
+    Target, TokenizerChoice, Unit,
 };
 pub use special::SpecialIds;
 pub use verify::{Check, Verification, verify};
+pub use write::{BatchPrinter, StreamFormat};

@@ -1,76 +1,75 @@
-//! A plan opened against the store it was computed from: names become ids, digests are compared.
+//! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
 
-use super::documents::{Documents, digest, histogram_digest};
+use super::documents::Lengths;
 use super::error::EpochError;
+use super::mix::Fluid;
+use super::pinned::PinnedSource;
 use super::plan::Plan;
-use super::rows::SourceRows;
+use super::rows::{Purpose, SourceRows};
+use super::trained::Trained;
 use crate::model::TokenizerId;
 use crate::store::View;
-use roaring::RoaringTreemap;
+use std::sync::Arc;
 
-/// What a plan's sources are opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Counting rows and tokens.
-    Count,
-    /// Giving rows.
-    Give,
-}
-
-/// A plan with its sources ready.
-pub(super) struct Opened<'a> {
+/// A plan with its sources ready to give rows; cheap to share between threads.
+pub(super) struct Opened {
+    pub plan: Arc<Plan>,
+    pub view: View,
     pub tokenizer: TokenizerId,
-    pub sources: Vec<SourceRows<'a>>,
+    pub sources: Vec<Arc<SourceRows>>,
+    pub trained: Trained,
+    /// What each source is due at any moment of the run.
+    pub fluid: Arc<Fluid>,
 }
 
-/// Opens the sources of `plan`.
-///
-/// # Errors
-/// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
-pub(super) fn open<'a>(
-    view: &'a View,
-    plan: &'a Plan,
-    selections: &'a [(String, RoaringTreemap)],
-    purpose: Purpose,
-) -> Result<Opened<'a>, EpochError> {
-    let name = &plan.tokenizer.name;
-    let (tokenizer, record) = view
-        .tokenizer_named(name)
-        .ok_or_else(|| EpochError::Stale(format!("tokenizer `{name}` is gone")))?;
-    if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
-        return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
-    }
-    let mut sources = Vec::new();
-    for source in &plan.sources {
-        let selection = selections
-            .iter()
-            .find(|(name, _)| *name == source.name)
-            .map(|(_, selection)| selection);
-        let selection = selection.ok_or_else(|| {
-            EpochError::Stale(format!("the documents of source `{}` are gone", source.name))
-        })?;
-        if digest(selection) != source.selection {
-            return Err(EpochError::Stale(format!("source `{}` has other documents", source.name)));
+impl Opened {
+    /// Opens the sources of `plan`.
+    ///
+    /// # Errors
+    /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
+    pub fn open(
+        view: &View,
+        plan: &Plan,
+        pinned: &[Arc<PinnedSource>],
+        purpose: Purpose,
+    ) -> Result<Arc<Self>, EpochError> {
+        let name = &plan.tokenizer.name;
+        let (tokenizer, record) = view
+            .tokenizer_named(name)
+            .ok_or_else(|| EpochError::Stale(format!("tokenizer `{name}` is gone")))?;
+        if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
+            return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
-        let rules = plan.rules(source);
-        let documents = Documents {
-            view,
-            tokenizer,
-            tokenizer_name: name,
-            selection,
-            overhead: rules.policy.overhead(),
-        };
-        let (rows, histogram) = match purpose {
-            Purpose::Count => SourceRows::to_count(rules, documents)?,
-            Purpose::Give => SourceRows::to_give(rules, documents)?,
-        };
-        if histogram_digest(&histogram) != source.histogram {
-            return Err(EpochError::Stale(format!(
-                "documents of source `{}` have other lengths",
-                source.name
-            )));
+        let trained = Trained::of(view, tokenizer, plan.tokenizer.specials)?;
+        let mut sources = Vec::new();
+        for (at, source) in plan.sources.iter().enumerate() {
+            let found = pinned.iter().find(|pinned| pinned.name == source.name);
+            let found = found.ok_or_else(|| {
+                EpochError::Stale(format!("the documents of source `{}` are gone", source.name))
+            })?;
+            if found.digest() != source.selection {
+                let why = format!("source `{}` has other documents", source.name);
+                return Err(EpochError::Stale(why));
+            }
+            let rules = plan.rules(at);
+            let lengths = Lengths {
+                view: view.clone(),
+                tokenizer,
+                tokenizer_name: name.as_str().into(),
+                overhead: rules.policy.overhead(),
+                known: None,
+            };
+            let opened = SourceRows::open(rules, &lengths, Arc::clone(found), &trained, purpose)?;
+            if opened.lengths_digest() != source.histogram {
+                return Err(EpochError::Stale(format!(
+                    "documents of source `{}` have other lengths",
+                    source.name
+                )));
+            }
+            sources.push(Arc::new(opened));
         }
-        sources.push(rows);
+        let fluid = Arc::new(plan.fluid()?);
+        let plan = Arc::new(plan.clone());
+        Ok(Arc::new(Self { plan, view: view.clone(), tokenizer, sources, trained, fluid }))
     }
-    Ok(Opened { tokenizer, sources })
 }

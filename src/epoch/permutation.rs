@@ -14,6 +14,8 @@
 
 const ROUNDS: usize = 8;
 const MIN_BITS: u32 = 6;
+/// Indices that go through the rounds side by side.
+const WIDTH: usize = 8;
 const CONTEXT: &str = "corpusdb 2025 epoch permutation v1";
 
 /// What is being put in order; part of the key, so that orders are independent of each other.
@@ -28,6 +30,10 @@ pub enum Purpose {
     Blocks = 2,
     /// Documents inside a block (class = the block).
     Documents = 3,
+    /// Positions of a global batch (class = the first row of its window in the run).
+    Positions = 4,
+    /// Batches of a window (class = the first row of the window in the run).
+    Batches = 5,
 }
 
 /// A permutation of `0..n`, a pure function of its key.
@@ -73,6 +79,45 @@ impl Permutation {
                 return value;
             }
         }
+    }
+
+    /// Where `from` and the indices after it go, as [`Permutation::at`] says one by one. Several are on
+    /// their way at a time, and none waits for the one before.
+    pub fn fill(&self, from: u64, out: &mut [u64]) {
+        let (chunks, rest) = out.as_chunks_mut::<WIDTH>();
+        let mut next = from;
+        for chunk in chunks {
+            let end = next.saturating_add(WIDTH as u64);
+            if self.n > 1 && end <= self.n {
+                *chunk = self.rounds_of(std::array::from_fn(|at| next + at as u64));
+                for value in chunk {
+                    while *value >= self.n {
+                        *value = self.rounds(*value);
+                    }
+                }
+            } else {
+                (next..end).zip(chunk).for_each(|(index, value)| *value = self.at(index));
+            }
+            next = end;
+        }
+        (next..).zip(rest).for_each(|(index, value)| *value = self.at(index));
+    }
+
+    fn rounds_of(&self, values: [u64; WIDTH]) -> [u64; WIDTH] {
+        let (mut left_bits, mut right_bits) = (self.left_bits, self.right_bits);
+        let mut left = values.map(|value| value >> right_bits);
+        let mut right = values.map(|value| value & mask(right_bits));
+        for key in self.keys {
+            let low = mask(left_bits);
+            for (left, right) in left.iter_mut().zip(&mut right) {
+                let mixed = mix(right.wrapping_add(key)) & low;
+                (*left, *right) = (*right, *left ^ mixed);
+            }
+            (left_bits, right_bits) = (right_bits, left_bits);
+        }
+        let mut values = right;
+        values.iter_mut().zip(left).for_each(|(right, left)| *right |= left << right_bits);
+        values
     }
 
     fn rounds(&self, value: u64) -> u64 {
@@ -148,6 +193,23 @@ mod tests {
             let mut order = order(n, seed, "source", pass);
             order.sort_unstable();
             prop_assert!(order.into_iter().eq(0..n));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn many_at_once_go_where_each_goes(
+            n in prop_oneof![0_u64..70, 1000_u64..100_000, Just(u64::MAX)],
+            from in 0_u64..150,
+            count in 0_usize..40,
+            seed: u64,
+        ) {
+            let order = Permutation::new(n, seed, "source", 0, Purpose::Rows, 0);
+            let from = if n == u64::MAX { n - 200 + from } else { from };
+            let mut out = vec![0; count];
+            order.fill(from, &mut out);
+            let each: Vec<u64> = (0..count as u64).map(|at| order.at(from + at)).collect();
+            prop_assert_eq!(out, each);
         }
     }
 

@@ -1,20 +1,21 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
 use super::error::EpochError;
+use super::mix::{self, Fluid, Point};
 use super::pack::{Losses, Policy};
-use super::recipe::{Long, PackKind, Recipe, SourceRecipe, Target};
+use super::recipe::{Long, PackKind, Ramp, Recipe, SourceRecipe, Target};
 use super::rows::Rules;
 use super::special::SpecialIds;
 use serde::{Deserialize, Serialize};
 
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
-const PLAN_VERSION: u32 = 1;
+const PLAN_VERSION: u32 = 2;
 
 /// Everything that decides the bytes of an epoch, beside the documents of each source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of the plan's form: 1.
+    /// Version of the plan's form: 2.
     pub version: u32,
     /// The recipe with every default and name filled in.
     pub recipe: Recipe,
@@ -22,12 +23,40 @@ pub struct Plan {
     pub snapshot: PinnedSnapshot,
     /// The tokenizer.
     pub tokenizer: PinnedTokenizer,
+    /// The plan that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Ledger>,
     /// Tokens a row holds: `pack.length`, one more with `target = "extra"`.
     pub capacity: u32,
-    /// Real tokens of one epoch.
+    /// Size of one epoch, in the mix's unit.
     pub budget: u64,
+    /// How the shares of the sources go with time; empty: constant, by `weight`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<PlannedPoint>,
     /// The sources, in the recipe's order.
     pub sources: Vec<PlannedSource>,
+}
+
+/// What has been consumed of a parent plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// blake3 of the parent plan, in hexadecimal.
+    pub plan: String,
+    /// Rows of its run that are consumed: the next one is the first that is not.
+    pub next_row: u64,
+}
+
+/// Shares of the sources from a moment on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedPoint {
+    /// The moment, in the mix's unit given since the run began.
+    pub at: u64,
+    /// By source, relative to each other.
+    pub shares: Vec<u64>,
+    /// How they go to the next point.
+    pub ramp: Ramp,
 }
 
 /// The snapshot a plan draws from.
@@ -54,17 +83,18 @@ pub struct PinnedTokenizer {
     pub specials: SpecialIds,
 }
 
-/// A source of a plan. Token counts are effective: BOS and EOS in.
+/// A source of a plan. Token counts are effective: BOS and EOS in. Counts of passes are those of the
+/// first, as often as documents come in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSource {
     /// Its name in the epoch.
     pub name: String,
-    /// Documents selected.
+    /// Documents selected, each once.
     pub documents: u64,
-    /// Their stored tokens.
+    /// Stored tokens of one pass.
     pub tokens: u64,
-    /// Their tokens with BOS and EOS.
+    /// The same with BOS and EOS.
     pub effective_tokens: u64,
     /// Tokens of one pass: what the long-document policy leaves of them.
     pub packed_tokens: u64,
@@ -72,19 +102,26 @@ pub struct PlannedSource {
     pub losses: Losses,
     /// Rows of the first pass.
     pub rows: u64,
-    /// Rows of the first pass that are full.
+    /// Rows of the first pass whose every place holds a real token.
     pub full_rows: u64,
     /// Share of the rows of the first pass that is real tokens; 1 when rows have no fixed length.
     pub efficiency: f64,
-    /// Its share, relative to the other sources' weights.
+    /// What the first pass counts in the mix's unit.
+    pub amount: u64,
+    /// What each further pass counts.
+    pub later_amount: u64,
+    /// Its share, relative to the other sources' weights; 0 where a schedule sets it.
     pub weight: u64,
-    /// Tokens one epoch asks of it, to within a row.
-    pub expected_tokens: u64,
+    /// What one epoch asks of it in the mix's unit, to within a row: the first epoch, where that differs.
+    pub expected: u64,
     /// Passes over its documents in the whole run, at most.
     pub max_repeats: u32,
-    /// Digest of the set of documents.
+    /// Tokens of a pass at which each stratum of a curriculum opens, by pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Vec<u64>>,
+    /// Digest of the documents of its passes.
     pub selection: String,
-    /// Digest of the histogram of their effective lengths.
+    /// Digest of the histograms of their effective lengths.
     pub histogram: String,
 }
 
@@ -114,9 +151,14 @@ impl Plan {
             return Err(EpochError::Plan(message));
         }
         plan.recipe.check()?;
-        let empty =
-            plan.sources.iter().any(|source| source.weight == 0 || source.packed_tokens == 0);
+        let scheduled = !plan.schedule.is_empty();
+        let empty = plan
+            .sources
+            .iter()
+            .any(|source| (source.weight == 0) != scheduled || source.packed_tokens == 0);
+        let points = plan.schedule.iter().any(|point| point.shares.len() != plan.sources.len());
         if empty
+            || points
             || plan.budget == 0
             || plan.sources.is_empty()
             || plan.capacity != capacity(&plan.recipe)
@@ -146,35 +188,40 @@ impl Plan {
         self.tokenizer.specials.pad.filter(|_| self.fixed_length())
     }
 
-    /// The share of a source, in 0..=1.
+    /// The share of a source in epoch 0 as asked, in 0..=1.
     pub(super) fn asked_share(&self, source: &PlannedSource) -> f64 {
-        ratio(source.weight.into(), self.whole_weight())
+        ratio(source.expected.into(), self.budget.into())
     }
 
-    fn whole_weight(&self) -> u128 {
-        self.sources.iter().map(|source| u128::from(source.weight)).sum()
+    /// What decides the rows of source `at`.
+    pub(super) fn rules(&self, at: usize) -> Rules {
+        let source = self.sources.get(at);
+        let name = source.map_or("", |source| source.name.as_str());
+        let recipe = self.recipe.sources.iter().find(|recipe| recipe.name == name);
+        let opens = source.map_or(Vec::new(), |source| source.opens.clone());
+        rules(&self.recipe, recipe, name, &self.tokenizer.specials, opens)
     }
 
-    /// What decides the rows of a source.
-    pub(super) fn rules<'a>(&self, source: &'a PlannedSource) -> Rules<'a> {
-        let recipe = self.recipe.sources.iter().find(|recipe| recipe.name == source.name);
-        Rules {
-            name: &source.name,
-            seed: self.recipe.seed,
-            policy: policy(&self.recipe, recipe, &self.tokenizer.specials),
-            order: self.recipe.order.kind,
-            max_repeats: source.max_repeats,
-        }
+    /// What each source is due at any moment of the run.
+    ///
+    /// # Errors
+    /// [`EpochError::Plan`] for a schedule that is none.
+    pub(super) fn fluid(&self) -> Result<Fluid, EpochError> {
+        fluid(&self.sources, &self.schedule, self.capacity)
+    }
+
+    /// Whether documents are drawn with replacement, so that no source runs out.
+    fn is_endless(&self) -> bool {
+        self.recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace)
     }
 
     /// Epochs to whose end the passes of every source reach.
     pub(super) fn feasible_epochs(&self) -> u64 {
-        let whole = self.whole_weight();
-        let reach = self.sources.iter().map(|source| {
-            let per_epoch = u128::from(source.weight) * u128::from(self.budget);
-            source.available() * whole / per_epoch.max(1)
-        });
-        narrow(reach.min().unwrap_or(0))
+        let Ok(fluid) = self.fluid() else { return 0 };
+        if self.is_endless() {
+            return u64::MAX;
+        }
+        largest_total(&self.sources, &fluid).map_or(u64::MAX, |total| total / self.budget.max(1))
     }
 
     /// Whether the passes of every source reach to the end of `epoch`.
@@ -182,27 +229,34 @@ impl Plan {
     /// # Errors
     /// [`EpochError::Infeasible`] naming the source that does not.
     pub(super) fn check_feasible(&self, epoch: u64) -> Result<(), EpochError> {
-        let whole = self.whole_weight();
+        let fluid = self.fluid()?;
         let end = u128::from(self.budget) * (u128::from(epoch) + 1);
-        for source in &self.sources {
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
+        let unit = self.recipe.mix.unit;
+        if self.is_endless() {
+            return Ok(());
+        }
+        for (at, source) in self.sources.iter().enumerate() {
             let available = source.available();
-            if u128::from(source.weight) * end <= available * whole {
+            if fluid.inverse(at, available).is_none_or(|reach| end <= reach) {
                 continue;
             }
-            let asked = (u128::from(source.weight) * end).div_ceil(whole.max(1));
+            let asked = fluid.share(at, end).max(available.saturating_add(1));
+            let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
+            let later = source.later_amount.max(1);
             return Err(EpochError::Infeasible {
                 epoch,
                 budget: self.budget,
-                asked: narrow(asked),
+                unit: unit.name(),
+                asked,
                 name: source.name.clone(),
                 passes: match source.max_repeats {
                     1 => "one pass".to_owned(),
                     passes => format!("{passes} passes"),
                 },
-                tokens: source.packed_tokens,
-                available: narrow(available),
-                feasible: largest_budget(&self.sources, epoch),
-                needed: narrow(asked.div_ceil(u128::from(source.packed_tokens.max(1)))),
+                available,
+                feasible: largest / (epoch + 1),
+                needed: asked.saturating_sub(source.amount).div_ceil(later) + 1,
             });
         }
         Ok(())
@@ -210,18 +264,75 @@ impl Plan {
 }
 
 impl PlannedSource {
-    fn available(&self) -> u128 {
-        u128::from(self.packed_tokens) * u128::from(self.max_repeats)
+    /// What all its passes count.
+    fn available(&self) -> u64 {
+        let later = u128::from(self.later_amount) * u128::from(self.max_repeats.saturating_sub(1));
+        narrow(u128::from(self.amount) + later)
+    }
+
+    /// The number of passes that count exactly `amount`; none when it lies inside one.
+    pub(super) fn passes_of(&self, amount: u64) -> Option<u32> {
+        let Some(later) = amount.checked_sub(self.amount) else {
+            return (amount == 0).then_some(0);
+        };
+        let passes = 1 + later.checked_div(self.later_amount).unwrap_or(0);
+        let exact = later == (passes - 1) * self.later_amount;
+        u32::try_from(passes).ok().filter(|_| exact)
     }
 }
 
-/// The largest budget of an epoch with which `max_repeats` reaches to the end of `epoch`.
-pub(super) fn largest_budget(sources: &[PlannedSource], epoch: u64) -> u64 {
-    let whole: u128 = sources.iter().map(|source| u128::from(source.weight)).sum();
-    let largest = sources.iter().map(|source| {
-        source.available() * whole / (u128::from(source.weight).max(1) * (u128::from(epoch) + 1))
-    });
-    narrow(largest.min().unwrap_or(0))
+/// What each source is due at any moment of the run.
+pub(super) fn fluid(
+    sources: &[PlannedSource],
+    schedule: &[PlannedPoint],
+    capacity: u32,
+) -> Result<Fluid, EpochError> {
+    if schedule.is_empty() {
+        let weights: Vec<u64> = sources.iter().map(|source| source.weight).collect();
+        return Ok(Fluid::constant(&weights));
+    }
+    let points: Vec<Point> = schedule
+        .iter()
+        .map(|point| Point {
+            at: point.at,
+            shares: point.shares.clone(),
+            ramp: match point.ramp {
+                Ramp::Step => mix::Ramp::Step,
+                Ramp::Linear => mix::Ramp::Linear,
+            },
+        })
+        .collect();
+    Fluid::scheduled(&points, capacity.into()).map_err(|why| EpochError::Plan(why.to_string()))
+}
+
+/// The largest amount of a whole run that the passes of every source reach; none when there is no end.
+pub(super) fn largest_total(sources: &[PlannedSource], fluid: &Fluid) -> Option<u64> {
+    let reach = sources.iter().enumerate();
+    reach.filter_map(|(at, source)| fluid.inverse(at, source.available())).min()
+}
+
+/// What decides the rows of a source.
+pub(super) fn rules(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    name: &str,
+    specials: &SpecialIds,
+    opens: Vec<Vec<u64>>,
+) -> Rules {
+    let grouped = recipe.order.length_grouped;
+    let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
+    let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
+    Rules {
+        name: name.into(),
+        seed: recipe.seed,
+        policy: policy(recipe, source, specials),
+        order: recipe.order.kind,
+        max_repeats: source.map_or(1, |source| source.max_repeats),
+        unit: recipe.mix.unit,
+        replace: recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace),
+        exact: exact.map(|(grouped, rows)| (rows, grouped.mega_batch_mult)),
+        opens,
+    }
 }
 
 /// The packing rules of a source of a recipe.
@@ -236,6 +347,7 @@ pub(super) fn policy(
         long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
         bos: specials.bos.is_some(),
         eos: specials.eos.is_some(),
+        multiple: recipe.pack.options.doc_multiple.max(1),
     }
 }
 

@@ -1,16 +1,18 @@
-//! The rows of an epoch in order: sources interleaved by real tokens.
+//! The rows of a run in the order of its mix: sources interleaved by what their rows count.
 //!
 //! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the
-//! run had emitted at least `e` budgets and less than `e + 1`. No source starts over with an epoch, so
+//! run had given at least `e` budgets and less than `e + 1`. No source starts over with an epoch, so
 //! nothing is seen twice before its pass has ended, and shares stay within a row over the whole run.
+//! Where a run stands is a few numbers a source ([`RunState`]), from which it goes on at once.
 
 use super::error::EpochError;
 use super::mix::Scheduler;
-use super::plan::Plan;
-use super::rows::{Cursor, RowRef, SourceRows};
+use super::open::Opened;
+use super::rows::{Cursor, RowRef, SourceState};
+use std::sync::Arc;
 
-/// A row of the epoch.
-#[derive(Clone, Debug)]
+/// A row of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StreamRow {
     /// Index of its source in the plan.
     pub source: usize,
@@ -18,85 +20,107 @@ pub(super) struct StreamRow {
     pub row: RowRef,
 }
 
-/// The rows of one epoch.
-pub(super) struct Stream<'a> {
-    cursors: Vec<Cursor<'a>>,
-    heads: Vec<Option<RowRef>>,
-    scheduler: Scheduler,
-    end: u64,
-    started: Scheduler,
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RunState {
+    /// Rows given since the run began.
+    pub row: u64,
+    /// What each source has given, in the mix's unit.
+    pub emitted: Vec<u64>,
+    /// Real tokens that each source has given.
+    pub tokens: Vec<u64>,
+    /// Rows that each source has given.
+    pub rows: Vec<u64>,
+    /// Where each source stands.
+    pub sources: Vec<SourceState>,
 }
 
-impl<'a> Stream<'a> {
-    /// Stands before the first row of `epoch`; earlier epochs are replayed by their lengths.
-    ///
-    /// # Errors
-    /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::Store`].
-    pub fn open(
-        plan: &Plan,
-        sources: &'a [SourceRows<'a>],
-        epoch: u64,
-    ) -> Result<Self, EpochError> {
-        plan.check_feasible(epoch)?;
-        let mut cursors: Vec<Cursor<'a>> = sources.iter().map(SourceRows::cursor).collect();
-        let heads = cursors.iter_mut().map(Cursor::next_row).collect::<Result<_, _>>()?;
-        let scheduler = Scheduler::new(plan.sources.iter().map(|source| source.weight).collect());
-        let mut stream = Self { cursors, heads, started: scheduler.clone(), scheduler, end: 0 };
-        // Feasible, so these products fit.
-        stream.end = plan.budget.saturating_mul(epoch);
-        while stream.next_row()?.is_some() {}
-        stream.started = stream.scheduler.clone();
-        stream.end = stream.end.saturating_add(plan.budget);
-        Ok(stream)
+impl RunState {
+    /// The beginning of a run over so many sources.
+    pub fn start(sources: usize) -> Self {
+        Self {
+            row: 0,
+            emitted: vec![0; sources],
+            tokens: vec![0; sources],
+            rows: vec![0; sources],
+            sources: vec![SourceState::default(); sources],
+        }
     }
 
-    /// The next row; none at the end of the epoch.
+    /// What all sources have given, in the mix's unit.
+    pub fn total(&self) -> u64 {
+        self.emitted.iter().sum()
+    }
+}
+
+/// The rows of a run from some moment on.
+pub(super) struct Stream {
+    cursors: Vec<Cursor>,
+    scheduler: Scheduler,
+    tokens: Vec<u64>,
+    rows: Vec<u64>,
+    row: u64,
+}
+
+impl Stream {
+    /// Stands where `state` says.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn next_row(&mut self) -> Result<Option<StreamRow>, EpochError> {
-        if self.scheduler.total() >= self.end {
-            return Ok(None);
+    pub fn at(opened: &Opened, state: &RunState) -> Result<Self, EpochError> {
+        let mut cursors = Vec::new();
+        for (source, at) in opened.sources.iter().zip(&state.sources) {
+            cursors.push(Cursor::at(Arc::clone(source), at)?);
         }
-        let heads = &self.heads;
-        let source = self
-            .scheduler
-            .pick(|source| heads.get(source).and_then(Option::as_ref).map(|row| row.tokens))
-            .ok_or_else(|| EpochError::bug("no source is due"))?;
-        let (Some(head), Some(cursor)) = (self.heads.get_mut(source), self.cursors.get_mut(source))
-        else {
-            return Err(EpochError::bug("a source is due that does not exist"));
-        };
+        let mut scheduler = Scheduler::new(Arc::clone(&opened.fluid));
+        scheduler.restore(state.emitted.clone());
+        let (tokens, rows) = (state.tokens.clone(), state.rows.clone());
+        Ok(Self { cursors, scheduler, tokens, rows, row: state.row })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> RunState {
+        RunState {
+            row: self.row,
+            emitted: self.scheduler.emitted().to_vec(),
+            tokens: self.tokens.clone(),
+            rows: self.rows.clone(),
+            sources: self.cursors.iter().map(Cursor::state).collect(),
+        }
+    }
+
+    /// Rows given since the run began.
+    pub const fn row(&self) -> u64 {
+        self.row
+    }
+
+    /// What has been given since the run began, in the mix's unit.
+    pub fn total(&self) -> u64 {
+        self.scheduler.total()
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`]; [`EpochError::Bug`] past what a feasible budget reaches.
+    pub fn next_row(&mut self) -> Result<StreamRow, EpochError> {
+        for cursor in &mut self.cursors {
+            cursor.peek()?;
+        }
+        let cursors = &self.cursors;
+        let due = self.scheduler.pick(|source| cursors.get(source).and_then(Cursor::head));
+        let source = due.ok_or_else(|| EpochError::bug("no source is due"))?;
+        let cursor = self.cursors.get_mut(source);
+        let row = cursor.map_or(Ok(None), Cursor::take)?;
         // A feasible budget never asks a source that has run out.
-        let row =
-            head.take().ok_or_else(|| EpochError::bug("a source ran out within its budget"))?;
-        *head = cursor.next_row()?;
-        self.scheduler.record(source, row.tokens);
-        Ok(Some(StreamRow { source, row }))
-    }
-
-    /// Rows up to `rows`, or until they hold `tokens`; empty at the end of the epoch.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
-    pub fn next_rows(&mut self, rows: usize, tokens: u64) -> Result<Vec<StreamRow>, EpochError> {
-        let mut taken = Vec::new();
-        let mut held = 0;
-        while taken.len() < rows && held < tokens {
-            let Some(row) = self.next_row()? else { break };
-            held += u64::from(row.row.tokens);
-            taken.push(row);
+        let row = row.ok_or_else(|| EpochError::bug("a source ran out within its budget"))?;
+        self.scheduler.record(source, row.amount);
+        self.row += 1;
+        if let (Some(tokens), Some(rows)) = (self.tokens.get_mut(source), self.rows.get_mut(source))
+        {
+            *tokens += u64::from(row.tokens);
+            *rows += 1;
         }
-        Ok(taken)
-    }
-
-    /// Tokens of the run before the epoch and by now, by source.
-    pub fn started(&self) -> &Scheduler {
-        &self.started
-    }
-
-    /// Where the interleaving stands.
-    pub const fn scheduler(&self) -> &Scheduler {
-        &self.scheduler
+        Ok(StreamRow { source, row })
     }
 }

@@ -1,11 +1,13 @@
 //! The integer type token ids are written as.
 
-use super::recipe::Format;
+use super::recipe::{Format, Layout, Output};
 
 /// Vocabularies from here on are written as i32 by Megatron's own tools.
 const MEGATRON_U16_BELOW: u32 = 65_500;
 /// Largest vocabulary whose ids all fit u16.
-const RAW_U16_UP_TO: u32 = 65_536;
+const U16_UP_TO: u32 = 65_536;
+/// Largest vocabulary that datatrove gives u16.
+const DATATROVE_U16_UP_TO: u32 = 65_535;
 
 /// An integer type of token ids, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +21,17 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// The type a format gives ids of a vocabulary.
-    pub const fn of(format: Format, vocab: u32) -> Self {
-        match format {
-            Format::Parquet => Self::I32,
-            Format::Megatron if vocab < MEGATRON_U16_BELOW => Self::U16,
-            Format::Megatron => Self::I32,
-            Format::Raw if vocab <= RAW_U16_UP_TO => Self::U16,
-            Format::Raw => Self::U32,
+    /// The type an output gives ids of a vocabulary.
+    pub fn of(output: &Output, vocab: u32) -> Self {
+        let narrow_up_to =
+            |largest: u32, wide: Self| if vocab <= largest { Self::U16 } else { wide };
+        match (output.format, output.layout()) {
+            (Format::Parquet | Format::Arrow | Format::Mds | Format::Jsonl, _) => Self::I32,
+            (Format::Megatron, _) => narrow_up_to(MEGATRON_U16_BELOW - 1, Self::I32),
+            (Format::Litdata, _) => narrow_up_to(U16_UP_TO, Self::I32),
+            (Format::Raw, Layout::Nanogpt | Layout::LlmC) => Self::U16,
+            (Format::Raw, Layout::Datatrove) => narrow_up_to(DATATROVE_U16_UP_TO, Self::U32),
+            (Format::Raw, Layout::Plain | Layout::Olmo) => narrow_up_to(U16_UP_TO, Self::U32),
         }
     }
 
@@ -59,6 +64,15 @@ impl Width {
         match self {
             Self::U16 => 8,
             Self::I32 | Self::U32 => 4,
+        }
+    }
+
+    /// The type's place among those of NumPy that litdata lists.
+    pub const fn numpy_code(self) -> u8 {
+        match self {
+            Self::U16 => 5,
+            Self::I32 => 2,
+            Self::U32 => 6,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong on the way in. Whatever was committed before stays.
 
+use super::chat::TemplateError;
 use super::read::ReadError;
 use super::report::IngestReport;
 use crate::decide::DecideError;
@@ -65,6 +66,9 @@ pub enum IngestError {
         /// What there is.
         known: String,
     },
+    /// A chat template that cannot be used.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
     /// A file beside the corpus.
     #[error("writing {}", path.display())]
     Io {
@@ -87,4 +91,16 @@ pub enum IngestError {
         /// Why.
         why: String,
     },
+}
+
+impl IngestError {
+    /// A tokenizer asked for that is not among the registered ones.
+    pub(crate) fn unknown_tokenizer(name: &str, known: &[&str]) -> Self {
+        let known = if known.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("there is {}", known.join(", "))
+        };
+        Self::UnknownTokenizer { name: name.to_owned(), known }
+    }
 }

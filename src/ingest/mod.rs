@@ -1,12 +1,19 @@
 //! The way in: read -> fingerprint -> decide -> encode -> commit.
 //!
+//! A record that has no text of its own is given one before it is fingerprinted (`form`): `chat` renders
+//! conversations, `given` spells token ids.
+//!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
 //! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch. How the
 //! input is cut changes no decision, no id and no byte that means anything.
 
 mod alarm;
+mod chat;
 mod decisions;
+mod encode;
 mod error;
+mod form;
+mod given;
 mod options;
 mod prepare;
 mod produce;
@@ -17,7 +24,8 @@ mod watch;
 mod write;
 
 pub use alarm::{Alarm, AlarmPair};
+pub use chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError};
 pub use error::IngestError;
-pub use options::{IngestOptions, OnError};
+pub use options::{IngestOptions, OnError, RecordForm};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;

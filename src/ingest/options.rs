@@ -1,5 +1,6 @@
 //! What a caller says about an ingest.
 
+use super::chat::ChatOptions;
 use super::read::{Format, ReadOptions};
 use std::path::PathBuf;
 
@@ -12,6 +13,18 @@ pub enum OnError {
     Fail,
 }
 
+/// What kind of records come in.
+#[derive(Clone, Debug, Default)]
+pub enum RecordForm {
+    /// One field is the text.
+    #[default]
+    Text,
+    /// Conversations.
+    Chat(ChatOptions),
+    /// Token ids (`input_ids`), perhaps with `labels`, by the registered tokenizer of that name.
+    Pretokenized(String),
+}
+
 /// How to ingest.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
@@ -19,6 +32,8 @@ pub struct IngestOptions {
     pub source: String,
     /// How files are read.
     pub read: ReadOptions,
+    /// What kind of records they hold.
+    pub form: RecordForm,
     /// What happens with a record that cannot be read.
     pub on_error: OnError,
     /// Threads for fingerprints and encoding.
@@ -43,6 +58,7 @@ impl IngestOptions {
         Self {
             source: source.to_owned(),
             read: ReadOptions::default(),
+            form: RecordForm::default(),
             on_error: OnError::Reject,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             batch_bytes: 16 << 20,
@@ -53,9 +69,14 @@ impl IngestOptions {
         }
     }
 
+    /// How files are read: records that are no text in themselves stay whole.
+    pub(super) fn reads(&self) -> ReadOptions {
+        ReadOptions { whole: !matches!(self.form, RecordForm::Text), ..self.read.clone() }
+    }
+
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
-        let ReadOptions { format, text_field, id_field, max_doc_bytes } = &self.read;
+        let ReadOptions { format, text_field, id_field, max_doc_bytes, whole: _ } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
         let format = match format {
             Format::Auto => "auto",
@@ -64,6 +85,18 @@ impl IngestOptions {
             Format::Text => "text",
         };
         let (text, id) = (field(text_field), field(id_field));
-        format!("format={format};text={text};id={id};max={max_doc_bytes}")
+        let form = self.form.reading();
+        format!("format={format};text={text};id={id};max={max_doc_bytes}{form}")
+    }
+}
+
+impl RecordForm {
+    /// The options that decide what a record becomes, in one line.
+    fn reading(&self) -> String {
+        match self {
+            Self::Text => String::new(),
+            Self::Chat(chat) => format!(";{}", chat.reading()),
+            Self::Pretokenized(name) => format!(";ids={name}"),
+        }
     }
 }

@@ -1,16 +1,24 @@
 //! Records to documents-to-be: hashes, fingerprint, indexed values. Parallel; looks at nothing stored.
 
+use super::form::{Formed, Former};
+use super::given::Given;
 use super::produce::{Chunk, Piece};
 use super::read::Item;
 use crate::dedup::{Fingerprint, Fingerprinter};
-use crate::model::Reject;
-use crate::model::{FieldDeclaration, Policy, Record, half, record_identity, reject_identity};
+use crate::model::{
+    FieldDeclaration, LossSpan, Policy, Record, Reject, TextForm, half, record_identity,
+    reject_identity,
+};
 use crate::store::{Indexed, indexed};
 use rayon::prelude::*;
 
 /// A record with everything that is known of it alone.
 pub(super) struct Prepared {
     pub(super) record: Record,
+    /// How its text is encoded; none: it is plain.
+    pub(super) form: Option<TextForm>,
+    /// The ids that came with it.
+    pub(super) given: Option<Given>,
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
@@ -36,6 +44,7 @@ pub(super) fn prepare(
     source: &str,
     policy: &Policy,
     fields: &[FieldDeclaration],
+    former: &Former,
 ) -> PreparedChunk {
     let items = chunk.pieces.iter_mut().map(|piece: &mut Piece| {
         std::mem::take(&mut piece.items)
@@ -44,13 +53,11 @@ pub(super) fn prepare(
             .map_init(
                 || Fingerprinter::new(policy),
                 |craft, item| match item {
-                    Item::Record(record) => {
-                        Ready::Document(Box::new(one(record, source, fields, craft)))
-                    }
-                    Item::Reject(reject) => {
-                        let identity = reject_identity(&reject, source);
-                        Ready::Reject(reject, identity)
-                    }
+                    Item::Record(record) => match former.form(record) {
+                        Ok(formed) => Ready::Document(Box::new(one(formed, source, fields, craft))),
+                        Err(reject) => rejected(reject, source),
+                    },
+                    Item::Reject(reject) => rejected(reject, source),
                 },
             )
             .collect()
@@ -59,17 +66,25 @@ pub(super) fn prepare(
     PreparedChunk { chunk, items }
 }
 
+fn rejected(reject: Reject, source: &str) -> Ready {
+    let identity = reject_identity(&reject, source);
+    Ready::Reject(reject, identity)
+}
+
 fn one(
-    record: Record,
+    formed: Formed,
     source: &str,
     fields: &[FieldDeclaration],
     craft: &mut Fingerprinter,
 ) -> Prepared {
+    let Formed { record, form, given } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
     let fingerprint = craft.fingerprint(&record.text);
     let raw = half(&blake3::hash(record.text.as_bytes()));
-    let content = content_hash(&raw, &record.metadata);
+    let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     Prepared {
+        form,
+        given,
         raw,
         content,
         identity: record_identity(&record, source, &content),
@@ -80,9 +95,34 @@ fn one(
     }
 }
 
-fn content_hash(raw: &[u8; 16], metadata: &str) -> [u8; 16] {
+/// Plain text: of text and metadata. Else also of what is trained on and of the ids that came along.
+fn content_hash(
+    raw: &[u8; 16],
+    metadata: &str,
+    form: Option<&TextForm>,
+    given: Option<&Given>,
+) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(raw);
     hasher.update(metadata.as_bytes());
+    if let Some(form) = form {
+        hasher.update(&[0, u8::from(form.specials), u8::from(form.spans.is_some())]);
+        spans(&mut hasher, form.spans.as_deref().unwrap_or_default());
+    }
+    if let Some(given) = given {
+        hasher.update(&[1, u8::from(given.spans.is_some())]);
+        spans(&mut hasher, given.spans.as_deref().unwrap_or_default());
+        for id in &given.ids {
+            hasher.update(&id.to_le_bytes());
+        }
+    }
     half(&hasher.finalize())
+}
+
+fn spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {
+    for span in spans {
+        hasher.update(&span.start.to_le_bytes());
+        hasher.update(&span.end.to_le_bytes());
+        hasher.update(&span.weight.to_le_bytes());
+    }
 }

@@ -1,8 +1,9 @@
 //! Reads inputs in order and cuts their records into chunks; skips what is known to be unchanged.
 
 use super::error::IngestError;
+use super::form::Former;
 use super::options::{IngestOptions, OnError};
-use super::read::{Input, Item, Reader, ResumePoint};
+use super::read::{Input, Item, ReadOptions, Reader, ResumePoint};
 use crate::model::Interrupt;
 use crate::store::{FileRecord, View};
 use std::os::unix::ffi::OsStrExt;
@@ -71,11 +72,14 @@ pub(super) fn look_up(
 pub(super) fn produce(
     inputs: Vec<KnownInput>,
     options: &IngestOptions,
+    former: &Former,
     interrupt: &Interrupt,
     send: &mut dyn FnMut(Chunk) -> bool,
 ) {
     let mut producer = Producer {
         options,
+        reads: options.reads(),
+        former,
         interrupt,
         send,
         chunk: Chunk::default(),
@@ -102,6 +106,8 @@ pub(super) fn produce(
 
 struct Producer<'a> {
     options: &'a IngestOptions,
+    reads: ReadOptions,
+    former: &'a Former,
     interrupt: &'a Interrupt,
     send: &'a mut dyn FnMut(Chunk) -> bool,
     chunk: Chunk,
@@ -137,7 +143,7 @@ impl Producer<'_> {
             self.chunk.unchanged += record.records - record.rejected.min(record.records);
             return Ok(());
         }
-        let mut reader = Reader::open(&input, &self.options.read)?;
+        let mut reader = Reader::open(&input, &self.reads)?;
         let known = match &record {
             None => Known::Nothing,
             Some(record) => self.known(&mut reader, record, same_file)?,
@@ -149,7 +155,7 @@ impl Producer<'_> {
                 self.records(&input, &mut reader, 0, true)
             }
             Known::Again(records) => {
-                reader = Reader::open(&input, &self.options.read)?;
+                reader = Reader::open(&input, &self.reads)?;
                 self.records(&input, &mut reader, records, false)
             }
         }
@@ -218,6 +224,13 @@ impl Producer<'_> {
                     self.piece(input, reader, &mut items, kind);
                     return Err(error.into());
                 }
+            };
+            // Where reading stops at a bad record, all that makes one bad must be known here.
+            let item = match item {
+                Item::Record(record) if self.options.on_error == OnError::Fail => {
+                    self.former.refuses(&record).map_or(Item::Record(record), Item::Reject)
+                }
+                item => item,
             };
             known_left = known_left.saturating_sub(1);
             match &item {

@@ -2,6 +2,7 @@
 
 use super::decisions::Decisions;
 use super::error::IngestError;
+use super::form::Former;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
 use super::produce::{Chunk, look_up, produce};
@@ -28,6 +29,7 @@ pub fn ingest(
     interrupt: &Interrupt,
 ) -> Result<IngestReport, IngestError> {
     let started = Instant::now();
+    let former = Former::new(options, tokenizers)?;
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
             IngestError::Threads { threads: options.threads, why: error.to_string() }
@@ -50,15 +52,16 @@ pub fn ingest(
     let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
     let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
     let result = std::thread::scope(|scope| {
-        let (pool, policy, fields) = (&pool, &policy, &fields);
+        let (pool, policy, fields, former) = (&pool, &policy, &fields, &former);
         let reading = scope.spawn(move || {
-            produce(inputs, options, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
+            produce(inputs, options, former, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
         });
         let fingerprinting = scope.spawn(move || {
             let mut seconds = 0.0;
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready = pool.install(|| prepare(chunk, &options.source, policy, fields));
+                let ready =
+                    pool.install(|| prepare(chunk, &options.source, policy, fields, former));
                 seconds += started.elapsed().as_secs_f64();
                 if send_ready.send(ready).is_err() {
                     break;

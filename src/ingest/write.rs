@@ -1,7 +1,8 @@
 //! One prepared chunk into one commit: identity, decision, token ids, rows.
 
+use super::encode::{encode, store_form};
 use super::error::IngestError;
-use super::options::IngestOptions;
+use super::options::{IngestOptions, RecordForm};
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
@@ -49,6 +50,11 @@ pub(super) fn write(
     let mut batch = writer.begin()?;
     let source = batch.source(&options.source)?;
     let first = batch.next_document();
+    if let RecordForm::Chat(chat) = &options.form
+        && let Some(template) = &chat.template
+    {
+        batch.template(template.source(), &template.variables_words())?;
+    }
     let started = Instant::now();
     let mut counts = ChunkCounts::default();
     let (mut new, fates) = identify(&batch, chunk, report, &mut counts)?;
@@ -89,6 +95,7 @@ pub(super) fn write(
             indexed: prepared.indexed.clone(),
         })?;
         debug_assert_eq!(id, document.id);
+        store_form(&mut batch, tokenizers, id, prepared)?;
         session.arrive(Arrival {
             id,
             header,
@@ -104,7 +111,7 @@ pub(super) fn write(
         let outcome = session.outcome(document.id)?;
         counts.standing(outcome.standing);
         if outcome.standing == Standing::Kept {
-            kept.push((document.id, document.prepared.record.text.as_str()));
+            kept.push((document.id, document.prepared));
         }
         watch.see(document.id, &outcome);
     }
@@ -283,33 +290,6 @@ fn header(
         shingles: u32::try_from(prepared.fingerprint.shingles.len()).unwrap_or(u32::MAX),
         text_of,
     }
-}
-
-/// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens.
-fn encode(
-    batch: &mut Batch<'_>,
-    tokenizer: &LoadedTokenizer,
-    source: SourceId,
-    kept: &[(DocId, &str)],
-) -> Result<u64, IngestError> {
-    let encoded: Vec<(DocId, Vec<u32>)> = kept
-        .par_iter()
-        .with_min_len(8)
-        .map_init(
-            || tokenizer.tokenizer.encoder(),
-            |encoder, (id, text)| {
-                let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-                encoder.encode(text, &mut ids)?;
-                Ok((*id, ids))
-            },
-        )
-        .collect::<Result<_, crate::tokenizer::TokenizerError>>()?;
-    let mut total = 0;
-    for (id, ids) in encoded {
-        batch.tokens(tokenizer.id, id, source, &ids, tokenizer.vocab_size)?;
-        total += ids.len() as u64;
-    }
-    Ok(total)
 }
 
 /// Stores a piece's rejects and how far its file was read.

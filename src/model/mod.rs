@@ -4,6 +4,7 @@ mod bucket_map;
 mod field;
 mod id;
 mod identity;
+mod loss;
 mod policy;
 mod progress;
 mod record;
@@ -16,6 +17,7 @@ pub use id::{
     TokenizerId,
 };
 pub use identity::{half, key_identity, record_identity, reject_identity};
+pub use loss::{LossSpan, TextForm};
 pub use policy::{
     DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION, Scope,
     Signature,

@@ -51,6 +51,8 @@ pub enum RejectReason {
     BadId(String),
     /// The bytes are not UTF-8; position of the first bad byte within the record.
     NotUtf8(u64),
+    /// The record is not of the form asked for, or has no text in it that could be trained on; in words.
+    Form(String),
     /// Longer than the limit, both in bytes.
     TooLong {
         /// Its length.
@@ -70,6 +72,7 @@ impl fmt::Display for RejectReason {
                 write!(f, "id field `{field}` is absent or neither a string nor a number")
             }
             Self::NotUtf8(at) => write!(f, "invalid UTF-8 at byte {at} of the record"),
+            Self::Form(why) => f.write_str(why),
             Self::TooLong { bytes, limit } => {
                 write!(f, "{bytes} bytes, over the limit of {limit} (--max-doc-bytes)")
             }
@@ -91,6 +94,26 @@ pub struct Reject {
 }
 
 impl Reject {
+    /// A record that was read and found bad afterwards. Its raw bytes are its fields, the key among
+    /// them as `id_field`.
+    #[must_use]
+    pub fn of(record: Record, id_field: Option<&str>, reason: RejectReason) -> Self {
+        let Record { key, metadata, origin, .. } = record;
+        let raw = match (&key, id_field) {
+            (RecordKey::Given(key), Some(field)) => {
+                let rest = metadata.strip_prefix('{').unwrap_or_default();
+                let comma = if rest == "}" { "" } else { "," };
+                let quoted = |text: &str| serde_json::Value::from(text).to_string();
+                format!("{{{}:{}{comma}{rest}", quoted(field), quoted(key))
+            }
+            _ => metadata,
+        };
+        let bytes = raw.as_bytes();
+        let kept = bytes.get(..Self::MAX_RAW).unwrap_or(bytes).to_vec();
+        let raw_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Self { reason, origin, raw: kept, raw_bytes }
+    }
+
     /// Raw bytes kept of a rejected record: 1 MiB.
     pub const MAX_RAW: usize = 1 << 20;
 }

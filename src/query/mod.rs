@@ -41,6 +41,7 @@ mod statement;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};
@@ -59,10 +60,11 @@ pub use keys::find_key;
 pub use policy::{PolicySetting, policy_settings};
 pub use sample::sample;
 pub use select::{count, select};
-pub use show::{Cluster, Shown, ShownMatch, show};
+pub use show::{Cluster, Shown, ShownMatch, ShownTemplate, show};
 pub use similar::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, similar};
 pub use statement::sql;
 pub use summary::{
     ClusterSizes, ClusterSource, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
     Similarities, SimilarityBin, SourceLoss, SourcePair, duplicates_summary,
 };
+pub use values::{numbers, texts};

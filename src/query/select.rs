@@ -32,7 +32,7 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
         return Ok((0..view.documents()).collect());
     };
     let state = session::session(view)?;
-    let plan = runtime::block_on(plan(view, &state, "id", expression))?;
+    let plan = runtime::block_on(plan(view, &state, "id", expression, expression))?;
     let Some(predicate) = indexed(view, &plan) else {
         let mut found = RoaringTreemap::new();
         gather(state, &plan, |batch| {
@@ -69,13 +69,13 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
         return Ok(view.documents());
     };
     let state = session::session(view)?;
-    let selection = runtime::block_on(plan(view, &state, "id", expression))?;
+    let selection = runtime::block_on(plan(view, &state, "id", expression, expression))?;
     if let Some(predicate) = indexed(view, &selection) {
         let test = Test::in_view(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
         return view.blocks().into_par_iter().map(count).try_reduce(|| 0, |a, b| Ok(a + b));
     }
-    let plan = runtime::block_on(plan(view, &state, "count(*)", expression))?;
+    let plan = runtime::block_on(plan(view, &state, "count(*)", expression, expression))?;
     let mut counted = 0;
     gather(state, &plan, |batch| {
         if let Some(counts) =
@@ -88,16 +88,18 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
     Ok(counted)
 }
 
-/// The optimised plan of `SELECT what` over the documents that satisfy `expression`.
-async fn plan(
+/// The optimised plan of `SELECT what` over the documents that satisfy `condition`; `expression` is
+/// the user's part of the two.
+pub(super) async fn plan(
     view: &View,
     state: &SessionState,
     what: &str,
     expression: &str,
+    condition: &str,
 ) -> Result<LogicalPlan, QueryError> {
     session::check_expression(expression).map_err(|error| unusable(view, expression, &error))?;
     // Line breaks: the expression may end in a comment.
-    let sql = format!("SELECT {what} FROM documents WHERE (\n{expression}\n)");
+    let sql = format!("SELECT {what} FROM documents WHERE (\n{condition}\n)");
     let statement = state.sql_to_statement(&sql, &datafusion::config::Dialect::Generic);
     let planned = match statement {
         Ok(statement) => {
@@ -134,7 +136,7 @@ fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
     }
 }
 
-fn gather(
+pub(super) fn gather(
     state: SessionState,
     plan: &LogicalPlan,
     mut each: impl FnMut(&RecordBatch),

@@ -2,7 +2,7 @@
 
 use super::error::QueryError;
 use crate::model::{
-    ColumnId, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
+    ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
 };
 use crate::store::View;
 use crate::store::fields;
@@ -50,8 +50,23 @@ pub struct Shown {
     pub fields: Map<String, Value>,
     /// The user's other fields, as they were read.
     pub metadata: Box<RawValue>,
+    /// The chat template that wrote its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_template: Option<ShownTemplate>,
     /// Its text.
     pub text: String,
+}
+
+/// A chat template and what it was told.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ShownTemplate {
+    /// blake3 of the template, in hexadecimal.
+    pub hash: String,
+    /// The values that it could name.
+    pub variables: Value,
+    /// The template, verbatim.
+    pub source: String,
 }
 
 /// The document that explains a removal.
@@ -135,8 +150,24 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
         language,
         fields: declared,
         metadata,
+        chat_template: template(view, document, header.commit)?,
         text: view.text_of_owner(header.text_owner(document))?,
     })
+}
+
+/// The template of a document whose text one wrote: special tokens in it are special.
+fn template(
+    view: &View,
+    document: DocId,
+    commit: CommitSeq,
+) -> Result<Option<ShownTemplate>, QueryError> {
+    if !view.text_form(document)?.is_some_and(|form| form.given.is_none() && form.specials) {
+        return Ok(None);
+    }
+    let Some(record) = view.template_of(commit)? else { return Ok(None) };
+    let source = view.template_source(&record.hash)?;
+    let variables = serde_json::from_str(&record.variables).unwrap_or_default();
+    Ok(Some(ShownTemplate { hash: record.hash, variables, source }))
 }
 
 fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError> {

@@ -1,6 +1,10 @@
 //! One commit: the only way to write. Rows, bitmaps, columns, counters and resume points become
 //! durable together or not at all.
 
+#[cfg(any(test, feature = "generated"))]
+#[path = "generated.rs"]
+mod generated;
+
 use super::bands::BandRows;
 use super::bitmap::Delta;
 use super::codec;
@@ -518,7 +522,7 @@ impl<'w> Batch<'w> {
         }
     }
 
-    /// Stores the token ids of a kept document.
+    /// Stores the token ids of a kept document, and counts them.
     ///
     /// # Errors
     /// [`StoreError::Encode`] when an id does not fit the tokenizer's width.
@@ -530,6 +534,22 @@ impl<'w> Batch<'w> {
         tokens: &[u32],
         vocab_size: u32,
     ) -> Result<(), StoreError> {
+        let count = self.put_tokens(tokenizer, document, tokens, vocab_size)?;
+        self.count_tokens(tokenizer, source, count)
+    }
+
+    /// Stores the token ids of a document; answers how many. The tokens of kept documents are
+    /// counted apart ([`Batch::count_tokens`]).
+    ///
+    /// # Errors
+    /// [`StoreError::Encode`] when an id does not fit the tokenizer's width.
+    pub fn put_tokens(
+        &mut self,
+        tokenizer: TokenizerId,
+        document: DocId,
+        tokens: &[u32],
+        vocab_size: u32,
+    ) -> Result<i64, StoreError> {
         let bytes = ids::encode(tokens, ids::is_wide(vocab_size)).ok_or_else(|| StoreError::Encode {
             what: "token ids",
             why: format!("an id of document {document} is over 65,535 but tokenizer {tokenizer} has {vocab_size} ids"),
@@ -537,7 +557,7 @@ impl<'w> Batch<'w> {
         self.put::<Tokens>(&TokensKey { tokenizer, document }, &bytes)?;
         let count = i64::try_from(tokens.len()).unwrap_or(i64::MAX);
         self.number(fields::tokens_of(tokenizer), document, count);
-        self.count_tokens(tokenizer, source, count)
+        Ok(count)
     }
 
     /// Adds to the tokens of kept documents of a source.
@@ -645,21 +665,21 @@ impl<'w> Batch<'w> {
         Ok(record)
     }
 
-    /// Stores an epoch plan with the selections it pins, and gives it the next number.
+    /// Stores an epoch plan with what it pins, by name, and gives it the next number.
     ///
     /// # Errors
     /// [`StoreError`] when the plan cannot be encoded.
     pub fn add_epoch(
         &mut self,
         record: EpochRecord,
-        selections: &[(String, RoaringTreemap)],
+        parts: &[(String, Vec<u8>)],
     ) -> Result<EpochRecord, StoreError> {
         let record = EpochRecord { number: self.state.next_epoch, ..record };
         self.state.next_epoch += 1;
         let name = format!("{:010}", record.number);
         self.put::<Epochs>(&NameKey(name.clone()), &codec::encode("epoch", &record)?)?;
-        for (source, selection) in selections {
-            self.put::<Epochs>(&NameKey(format!("{name}\0{source}")), &treemap_bytes(selection)?)?;
+        for (part, bytes) in parts {
+            self.put::<Epochs>(&NameKey(format!("{name}\0{part}")), bytes)?;
         }
         Ok(record)
     }

@@ -131,6 +131,32 @@ pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, Malformed> {
     }
 }
 
+/// Reads a block as the members of `low << 16` and on: its container is taken as it lies.
+///
+/// # Errors
+/// [`Malformed`] for bytes no release wrote.
+pub fn decode_at(bytes: &[u8], low: u16) -> Result<RoaringBitmap, Malformed> {
+    let block = decode(bytes)?;
+    let base = u32::from(low) << 16;
+    let mut moved = bytes.get(1..).unwrap_or_default().to_vec();
+    // Portable format: the key of the only container follows cookie and count, or the cookie with runs
+    // (12347) and one byte that says which containers are runs.
+    let at = if moved.first_chunk::<2>() == Some(&12347_u16.to_le_bytes()) { 5 } else { 8 };
+    if bytes.first() == Some(&TAG_ROARING)
+        && let Some(key) = moved.get_mut(at..at + 2)
+    {
+        key.copy_from_slice(&low.to_le_bytes());
+        let moved = RoaringBitmap::deserialize_from(moved.as_slice());
+        if let Ok(moved) = moved
+            && moved.len() == block.len()
+            && moved.min() == block.min().map(|min| base | min)
+        {
+            return Ok(moved);
+        }
+    }
+    Ok(block.into_iter().map(|slot| base | slot).collect())
+}
+
 /// Full merge: the block after all operands, oldest first. Never fails: unreadable input poisons.
 pub(super) fn merge_full<'a>(
     existing: Option<&[u8]>,
@@ -176,6 +202,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_block_read_at_its_place_has_the_same_slots(
+            runs in proptest::collection::vec((0_u32..65_536, 1_u32..9000), 0..30),
+            low: u16,
+            step in 1_usize..3,
+        ) {
+            let slots = runs.iter().flat_map(|(from, n)| (*from..(from + n).min(65_536)).step_by(step));
+            let block: RoaringBitmap = slots.collect();
+            let found = decode_at(&encode(&block), low).unwrap();
+            let base = u32::from(low) << 16;
+            prop_assert_eq!(found, block.iter().map(|slot| base | slot).collect::<RoaringBitmap>());
+        }
+
         #[test]
         fn blocks_and_deltas_round_trip(block in block(), delta in delta()) {
             prop_assert_eq!(decode(&encode(&block)), Ok(block));

@@ -65,7 +65,7 @@ macro_rules! columns {
 
 columns! {
     /// Format version, charter (policy, fields), state. Written by every commit.
-    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records)";
+    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON";
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small, keys::CommitKey, "commit u64" => "record: what the commit did";
     /// Sources with counters, and the paths of their files.
@@ -77,7 +77,7 @@ columns! {
     /// Named snapshots and the kept bitmap each one pins.
     Snapshots = "snapshots", Small, keys::NameKey, "name" => "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
     /// Epoch plans and the selections they pin.
-    Epochs = "epochs", Small, keys::NameKey, "name" => "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: roaring treemap of its documents";
+    Epochs = "epochs", Small, keys::NameKey, "name" => "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below)";
     /// Records that could not be read. Written by ingest, read by `rejects`.
     Rejects = "rejects", Hashed, keys::IdentityKey, "blake3-128 of source, path, number, raw bytes" => "record: reason, position, raw bytes";
     /// zstd dictionaries of the texts. Never deleted while a text uses one.
@@ -90,6 +90,8 @@ columns! {
     Texts = "texts", DensePacked, keys::DocumentKey, "document u64" => "format u8, dictionary u16 LE, length u32 LE, zstd frame";
     /// Token ids of every document that is or was kept.
     Tokens = "tokens", DensePacked, keys::TokensKey, "tokenizer u16, document u64" => "ids: u16 LE if the vocabulary has <= 65,536 ids, else u32 LE";
+    /// What of a document is trained on. Written with its ids; read by epochs, `show` and check.
+    Loss = "loss", Dense, keys::TokensKey, "tokenizer u16, document u64" => "format u8 = 1, then spans of trained ids: start u32, end u32, weight f32, LE; tokenizer 0xffff: how the text is encoded, see below";
     /// Numeric columns: lengths, counts, term of each document, declared numbers.
     Columns = "columns", Numbers, keys::ColumnKey, "column u16, block u48" => "up to 65,536 integers with nulls, min and max; merge operand: patch";
     /// Interned (field, value) pairs, both directions.

@@ -5,8 +5,8 @@ use super::fields;
 use super::view::View;
 use crate::model::{BLOCK_SIZE, DocId, Progress, Standing};
 
-/// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids of kept
-/// documents, columns and (field, value) bitmaps; not over commit numbers, term ids or file layout.
+/// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
+/// tokens of kept documents, columns and (field, value) bitmaps; not over commit numbers, term ids or file layout.
 ///
 /// # Errors
 /// [`StoreError`] when a row is absent or cannot be read.
@@ -23,12 +23,15 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
         .into_iter()
         .map(|standing| view.documents_standing(standing))
         .collect::<Result<_, _>>()?;
+    let has_forms = view.has_text_forms()?;
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         view.for_each_header(range.clone(), |document, header| {
             let standing =
                 Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
-            hasher.document(view, document, &header, standing.map(|(standing, _)| standing))
+            let standing = standing.map(|(standing, _)| standing);
+            hasher.document(view, document, &header, standing)?;
+            if has_forms { hasher.trained(view, document, standing) } else { Ok(()) }
         })?;
         hasher.columns(view, block)?;
         progress.advance(range.end);
@@ -79,6 +82,31 @@ impl Hasher {
                 for id in ids {
                     self.0.update(&id.to_le_bytes());
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds nothing for a document of plain text.
+    fn trained(
+        &mut self,
+        view: &View,
+        document: DocId,
+        standing: Option<Standing>,
+    ) -> Result<(), StoreError> {
+        let Some(form) = view.text_form(document)? else { return Ok(()) };
+        self.part(&super::loss::encode_form(&form));
+        for (tokenizer, _) in view.tokenizers() {
+            // Ids that came along mean something whatever the standing: nothing could make them again.
+            if form.given == Some(tokenizer) && standing != Some(Standing::Kept) {
+                let mut ids = Vec::new();
+                self.number(u64::from(view.tokens(tokenizer, document, &mut ids)?));
+                self.part(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>());
+            }
+            if form.given == Some(tokenizer) || standing == Some(Standing::Kept) {
+                let spans = view.loss(tokenizer, document)?;
+                self.number(spans.as_ref().map_or(0, |spans| 1 + spans.len() as u64));
+                self.part(&super::loss::encode_loss(spans.as_deref().unwrap_or_default()));
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ mod ids;
 mod indexed;
 mod journal;
 mod keys;
+mod loss;
 mod matching;
 mod merge;
 mod migrate;
@@ -32,9 +33,12 @@ mod records;
 mod redo;
 mod rows;
 mod sorted_rows;
+mod templates;
 mod terms;
 mod texts;
+mod token_reads;
 mod tuning;
+mod values;
 mod view;
 
 pub use bands::Bucket;
@@ -53,6 +57,9 @@ pub use records::{
     State, TokenizerRecord,
 };
 pub use redo::Totals;
+pub use templates::TemplateRecord;
 pub use texts::TextEncoder;
+pub use token_reads::StoredIds;
 pub use tuning::Memory;
+pub use values::{ColumnValues, Offsets};
 pub use view::View;

@@ -55,7 +55,7 @@ impl ColumnBlock {
         })
     }
 
-    fn set(&mut self, slot: u16, value: Option<i64>) {
+    pub(super) fn set(&mut self, slot: u16, value: Option<i64>) {
         let at = usize::from(slot);
         if self.values.len() <= at {
             if value.is_none() {
@@ -175,16 +175,16 @@ impl ColumnBlock {
     }
 }
 
-struct Header {
-    width: u8,
-    full: bool,
-    len: usize,
-    min: i64,
-    max: i64,
+pub(super) struct Header {
+    pub width: u8,
+    pub full: bool,
+    pub len: usize,
+    pub min: i64,
+    pub max: i64,
 }
 
 impl Header {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Malformed> {
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Malformed> {
         match cursor.u8()? {
             TAG_DENSE => {}
             TAG_POISON => return Err(Malformed::at(0, "a merge met bytes it could not read")),

@@ -23,12 +23,14 @@ use super::records::{
     State, TokenizerRecord,
 };
 use super::texts::TextDecoder;
+use super::values::ColumnValues;
 use crate::model::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FileId, Generation, Match,
     Policy, SourceId, Standing, TermId, TokenizerId,
 };
 use roaring::{RoaringBitmap, RoaringTreemap};
 use rocksdb::DB;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -294,12 +296,13 @@ impl View {
         self.named_records::<Epochs, _>("epoch")
     }
 
-    /// The documents an epoch plan pins for one of its sources.
+    /// What an epoch plan pins under a name, as the epoch layer wrote it.
     ///
     /// # Errors
-    /// [`StoreError`] when the row is absent or cannot be read.
-    pub fn epoch_selection(&self, number: u32, source: &str) -> Result<RoaringTreemap, StoreError> {
-        self.treemap::<Epochs>("epoch selection", NameKey(format!("{number:010}\0{source}")))
+    /// [`StoreError`] when the row cannot be read.
+    pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = NameKey(format!("{number:010}\0{name}"));
+        self.0.pinned.read::<Epochs, _>("epoch part", &key, |bytes| Ok(bytes.to_vec()))
     }
 
     fn named_records<C: super::columns::Column<Key = NameKey>, T: bincode::Decode<()>>(
@@ -539,13 +542,19 @@ impl View {
     pub fn posting(&self, term: TermId) -> Result<RoaringTreemap, StoreError> {
         let prefix = term_prefix(term);
         let mut rows = self.0.pinned.scan_prefix::<Postings>(&prefix)?;
-        let mut found = RoaringTreemap::new();
-        while let Some((key, block)) = rows.next_as("bitmap", bitmap::decode)? {
-            let base = key.block.0 * BLOCK_SIZE;
-            // Blocks come in order, so every id is larger than all before it.
-            let _ = found.append(block.iter().map(|slot| base + u64::from(slot)));
+        let mut parts: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+        while let Some((key, value)) = rows.advance()? {
+            let decoded = PostingKey::decode(key).and_then(|of| {
+                let Block(block) = of.block;
+                Ok((block, bitmap::decode_at(value, (block & 0xffff) as u16)?))
+            });
+            let (block, slots) = decoded.map_err(|why| corrupt::<Postings>("bitmap", key, why))?;
+            if !slots.is_empty() {
+                // A block is 48 bits wide.
+                *parts.entry((block >> 16) as u32).or_default() |= slots;
+            }
         }
-        Ok(found)
+        Ok(RoaringTreemap::from_bitmaps(parts))
     }
 
     /// All documents whose `field` has `value`.
@@ -603,6 +612,23 @@ impl View {
         let key = ColumnKey { column, block: Block(block) };
         let found = self.0.pinned.read::<Columns, _>("column block", &key, ColumnBlock::decode)?;
         Ok(found.unwrap_or_default())
+    }
+
+    /// What `read` makes of one block of a column, given as it lies in memory: no value is copied. None
+    /// where nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn column_values<T>(
+        &self,
+        column: ColumnId,
+        block: u64,
+        read: impl FnOnce(&ColumnValues<'_>) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        let key = ColumnKey { column, block: Block(block) };
+        self.0.pinned.read::<Columns, _>("column block", &key, |bytes| {
+            ColumnValues::read(bytes).map(|values| read(&values))
+        })
     }
 
     /// Smallest and largest value of one block of a column, cheaper than its values; none where

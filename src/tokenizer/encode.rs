@@ -4,6 +4,8 @@ use super::error::TokenizerError;
 use super::fast::{Fast, FastScratch};
 use super::oracle::Oracle;
 use super::self_test;
+use super::spelling::{Offsets, Spellings};
+use std::sync::OnceLock;
 
 /// Which encoder gives the ids. Both give the same; they differ in speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub struct Tokenizer {
     fast: Option<Fast>,
     backend: Backend,
     vocab_size: u32,
+    spellings: OnceLock<Spellings>,
+    /// Whether the fast encoder gives the oracle's ids where special tokens are special.
+    is_fast_with_specials: OnceLock<bool>,
 }
 
 impl Tokenizer {
@@ -56,7 +61,19 @@ impl Tokenizer {
             Ok(fast) => (Some(fast), Backend::Fast),
             Err(reason) => (None, Backend::Oracle { reason }),
         };
-        Ok(Self { oracle, fast, backend, vocab_size })
+        Ok(Self {
+            oracle,
+            fast,
+            backend,
+            vocab_size,
+            spellings: OnceLock::new(),
+            is_fast_with_specials: OnceLock::new(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn without_fast(self) -> Self {
+        Self { fast: None, ..self }
     }
 
     /// An encoder with scratch space of its own; one per thread.
@@ -81,6 +98,71 @@ impl Tokenizer {
     #[must_use]
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
         self.oracle.token_to_id(token)
+    }
+
+    /// Special tokens as they are spelled, ascending by id.
+    #[must_use]
+    pub fn specials(&self) -> Vec<(u32, String)> {
+        self.oracle.specials()
+    }
+
+    /// The ids of `text`, and for each the bytes of the text that it stands for, as half-open ranges
+    /// of whole characters that never step back; tokens that share a character share its range.
+    /// With `specials`, special tokens spelled in the text are special tokens. At the speed of the fast
+    /// encoder when the bytes of its ids, one behind the other, are the text; else at the oracle's.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Encode`] or [`TokenizerError::Panicked`].
+    pub fn encode_with_offsets(
+        &self,
+        text: &str,
+        specials: bool,
+    ) -> Result<(Vec<u32>, Offsets), TokenizerError> {
+        if let Some(found) = self.fast_offsets(text, specials) {
+            return Ok(found);
+        }
+        let (ids, places) = self.oracle.encode_placed(text, specials)?;
+        let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
+        let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
+        for (from, to) in places {
+            // A normaliser may drop or reorder characters: what is told never goes back.
+            start = text.floor_char_boundary(from).max(start);
+            end = text.ceil_char_boundary(to).max(start).max(end);
+            offsets.push((
+                u32::try_from(start).map_err(too_long)?,
+                u32::try_from(end).map_err(too_long)?,
+            ));
+        }
+        Ok((ids, offsets))
+    }
+
+    /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
+    pub(super) fn fast_offsets(&self, text: &str, specials: bool) -> Option<(Vec<u32>, Offsets)> {
+        let fast = self.fast.as_ref()?;
+        let (mut ids, mut scratch) =
+            (Vec::with_capacity(text.len() / 3 + 1), FastScratch::default());
+        if specials {
+            let is_proven = self
+                .is_fast_with_specials
+                .get_or_init(|| self_test::compare_specials(fast, &self.oracle).is_ok());
+            is_proven.then_some(())?;
+            fast.encode_special(text, &mut scratch, &mut ids).ok()?;
+        } else {
+            fast.encode(text, &mut scratch, &mut ids).ok()?;
+        }
+        let spellings = self.spellings.get_or_init(|| Spellings::new(&self.oracle));
+        let offsets = spellings.place(text, &ids)?;
+        Some((ids, offsets))
+    }
+
+    /// For each token of plain `text`, the byte where it ends; that of a token which splits a
+    /// character is the character's end.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_with_offsets`].
+    pub fn ends(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let (_, offsets) = self.encode_with_offsets(text, false)?;
+        Ok(offsets.into_iter().map(|(_, end)| end).collect())
     }
 
     /// The text of `ids`, special tokens spelled out. Ids that cut a character give U+FFFD.

@@ -24,6 +24,12 @@ pub enum TokenizerError {
         #[source]
         source: Source,
     },
+    /// Positions in it do not fit 32 bits.
+    #[error("a text of {bytes} bytes is too long to tell where its tokens stand")]
+    TooLong {
+        /// Length of the text.
+        bytes: usize,
+    },
     /// The reference implementation refused the ids.
     #[error("cannot decode {ids} ids")]
     Decode {

@@ -7,7 +7,8 @@ use tokenizers_fast::pipeline::{EncodeOptions, Override, PipelineToken, Pipeline
 /// A tokenizer of the fast implementation, set as the oracle is.
 pub(super) struct Fast {
     pipeline: PipelineTokenizer,
-    options: EncodeOptions,
+    /// For text that is only text, and for text in which special tokens are special.
+    options: [EncodeOptions; 2],
     // A panic may leave a pooled scratch half written; its words are not trusted after that.
     broken: AtomicBool,
 }
@@ -21,12 +22,12 @@ impl Fast {
             tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())
         })
         .map_err(|error| error.to_string())??;
-        let options = EncodeOptions {
+        let options = [true, false].map(|encode_special_tokens| EncodeOptions {
             add_special_tokens: false,
-            encode_special_tokens: true,
+            encode_special_tokens,
             padding: Override::Off,
             truncation: Override::Off,
-        };
+        });
         Ok(Self { pipeline, options, broken: AtomicBool::new(false) })
     }
 
@@ -37,12 +38,34 @@ impl Fast {
         scratch: &mut FastScratch,
         out: &mut Vec<u32>,
     ) -> Result<(), String> {
+        let [plain, _] = &self.options;
+        self.encode_by(plain, text, scratch, out)
+    }
+
+    /// As [`Fast::encode`], with special tokens in the text recognised.
+    pub(super) fn encode_special(
+        &self,
+        text: &str,
+        scratch: &mut FastScratch,
+        out: &mut Vec<u32>,
+    ) -> Result<(), String> {
+        let [_, special] = &self.options;
+        self.encode_by(special, text, scratch, out)
+    }
+
+    fn encode_by(
+        &self,
+        options: &EncodeOptions,
+        text: &str,
+        scratch: &mut FastScratch,
+        out: &mut Vec<u32>,
+    ) -> Result<(), String> {
         if self.broken.load(Ordering::Relaxed) {
             return Err("it panicked before".to_owned());
         }
         scratch.0.clear();
         let encoded =
-            guard("encoding", || self.pipeline.encode_into(text, &self.options, &mut scratch.0))
+            guard("encoding", || self.pipeline.encode_into(text, options, &mut scratch.0))
                 .map_err(|panic| {
                     self.broken.store(true, Ordering::Relaxed);
                     panic.to_string()

@@ -16,11 +16,13 @@ mod gpt2;
 mod oracle;
 mod pretokens;
 mod self_test;
+mod spelling;
 mod train;
 
 pub use encode::{Backend, Encoder, Tokenizer};
 pub use error::TokenizerError;
 pub use gpt2::from_vocab_and_merges;
+pub use spelling::Offsets;
 pub use train::{BpeTraining, TrainOptions};
 
 #[cfg(test)]

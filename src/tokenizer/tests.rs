@@ -26,6 +26,9 @@ static TRAINED: LazyLock<Vec<u8>> = LazyLock::new(|| train(&TEXTS, &options(400)
 static TOKENIZER: LazyLock<Tokenizer> =
     LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads"));
 
+static ORACLE_ONLY: LazyLock<Tokenizer> =
+    LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads").without_fast());
+
 fn options(vocab_size: u32) -> TrainOptions {
     TrainOptions { vocab_size, ..TrainOptions::default() }
 }
@@ -294,5 +297,46 @@ proptest! {
     #[test]
     fn no_bytes_break_loading(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(Tokenizer::load(&bytes, &[]).is_err());
+    }
+}
+
+/// Each token's bytes follow the ones before, and together they are the text.
+fn cover(text: &str, offsets: &[(u32, u32)]) -> bool {
+    let mut told = 0;
+    offsets.iter().all(|(start, end)| {
+        let (start, end) = (*start as usize, *end as usize);
+        let follows = start <= told && told <= end;
+        told = end;
+        follows && text.is_char_boundary(start) && text.is_char_boundary(end)
+    }) && told == text.len()
+}
+
+#[test]
+fn offsets_are_those_of_the_same_ids_and_cover_the_text() {
+    for text in hostile().iter().map(String::as_str).chain(TEXTS) {
+        let (ids, offsets) = TOKENIZER.encode_with_offsets(text, false).expect("encodes");
+        assert_eq!(ids, encode(&TOKENIZER, text), "{text:?}");
+        assert!(cover(text, &offsets), "{text:?}");
+        let ends = TOKENIZER.ends(text).expect("encodes");
+        assert!(ends.is_sorted() && ends.last().is_none_or(|end| *end as usize == text.len()));
+    }
+    assert!(TOKENIZER.fast_offsets("<|endoftext|> 👍é", true).is_some(), "it is the fast one");
+    let (ids, offsets) = TOKENIZER.encode_with_offsets("a<|endoftext|>é", true).expect("encodes");
+    assert_eq!((ids[1], offsets[1], offsets.last()), (0, (1, 14), Some(&(14, 16))));
+    assert_eq!(TOKENIZER.specials(), [(0, "<|endoftext|>".to_owned())]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn offsets_of_any_text_cover_it(text in "\\PC{0,60}|[ \n\ta-c'é語👍]{0,60}") {
+        let (ids, offsets) = TOKENIZER.encode_with_offsets(&text, false).expect("encodes");
+        prop_assert_eq!(ids, encode(&TOKENIZER, &text));
+        prop_assert!(cover(&text, &offsets), "{:?} {:?}", text, offsets);
+        // With special tokens, and by both encoders.
+        let spelled = text.replace('b', "<|endoftext|>");
+        let (ids, offsets) = TOKENIZER.encode_with_offsets(&spelled, true).expect("encodes");
+        let (oracle_ids, oracle_offsets) = ORACLE_ONLY.encode_with_offsets(&spelled, true).expect("encodes");
+        prop_assert_eq!((ids, offsets), (oracle_ids, oracle_offsets));
     }
 }

@@ -12,24 +12,25 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-const EOS: &str = "<|endoftext|>";
-const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|endoftext|>\", pad = \"<|pad|>\" }\n";
+pub const EOS: &str = "<|endoftext|>";
+pub const SPECIALS: &str =
+    "[tokenizer]\nspecials = { eos = \"<|endoftext|>\", pad = \"<|pad|>\" }\n";
 const PACKS: [&str; 4] = ["best-fit", "greedy", "concat", "none"];
 
 /// A corpus of three sources with a tokenizer.
-struct Place {
-    scratch: Scratch,
-    corpus: String,
+pub struct Place {
+    pub scratch: Scratch,
+    pub corpus: String,
     pages: Vec<Page>,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::holding(600)
     }
 
     /// With about so many documents: half of them `web`, keyed; a third `books`, longer; the rest `code`.
-    fn holding(count: usize) -> Self {
+    pub fn holding(count: usize) -> Self {
         let scratch = Scratch::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--field", "year:int"]);
@@ -64,16 +65,16 @@ impl Place {
         Self { scratch, corpus, pages }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.path(name)
     }
 
-    fn run(&self, verb: &str, what: &str, more: &[&str]) -> Ran {
+    pub fn run(&self, verb: &str, what: &str, more: &[&str]) -> Ran {
         corpusdb(&[&["epoch", verb, &self.corpus, what][..], more].concat())
     }
 
     /// Runs a verb on a recipe of version 1.
-    fn recipe(&self, verb: &str, recipe: &str, more: &[&str]) -> Ran {
+    pub fn recipe(&self, verb: &str, recipe: &str, more: &[&str]) -> Ran {
         // Every recipe has a file of its own, so that tests may run side by side.
         let name = format!("{}.toml", blake3::hash(recipe.as_bytes()).to_hex());
         let file = self.scratch.write(&name, format!("version = 1\n{recipe}"));
@@ -81,7 +82,7 @@ impl Place {
     }
 
     #[track_caller]
-    fn build(&self, recipe: &str, out: &str, more: &[&str]) -> PathBuf {
+    pub fn build(&self, recipe: &str, out: &str, more: &[&str]) -> PathBuf {
         let directory = self.scratch.arg(out);
         let arguments = [&["--out", &directory][..], more].concat();
         self.recipe("build", recipe, &arguments).good();
@@ -90,7 +91,7 @@ impl Place {
 
     /// Verification as a report of its failed checks.
     #[track_caller]
-    fn verified(&self, out: &str) {
+    pub fn verified(&self, out: &str) {
         let ran = self.run("verify", &self.scratch.arg(out), &["--json"]).good();
         let report = ran.json();
         assert_eq!(report["type"], "verification");
@@ -102,7 +103,7 @@ impl Place {
 }
 
 /// What the store holds, through the public view.
-struct Stored {
+pub struct Stored {
     source: Vec<String>,
     kept: Vec<bool>,
     /// Ids of tokenizer 0.
@@ -110,7 +111,7 @@ struct Stored {
 }
 
 impl Stored {
-    fn of(corpus: &str) -> Self {
+    pub fn of(corpus: &str) -> Self {
         let corpus = Corpus::open(Path::new(corpus), MEMORY).unwrap();
         let view = corpus.view();
         let kept = corpus.select(Some("kept")).unwrap();
@@ -143,7 +144,7 @@ impl Stored {
 }
 
 /// Every row holds what the store holds, and is laid out as the packing promises.
-fn check_rows(directory: &Path, rows: &[Row], stored: &Stored, pack: &str) {
+pub fn check_rows(directory: &Path, rows: &[Row], stored: &Stored, pack: &str) {
     let manifest = manifest(directory);
     let capacity = manifest["capacity"].as_u64().unwrap() as usize;
     let special = |name: &str| manifest["tokenizer"]["specials"][name].as_i64();
@@ -204,7 +205,7 @@ fn check_views(row: &Row) {
 }
 
 /// Every document of `expected` is in the rows `times` times, whole, but for a tail that is only an EOS.
-fn check_conservation(rows: &[Row], stored: &Stored, eos: bool, capacity: usize, times: usize) {
+pub fn check_conservation(rows: &[Row], stored: &Stored, eos: bool, capacity: usize, times: usize) {
     let mut pieces: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
     for row in rows {
         for (document, offset, ids) in row.segments() {
@@ -647,8 +648,9 @@ fn a_flipped_byte_is_found_wherever_it_is() {
         let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n");
         let out = place.build(&recipe, format, &[]);
         let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
-        let (plan, selections) = corpus.stored_plan(number).unwrap();
-        let verify = || corpus.verify(&plan, &selections, &out, &Silent).unwrap().passed();
+        let planned = corpus.stored_plan(number).unwrap();
+        let verify =
+            || corpus.verify(&planned, &out, &Silent, &Interrupt::default()).unwrap().passed();
         assert!(verify());
         for (name, bytes) in files(&out) {
             let mut places = vec![0, bytes.len() / 2, bytes.len() - 1];
@@ -744,13 +746,13 @@ fn an_interrupted_build_leaves_nothing_at_all() {
     let place = Place::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
     let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
-    let (plan, selections) = corpus.stored_plan(1).unwrap();
+    let planned = corpus.stored_plan(1).unwrap();
     let interrupt = Interrupt::default();
     interrupt.raise();
     let out = place.path("out");
     let job =
         BuildJob { epoch: 0, out: &out, threads: 2, progress: &Silent, interrupt: &interrupt };
-    let error = corpus.build(&plan, &selections, &job).unwrap_err();
+    let error = corpus.build(&planned, &job).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     let entries = std::fs::read_dir(place.path(".")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -764,20 +766,32 @@ fn recipes_that_cannot_be_had_say_what_and_how() {
         ("sead = 1\n", &["unknown field `sead`", "seed", "line 2"]),
         ("[pack]\nlenght = 5\n", &["unknown field `lenght`", "length"]),
         ("[pack.options]\nlong = \"cut\"\n", &["cut", "split", "truncate", "drop"]),
-        ("[output]\nformat = \"arrow\"\n", &["arrow", "megatron", "parquet", "raw"]),
+        ("[output]\nformat = \"feather\"\n", &["feather", "megatron", "parquet", "raw"]),
         ("[[source]]\nname = \"web\"\nwieght = 1\n", &["unknown field `wieght`", "weight"]),
         ("seed = \n", &["line 2"]),
         ("[pack]\nlength = 1\n", &["pack.length is 1", "2 to 16777216"]),
         ("[output]\nshard_bytes = 10\n", &["output.shard_bytes is 10", "4096"]),
         ("[mix]\ntokens = 0\n", &["mix.tokens is 0", "leave it out"]),
         ("[order]\nkind = \"sequential\"\n", &["sequential", "best-fit", "greedy"]),
-        ("[select]\nholdout = 0.1\n", &["select.holdout", "not built yet", "select.where"]),
-        ("[mix]\nmethod = \"unimax\"\n", &["unimax", "not built yet", "natural"]),
-        ("[mix]\nunit = \"rows\"\n", &["mix.unit", "not built yet", "tokens"]),
-        ("[order]\nkind = \"length-grouped\"\n", &["length-grouped", "not built yet", "shuffle"]),
-        ("[pack.options]\nlong = \"paragraph\"\n", &["paragraph", "not built yet", "truncate"]),
-        ("[pack.options]\npad_side = \"left\"\n", &["pad_side", "not built yet", "right"]),
-        ("[batch]\nrows = 8\n", &["[batch]", "not built yet", "leave it out"]),
+        (
+            "[select]\nexclude_contaminated = [\"gsm8k\"]\n",
+            &["select.exclude_contaminated", "not built yet", "select.where"],
+        ),
+        ("[select]\nholdout = { share = 2 }\n", &["select.holdout.share is 2"]),
+        ("[select]\nrepeat = \"text\"\n", &["select.repeat", "no number", "0 to 1000"]),
+        ("[select]\nrepeat = \"year\"\n", &["select.repeat is 200", "0 to 1000"]),
+        ("[mix]\nmethod = \"temperature\"\n", &["needs mix.temperature"]),
+        ("[order]\nkind = \"length-grouped\"\n", &["pack.kind = \"none\""]),
+        (
+            "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", pacing = \"exp\", c0 = 0.5 }\n[mix]\ntokens = 0\n",
+            &["mix.tokens is 0"],
+        ),
+        (
+            "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"colour\" }\n",
+            &["`colour` is not a column"],
+        ),
+        ("[pack.options]\ndoc_multiple = 7\n", &["doc_multiple is 7", "does not divide"]),
+        ("[batch]\nrows = 8\nmax_tokens = 9\n", &["one of rows and max_tokens"]),
         (
             "[[source]]\nname = \"web\"\npack = { length = 9 }\n",
             &["pack.length", "`web`", "pack.long"],

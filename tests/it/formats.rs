@@ -5,7 +5,7 @@ use crate::support::{
     Page, Scratch, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
     repository, sound_digest, writer,
 };
-use corpusdb::{Interrupt, Silent};
+use corpusdb::{Interrupt, Silent, Tokenizer};
 use std::path::Path;
 
 /// The digest that the golden store of `format` had when it was made.
@@ -20,10 +20,11 @@ fn the_golden_store_of_every_format_opens_twice_is_sound_and_has_its_digest() {
     let mut formats = 0;
     for entry in std::fs::read_dir(repository("tests/formats")).unwrap() {
         let entry = entry.unwrap();
-        if !entry.file_type().unwrap().is_dir() {
+        let format = entry.file_name().into_string().unwrap();
+        // Beside the stores there are epochs.
+        if !entry.file_type().unwrap().is_dir() || !format.starts_with('v') {
             continue;
         }
-        let format = entry.file_name().into_string().unwrap();
         let expected = expected(&format);
         let scratch = Scratch::new();
         let corpus = scratch.path("corpus");
@@ -61,6 +62,9 @@ fn first_kept() -> Page {
     Page { id: None, ..pages().into_iter().next().unwrap() }
 }
 
+/// The text of the ids that come along, by the byte tokens of the golden store's tokenizer.
+const GIVEN: &str = "abcd";
+
 /// What every golden store was made of.
 fn pages() -> Vec<Page> {
     let mut pages = vec![Page::keyed(
@@ -84,11 +88,29 @@ fn shows_what_was_put_in(corpus: &Path) {
         "{:?}",
         info.standings
     );
-    let put_in: Vec<String> =
-        pages().into_iter().chain(crawl(8, 20, false)).map(|page| page.text).collect();
+    let chat = "<|im_start|>user\nWhat is kept?<|im_end|>\n<|im_start|>assistant\nWhat was answered.<|im_end|>\n";
+    let put_in: Vec<String> = pages()
+        .into_iter()
+        .chain(crawl(8, 20, false))
+        .map(|page| page.text)
+        .chain([chat, GIVEN].map(str::to_owned))
+        .collect();
     let texts: Vec<String> =
         (0..info.documents).map(|id| corpus.show(corpusdb::DocId(id)).unwrap().text).collect();
     assert_eq!(texts[0], put_in[0]);
+    // Since format 3: a conversation, and ids that came with their record.
+    let at = texts.iter().position(|text| text == chat);
+    assert_eq!(at.is_some(), corpus.view().has_text_forms().unwrap());
+    if let Some(at) = at {
+        let trained = |at: usize| -> String {
+            let tokens = corpus.tokens_of(corpusdb::DocId(at as u64), None).unwrap().tokens;
+            tokens.into_iter().filter(|token| token.trained).map(|token| token.text).collect()
+        };
+        assert_eq!(
+            (trained(at).as_str(), trained(at + 1).as_str()),
+            ("What was answered.<|im_end|>\n", "cd")
+        );
+    }
     assert!(texts.len() > 60 && texts.iter().all(|text| put_in.contains(text)));
 }
 
@@ -135,6 +157,19 @@ fn make_a_golden_store() {
     corpusdb(&["snapshot", "create", &name, "then"]).good();
     let more = lines(&crawl(8, 20, false));
     corpusdb_reading(&["ingest", &name, "-", "--source", "notes"], more.as_bytes()).good();
+    let template = home.join("chatml.jinja");
+    std::fs::write(&template, "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}").unwrap();
+    let chat = r#"{"messages": [{"role": "user", "content": "What is kept?"}, {"role": "assistant", "content": "What was answered."}]}"#;
+    let chats =
+        ["ingest", &name, "-", "--source", "notes", "--chat", "messages", "--chat-template"];
+    corpusdb_reading(&[&chats[..], &[template.to_str().unwrap()]].concat(), chat.as_bytes()).good();
+    std::fs::remove_file(template).unwrap();
+    let own = Tokenizer::load(&trained(), &[]).unwrap();
+    let ids: Vec<u32> = GIVEN.chars().filter_map(|c| own.token_to_id(&c.to_string())).collect();
+    let labels = [-100, -100, i64::from(ids[2]), i64::from(ids[3])];
+    let given = format!("{{\"input_ids\": {ids:?}, \"labels\": {labels:?}}}");
+    let pretokenized = ["ingest", &name, "-", "--source", "notes", "--pretokenized", "own"];
+    corpusdb_reading(&pretokenized, given.as_bytes()).good();
     for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_string_lossy().into_owned();

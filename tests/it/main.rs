@@ -10,6 +10,7 @@
     reason = "a test that goes wrong should stop there and say so"
 )]
 
+mod chats;
 mod cli;
 mod corruption;
 mod crash;
@@ -17,9 +18,11 @@ mod dedup;
 mod docs;
 mod epochs;
 mod formats;
+mod formats_out;
 mod ingest;
 mod layers;
 mod looking;
+mod properties;
 mod queries;
 mod readers;
 mod shards;

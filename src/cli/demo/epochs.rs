@@ -4,7 +4,7 @@ use super::teller::quote;
 use super::{Demo, tokens};
 use crate::cli::print;
 use anyhow::Context as _;
-use corpusdb::{BuildJob, Explanation, Manifest, Plan, Recipe, Selections, Verification};
+use corpusdb::{BuildJob, Explanation, Manifest, Planned, Recipe, Verification};
 use std::time::Instant;
 
 /// The mix of the crates, as source, weight and most passes: mostly code, and licences a little
@@ -55,16 +55,15 @@ format = \"parquet\"
 }
 
 /// A stored plan.
-pub(super) struct Planned {
+pub(super) struct Stored {
     pub(super) number: u32,
-    pub(super) plan: Plan,
-    pub(super) selections: Selections,
+    pub(super) planned: Planned,
     pub(super) explanation: Explanation,
     pub(super) seconds: f64,
 }
 
 /// Writes the recipe, plans it and tells what the epoch will be.
-pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
+pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Stored> {
     let path = demo.place.recipe();
     let shown = demo.place.show(&path);
     let info = demo.open()?.info()?;
@@ -82,17 +81,17 @@ pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
     let context = demo.context;
     let started = Instant::now();
     let mut writer = context.write(&demo.place.corpus())?;
-    let (record, plan, selections) = writer.plan(&recipe, context.progress.as_ref())?;
+    let (record, planned) = writer.plan(&recipe, context.progress.as_ref())?;
     demo.end_bar();
     drop(writer);
-    let explanation = demo.open()?.explain(&plan, &selections)?;
+    let explanation = demo.open()?.explain(&planned, &context.interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
     demo.teller.command(&["epoch", "explain", &demo.corpus, &record.number.to_string()])?;
     let rows = explanation.sources.iter().map(|source| {
         vec![
             source.name.clone(),
             print::number(source.documents),
-            print::number(source.tokens + source.eos_added),
+            print::number(source.tokens + source.specials_added),
             format!("{:.2}", source.passes),
             print::number(source.epoch_tokens),
             print::number(source.rows),
@@ -110,17 +109,17 @@ pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Planned> {
         explanation.capacity,
         explanation.snapshot
     ))?;
-    Ok(Planned { number: record.number, plan, selections, explanation, seconds })
+    Ok(Stored { number: record.number, planned, explanation, seconds })
 }
 
 /// Writes the epoch.
-pub(super) fn build(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Manifest, f64)> {
+pub(super) fn build(demo: &Demo<'_>, plan: &Stored) -> anyhow::Result<(Manifest, f64)> {
     let out = demo.place.epoch();
     demo.teller.command(&[
         "epoch",
         "build",
         &demo.corpus,
-        &planned.number.to_string(),
+        &plan.number.to_string(),
         "--out",
         &demo.place.show(&out),
     ])?;
@@ -133,7 +132,7 @@ pub(super) fn build(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Manif
         interrupt: &context.interrupt,
     };
     let started = Instant::now();
-    let manifest = demo.open()?.build(&planned.plan, &planned.selections, &job)?;
+    let manifest = demo.open()?.build(&plan.planned, &job)?;
     let seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
@@ -148,12 +147,12 @@ pub(super) fn build(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Manif
 }
 
 /// Reads the epoch back.
-pub(super) fn verify(demo: &Demo<'_>, planned: &Planned) -> anyhow::Result<(Verification, f64)> {
+pub(super) fn verify(demo: &Demo<'_>, plan: &Stored) -> anyhow::Result<(Verification, f64)> {
     let out = demo.place.epoch();
     demo.teller.command(&["epoch", "verify", &demo.corpus, &demo.place.show(&out)])?;
     let started = Instant::now();
-    let progress = demo.context.progress.as_ref();
-    let verification = demo.open()?.verify(&planned.plan, &planned.selections, &out, progress)?;
+    let (progress, interrupt) = (demo.context.progress.as_ref(), &demo.context.interrupt);
+    let verification = demo.open()?.verify(&plan.planned, &out, progress, interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     demo.teller.say("")?;

@@ -41,7 +41,13 @@ pub struct Patterns {
     patterns: Vec<Pattern>,
     /// Rows up to and with each pattern.
     ends: Vec<u64>,
+    /// For each run of `2^shift` rows, the pattern of its first row.
+    guides: Vec<u32>,
+    shift: u32,
 }
+
+/// Runs of rows that have a guide, about.
+const GUIDES: u32 = 12;
 
 /// A step of filling: rows that hold what `parent` holds and `copies` of `size`.
 struct Node {
@@ -71,6 +77,33 @@ impl Patterns {
         filling.into_patterns(capacity)
     }
 
+    /// Each item a row by itself, given as (size, count).
+    #[must_use]
+    pub fn single(items: impl Iterator<Item = (u32, u64)>) -> Self {
+        let mut packed = Self::default();
+        for (size, count) in items {
+            packed.ends.push(packed.rows() + count);
+            let item = PatternItem { size, copies: 1, first: 0 };
+            packed.patterns.push(Pattern { items: vec![item], rows: count, tokens: size });
+        }
+        packed.guided()
+    }
+
+    /// With guides to the patterns: nearly every row is found without a search.
+    fn guided(mut self) -> Self {
+        let bits = u64::BITS - self.rows().leading_zeros();
+        self.shift = bits.saturating_sub(GUIDES);
+        let mut at = 0;
+        let starts = (0..=self.rows() >> self.shift).map(|run| run << self.shift);
+        for start in starts {
+            while self.ends.get(at).is_some_and(|end| *end <= start) {
+                at += 1;
+            }
+            self.guides.push(u32::try_from(at).unwrap_or(u32::MAX));
+        }
+        self
+    }
+
     /// Rows of one pass.
     #[must_use]
     pub fn rows(&self) -> u64 {
@@ -86,7 +119,11 @@ impl Patterns {
     /// The pattern of `row`, and the row's number among those of the pattern; none past the last.
     #[must_use]
     pub fn row(&self, row: u64) -> Option<(&Pattern, u64)> {
-        let at = self.ends.partition_point(|end| *end <= row);
+        let run = usize::try_from(row >> self.shift).ok()?;
+        let from = *self.guides.get(run)? as usize;
+        let to = self.guides.get(run + 1).map_or(self.ends.len(), |to| *to as usize + 1);
+        let near = self.ends.get(from..to.min(self.ends.len()))?;
+        let at = from + near.partition_point(|end| *end <= row);
         let pattern = self.patterns.get(at)?;
         let before = at.checked_sub(1).and_then(|at| self.ends.get(at)).copied().unwrap_or(0);
         Some((pattern, row - before))
@@ -173,7 +210,7 @@ impl Filling {
             packed.ends.push(packed.rows() + rows);
             packed.patterns.push(Pattern { items, rows, tokens: capacity - space });
         }
-        packed
+        packed.guided()
     }
 }
 

@@ -1,24 +1,15 @@
 //! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
 
-use super::{Policy, Segment};
+use super::{Fragment, Policy, Segment};
 use crate::epoch::recipe::PackKind;
-use crate::model::DocId;
 
-/// A document to be packed, by its effective length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// Which.
-    pub id: DocId,
-    /// Effective length.
-    pub length: u32,
-}
-
-/// Cuts the rows of one pass. Rows keep the order of the documents.
+/// Cuts the rows of one pass. Rows keep the order of what they are cut from: whole documents (as
+/// fragments from 0 to what is packed of them) and fragments.
 #[derive(Clone, Debug)]
 pub struct Cutter {
     policy: Policy,
-    /// The document under way, with the tokens of it that are packed and those placed already.
-    current: Option<(Document, u32, u32)>,
+    /// The fragment under way, with the tokens of it that are placed already.
+    current: Option<(Fragment, u32)>,
     row: Vec<Segment>,
     used: u32,
 }
@@ -30,24 +21,39 @@ impl Cutter {
         Self { policy, current: None, row: Vec::new(), used: 0 }
     }
 
-    /// The next row, taking documents from `documents` as needed; none when the pass is over.
+    /// Goes on between two rows, with `placed` tokens of `fragment` placed before.
+    #[must_use]
+    pub const fn resumed(policy: Policy, fragment: Fragment, placed: u32) -> Self {
+        Self { policy, current: Some((fragment, placed)), row: Vec::new(), used: 0 }
+    }
+
+    /// Tokens of the last fragment taken that are placed, between two rows; all of them where none is
+    /// under way.
+    #[must_use]
+    pub fn placed(&self) -> Option<u32> {
+        self.current
+            .filter(|(fragment, placed)| *placed < fragment.length)
+            .map(|(_, placed)| placed)
+    }
+
+    /// The next row, taking fragments from `next` as needed; none when the pass is over.
     ///
     /// # Errors
-    /// What `documents` returns.
+    /// What `next` returns.
     pub fn next_row<E>(
         &mut self,
-        mut documents: impl FnMut() -> Result<Option<Document>, E>,
+        mut next: impl FnMut() -> Result<Option<Fragment>, E>,
     ) -> Result<Option<Vec<Segment>>, E> {
         let capacity = self.policy.capacity;
         loop {
-            let (document, packed, placed) = match self.current.take() {
+            let (fragment, placed) = match self.current.take() {
                 Some(current) => current,
-                None => match documents()? {
-                    Some(document) => (document, self.policy.packed(document.length), 0),
+                None => match next()? {
+                    Some(fragment) => (fragment, 0),
                     None => return Ok(self.close()),
                 },
             };
-            let rest = packed - placed;
+            let rest = fragment.length - placed;
             if rest == 0 {
                 continue;
             }
@@ -56,18 +62,18 @@ impl Cutter {
                 PackKind::Concat => rest.min(free),
                 PackKind::Greedy | PackKind::None | PackKind::BestFit => rest.min(capacity),
             };
-            if piece > free {
-                self.current = Some((document, packed, placed));
+            if self.policy.slot(piece) > free {
+                self.current = Some((fragment, placed));
                 return Ok(self.close());
             }
             self.row.push(Segment {
-                document: document.id,
-                offset: placed,
+                document: fragment.document,
+                offset: fragment.offset + placed,
                 length: piece,
-                document_length: document.length,
+                document_length: fragment.document_length,
             });
-            self.used += piece;
-            self.current = Some((document, packed, placed + piece));
+            self.used += self.policy.slot(piece);
+            self.current = Some((fragment, placed + piece));
             if self.used == capacity || self.policy.kind == PackKind::None {
                 return Ok(self.close());
             }
@@ -85,13 +91,18 @@ impl Cutter {
 mod tests {
     use super::*;
     use crate::epoch::recipe::Long;
+    use crate::model::DocId;
     use proptest::prelude::*;
     use std::convert::Infallible;
 
     fn cut(kind: PackKind, capacity: u32, long: Long, lengths: &[u32]) -> Vec<Vec<Segment>> {
-        let policy = Policy { kind, capacity, long, bos: false, eos: true };
-        let mut documents =
-            lengths.iter().zip(0..).map(|(length, id)| Document { id: DocId(id), length: *length });
+        let policy = Policy { kind, capacity, long, bos: false, eos: true, multiple: 1 };
+        let mut documents = lengths.iter().zip(0..).map(|(length, id)| Fragment {
+            document: DocId(id),
+            offset: 0,
+            length: policy.packed(*length),
+            document_length: *length,
+        });
         let mut cutter = Cutter::new(policy);
         let mut rows = Vec::new();
         while let Ok(Some(row)) = cutter.next_row(|| Ok::<_, Infallible>(documents.next())) {
@@ -152,7 +163,7 @@ mod tests {
             kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
             long in prop_oneof![Just(Long::Split), Just(Long::Truncate), Just(Long::Drop)],
         ) {
-            let policy = Policy { kind, capacity, long, bos: false, eos: true };
+            let policy = Policy { kind, capacity, long, bos: false, eos: true, multiple: 1 };
             let rows = cut(kind, capacity, long, &lengths);
             let mut placed = vec![0; lengths.len()];
             let mut last = 0;

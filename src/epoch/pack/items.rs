@@ -1,14 +1,21 @@
-//! A histogram of lengths as items by size: full chunks of long documents, and everything shorter.
+//! A histogram of lengths as items by size: full chunks of long documents, everything shorter, and fragments.
 
-use super::{Histogram, Policy};
+use super::{Fragment, Histogram, Policy};
 use std::collections::BTreeMap;
 
-/// The items of one source, by size. An item is named by its size and its index below
-/// [`Items::count`]; nothing is stored per item.
+/// The items of one pool, by the places they take up. An item is named by its size and its index below
+/// [`Items::count`]; nothing is stored per whole document.
 #[derive(Clone, Debug, Default)]
 pub struct Items {
-    sizes: BTreeMap<u32, Vec<Share>>,
+    sizes: BTreeMap<u32, Class>,
     capacity: u32,
+}
+
+/// The items of one size: those of whole documents, then fragments.
+#[derive(Clone, Debug, Default)]
+struct Class {
+    shares: Vec<Share>,
+    fragments: Vec<Fragment>,
 }
 
 /// The documents of one length that have items of a size.
@@ -19,69 +26,129 @@ struct Share {
     packed: u32,
     /// Items of the size a document has: full chunks may be several, a tail is one.
     per_document: u32,
+    /// Whether it is the tail of its document.
+    tail: bool,
     /// Items of the size up to and with this length.
     end: u64,
 }
 
 /// Where an item lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Effective length of its document.
-    pub length: u32,
-    /// Rank of its document among those of that length.
-    pub rank: u64,
-    /// First token of the item within the document's effective sequence.
-    pub offset: u32,
+pub enum Item {
+    /// In the document of some rank among those of its length.
+    Ranked {
+        /// Effective length of its document.
+        length: u32,
+        /// Rank of its document among those of that length.
+        rank: u64,
+        /// First token of the item within the document's effective sequence.
+        offset: u32,
+        /// Its tokens.
+        tokens: u32,
+    },
+    /// It is a fragment.
+    Fragment(Fragment),
+}
+
+impl Item {
+    /// Its tokens.
+    #[must_use]
+    pub const fn tokens(&self) -> u32 {
+        match self {
+            Self::Ranked { tokens, .. } => *tokens,
+            Self::Fragment(fragment) => fragment.length,
+        }
+    }
+
+    /// First token of the item within its document's effective sequence.
+    #[must_use]
+    pub const fn offset(&self) -> u32 {
+        match self {
+            Self::Ranked { offset, .. } => *offset,
+            Self::Fragment(fragment) => fragment.offset,
+        }
+    }
 }
 
 impl Items {
-    /// The items of a source with these lengths under `policy`.
+    /// The items of a pool with documents of these lengths and these fragments under `policy`. No
+    /// fragment is longer than a row.
     #[must_use]
-    pub fn of(histogram: &Histogram, policy: &Policy) -> Self {
+    pub fn of(histogram: &Histogram, fragments: &[Fragment], policy: &Policy) -> Self {
         let mut items = Self { sizes: BTreeMap::new(), capacity: policy.capacity };
         for (length, documents) in histogram {
             let packed = policy.packed(*length);
             let (full, tail) = (packed / policy.capacity, packed % policy.capacity);
-            items.add(policy.capacity, *length, packed, full, *documents);
-            items.add(tail, *length, packed, u32::from(tail > 0), *documents);
+            items.add(policy.capacity, *length, packed, (full, false), *documents);
+            let last = (u32::from(tail > 0), true);
+            items.add(policy.slot(tail), *length, packed, last, *documents);
+        }
+        for fragment in fragments {
+            let class = items.sizes.entry(policy.slot(fragment.length)).or_default();
+            class.fragments.push(*fragment);
         }
         items
     }
 
-    fn add(&mut self, size: u32, length: u32, packed: u32, per_document: u32, documents: u64) {
+    fn add(
+        &mut self,
+        size: u32,
+        length: u32,
+        packed: u32,
+        (per_document, tail): (u32, bool),
+        documents: u64,
+    ) {
         if per_document == 0 || documents == 0 {
             return;
         }
-        let shares = self.sizes.entry(size).or_default();
-        let before = shares.last().map_or(0, |share| share.end);
-        let end = before + u64::from(per_document) * documents;
-        shares.push(Share { length, packed, per_document, end });
+        let class = self.sizes.entry(size).or_default();
+        let end = class.ranked() + u64::from(per_document) * documents;
+        class.shares.push(Share { length, packed, per_document, tail, end });
     }
 
     /// Items of `size`.
     #[must_use]
     pub fn count(&self, size: u32) -> u64 {
-        self.sizes.get(&size).and_then(|shares| shares.last()).map_or(0, |share| share.end)
+        self.sizes.get(&size).map_or(0, Class::count)
     }
 
     /// Sizes with their item counts, largest size first.
     pub fn descending(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.sizes.keys().rev().map(|size| (*size, self.count(*size)))
+        self.sizes.iter().rev().map(|(size, class)| (*size, class.count()))
     }
 
     /// Item `index` of `size`; none when there are not as many.
     #[must_use]
     pub fn locate(&self, size: u32, index: u64) -> Option<Item> {
-        let shares = self.sizes.get(&size)?;
-        let at = shares.partition_point(|share| share.end <= index);
-        let share = shares.get(at)?;
-        let before = at.checked_sub(1).and_then(|at| shares.get(at)).map_or(0, |share| share.end);
+        let class = self.sizes.get(&size)?;
+        if let Some(fragment) = index.checked_sub(class.ranked()) {
+            let fragment = class.fragments.get(usize::try_from(fragment).ok()?)?;
+            return Some(Item::Fragment(*fragment));
+        }
+        let at = class.shares.partition_point(|share| share.end <= index);
+        let share = class.shares.get(at)?;
+        let before =
+            at.checked_sub(1).and_then(|at| class.shares.get(at)).map_or(0, |share| share.end);
         let within = index - before;
         let per_document = u64::from(share.per_document);
         let chunk = u32::try_from(within % per_document).ok()?;
-        let offset =
-            if size == self.capacity { chunk * self.capacity } else { share.packed - size };
-        Some(Item { length: share.length, rank: within / per_document, offset })
+        let (offset, tokens) = if share.tail {
+            let tail = share.packed % self.capacity;
+            (share.packed - tail, tail)
+        } else {
+            (chunk * self.capacity, self.capacity)
+        };
+        Some(Item::Ranked { length: share.length, rank: within / per_document, offset, tokens })
+    }
+}
+
+impl Class {
+    fn ranked(&self) -> u64 {
+        self.shares.last().map_or(0, |share| share.end)
+    }
+
+    fn count(&self) -> u64 {
+        self.ranked() + self.fragments.len() as u64
     }
 }
 
@@ -89,27 +156,48 @@ impl Items {
 mod tests {
     use super::*;
     use crate::epoch::recipe::{Long, PackKind};
+    use crate::model::DocId;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn items_cover_every_packed_token_once(
             lengths in proptest::collection::btree_map(1_u32..60, 1_u64..4, 1..12),
-            capacity in 2_u32..12,
+            rows in 2_u32..12,
+            multiple in 1_u32..5,
             long in prop_oneof![Just(Long::Split), Just(Long::Truncate), Just(Long::Drop)],
             eos: bool,
         ) {
-            let policy = Policy { kind: PackKind::BestFit, capacity, long, bos: false, eos };
-            let items = Items::of(&lengths, &policy);
-            let mut covered = std::collections::BTreeMap::<(u32, u64), Vec<u32>>::new();
+            let capacity = rows * multiple;
+            let policy =
+                Policy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple };
+            let fragment = Fragment {
+                document: DocId(9),
+                offset: 3,
+                length: capacity - 1,
+                document_length: 100,
+            };
+            let items = Items::of(&lengths, &[fragment], &policy);
+            let mut fragments = 0;
+            let mut covered = BTreeMap::<(u32, u64), Vec<u32>>::new();
             for (size, count) in items.descending() {
+                prop_assert_eq!(size % multiple, 0);
                 for index in 0..count {
-                    let item = items.locate(size, index).unwrap();
-                    prop_assert!(item.rank < lengths[&item.length]);
-                    covered.entry((item.length, item.rank)).or_default().extend(item.offset..item.offset + size);
+                    match items.locate(size, index).unwrap() {
+                        Item::Fragment(found) => {
+                            prop_assert_eq!(found, fragment);
+                            fragments += 1;
+                        }
+                        Item::Ranked { length, rank, offset, tokens } => {
+                            prop_assert!(rank < lengths[&length]);
+                            prop_assert_eq!(policy.slot(tokens), size);
+                            covered.entry((length, rank)).or_default().extend(offset..offset + tokens);
+                        }
+                    }
                 }
                 prop_assert_eq!(items.locate(size, count), None);
             }
+            prop_assert_eq!(fragments, 1);
             for (length, documents) in &lengths {
                 for rank in 0..*documents {
                     let mut tokens = covered.remove(&(*length, rank)).unwrap_or_default();

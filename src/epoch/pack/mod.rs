@@ -9,9 +9,9 @@ mod cut;
 mod items;
 mod policy;
 
-pub use best_fit::Patterns;
-pub use cut::{Cutter, Document};
-pub use items::Items;
+pub use best_fit::{Pattern, Patterns};
+pub use cut::Cutter;
+pub use items::{Item, Items};
 pub use policy::{Losses, Policy};
 
 /// Documents by effective length (tokens with BOS and EOS).
@@ -28,4 +28,30 @@ pub struct Segment {
     pub length: u32,
     /// Length of the document's effective sequence, whether packed whole or not.
     pub document_length: u32,
+}
+
+/// A part of a document, packed without being cut unless rows are shorter than it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fragment {
+    /// The document.
+    pub document: crate::model::DocId,
+    /// First token within the document's effective sequence.
+    pub offset: u32,
+    /// Its tokens.
+    pub length: u32,
+    /// Tokens of the document's effective sequence.
+    pub document_length: u32,
+}
+
+impl Fragment {
+    /// As a segment of a row.
+    #[must_use]
+    pub const fn segment(&self) -> Segment {
+        Segment {
+            document: self.document,
+            offset: self.offset,
+            length: self.length,
+            document_length: self.document_length,
+        }
+    }
 }

@@ -17,6 +17,8 @@ pub struct Policy {
     pub bos: bool,
     /// Whether documents end with EOS.
     pub eos: bool,
+    /// Documents and fragments take up multiples of this; it divides the capacity.
+    pub multiple: u32,
 }
 
 /// What the rules leave out of one pass over a source.
@@ -60,6 +62,12 @@ impl Policy {
         }
     }
 
+    /// Places that so many tokens of a document take up in a row.
+    #[must_use]
+    pub const fn slot(&self, tokens: u32) -> u32 {
+        tokens.next_multiple_of(self.multiple)
+    }
+
     /// Tokens packed in one pass.
     #[must_use]
     pub fn packed_tokens(&self, histogram: &Histogram) -> u64 {
@@ -96,7 +104,7 @@ mod tests {
     use super::*;
 
     fn policy(long: Long, kind: PackKind) -> Policy {
-        Policy { kind, capacity: 8, long, bos: true, eos: true }
+        Policy { kind, capacity: 8, long, bos: true, eos: true, multiple: 1 }
     }
 
     #[test]

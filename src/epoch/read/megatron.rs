@@ -1,5 +1,5 @@
 //! Reads Megatron shards by the byte table of the format: nothing is taken from the segment table but
-//! the segments.
+//! the segments, with which the index must agree.
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
@@ -12,6 +12,9 @@ pub(super) struct MegatronShard {
     path: PathBuf,
     index_path: PathBuf,
     index: Index,
+    unpacked: bool,
+    /// Document of the last row, and where in it the row ended.
+    last: Option<(i64, i64)>,
     next: usize,
     tokens: BufReader<File>,
     segments: Segments,
@@ -22,10 +25,18 @@ struct Index {
     /// Bytes of an id.
     width: usize,
     lengths: Vec<i32>,
+    /// Whether a document begins with the sequence.
+    begins: Vec<bool>,
 }
 
 impl MegatronShard {
-    pub fn open(bin: &Path, idx: &Path, segments: &Path) -> Result<Self, ReadError> {
+    /// `unpacked`: fragments of a document are sequences of one.
+    pub fn open(
+        bin: &Path,
+        idx: &Path,
+        segments: &Path,
+        unpacked: bool,
+    ) -> Result<Self, ReadError> {
         let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
         let index = match Index::parse(&bytes) {
             Ok(index) => index,
@@ -36,6 +47,8 @@ impl MegatronShard {
             path: bin.to_path_buf(),
             index_path: idx.to_path_buf(),
             index,
+            unpacked,
+            last: None,
             next: 0,
             tokens: BufReader::with_capacity(1 << 20, tokens),
             segments: Segments::open(segments)?,
@@ -55,6 +68,17 @@ impl Reader for MegatronShard {
                     "has fewer sequences than the segment table has rows",
                 );
             };
+            let begins = self.index.begins.get(self.next).copied();
+            let first = row.doc_ids.first().zip(row.doc_offsets.first());
+            let continues = self.unpacked
+                && self.last.is_some_and(|(document, end)| first == Some((&document, &end)));
+            if begins != Some(!continues) {
+                return malformed(
+                    &self.index_path,
+                    format!("sequence {} and the document before it", self.next),
+                );
+            }
+            self.last = first.map(|(document, offset)| (*document, offset + length as i64));
             self.next += 1;
             row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
         }
@@ -72,7 +96,7 @@ impl Reader for MegatronShard {
 }
 
 impl Index {
-    /// Decodes and checks an index whose sequences lie end to end and are one document each.
+    /// Decodes and checks an index whose sequences lie end to end, each in a document.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let at = |from: usize, len: usize| {
             bytes.get(from..from + len).ok_or_else(|| format!("ends before byte {}", from + len))
@@ -94,7 +118,7 @@ impl Index {
         };
         let (sequences, boundaries) = (u64_at(18)?, u64_at(26)?);
         let expected = 34 + u128::from(sequences) * 12 + u128::from(boundaries) * 8;
-        if expected != bytes.len() as u128 || boundaries != sequences.wrapping_add(1) {
+        if expected != bytes.len() as u128 || boundaries == 0 || boundaries - 1 > sequences {
             return Err(format!(
                 "has {} bytes for {sequences} sequences and {boundaries} boundaries",
                 bytes.len()
@@ -112,16 +136,32 @@ impl Index {
                     "sequence {sequence} does not begin at byte {offset} of the tokens"
                 ));
             }
-            if u64_at(34 + 12 * count + 8 * sequence)? != sequence as u64 {
-                return Err(format!("document {sequence} does not begin with sequence {sequence}"));
-            }
             lengths.push(length.cast_signed());
             offset += u64::from(length) * width as u64;
         }
-        if u64_at(34 + 20 * count)? != sequences {
+        let documents = usize::try_from(boundaries - 1).map_err(|error| error.to_string())?;
+        let mut begins = vec![false; count];
+        let mut last = None;
+        for document in 0..documents {
+            let first = u64_at(34 + 12 * count + 8 * document)?;
+            let sequence = usize::try_from(first).ok().and_then(|first| begins.get_mut(first));
+            match sequence {
+                Some(begins) if last.is_none_or(|last| last < first) => *begins = true,
+                _ => {
+                    return Err(format!(
+                        "document {document} does not begin with sequence {first}"
+                    ));
+                }
+            }
+            last = Some(first);
+        }
+        if count > 0 && begins.first() != Some(&true) {
+            return Err("the first sequence begins no document".to_owned());
+        }
+        if u64_at(34 + 12 * count + 8 * documents)? != sequences {
             return Err("the last document does not end with the last sequence".to_owned());
         }
-        Ok(Self { width, lengths })
+        Ok(Self { width, lengths, begins })
     }
 }
 
@@ -144,6 +184,7 @@ mod tests {
     fn the_byte_table_is_read() {
         let index = Index::parse(&golden()).unwrap();
         assert_eq!((index.width, index.lengths), (2, vec![5, 3]));
+        assert_eq!(index.begins, [true, true]);
     }
 
     #[test]

@@ -1,14 +1,25 @@
 //! Readers of what the writers wrote, sharing no code with them: verification is worth what its
-//! independence is worth. One module a format; each gives a shard's rows in chunks, in order.
+//! independence is worth. One module a format; each gives a shard's rows in chunks, in order, and checks
+//! what the format says besides: indexes, headers, the files of the whole directory.
 
+mod arrow;
+mod datatrove;
+mod jsonl;
+mod litdata;
+mod llmc;
+mod mds;
 mod megatron;
+mod olmo;
 mod parquet;
 mod raw;
 mod segments;
 mod table;
 
 use super::error::EpochError;
-use super::recipe::Format;
+use super::plan::Plan;
+use super::recipe::{self, Compression, Format};
+use super::width::Width;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A row as read from the files.
@@ -22,6 +33,10 @@ pub(super) struct ReadRow {
     pub doc_ids: Vec<i64>,
     pub doc_offsets: Vec<i64>,
     pub views: Option<ReadViews>,
+    /// Labels, of formats that have them without the other views.
+    pub labels: Option<Vec<i32>>,
+    /// A byte a token, 1 where it is trained.
+    pub loss: Option<Vec<u8>>,
 }
 
 /// The columns of a row that follow from its ids and segments.
@@ -54,38 +69,152 @@ pub(super) trait Reader {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError>;
 }
 
-/// What a reader needs to know: the row's length where the files do not say it, and the id's type.
-#[derive(Clone, Copy, Debug)]
+/// What a reader needs to know: what the files do not say themselves.
+#[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub format: Format,
-    /// Length of every row; none when it is the sum of its segments.
+    /// What stands around raw ids.
+    pub layout: recipe::Layout,
+    pub compression: Compression,
+    /// Length of every row, where rows have one; none when it is the sum of its segments.
     pub row_tokens: Option<usize>,
-    /// Bytes of an id in raw files.
+    /// Bytes of an id in files of bare ids.
     pub id_bytes: usize,
+    /// Whether pads stand before the tokens.
+    pub pads_left: bool,
+    /// Places that a segment takes are a multiple of this.
+    pub multiple: usize,
+    /// Whether every pad is a run of its own.
+    pub pads_apart: bool,
+    /// Whether rows are documents, or fragments of documents.
+    pub unpacked: bool,
+    /// Largest size of a shard.
+    pub shard_bytes: u64,
+    /// Name of the tokenizer.
+    pub tokenizer: String,
+    /// blake3 of the plan, in hexadecimal.
+    pub plan: String,
 }
 
-/// Names of the files of shard `shard`.
-pub(super) fn shard_files(format: Format, shard: usize) -> Vec<String> {
-    let extensions: &[&str] = match format {
-        Format::Parquet => &["parquet"],
-        Format::Megatron => &["bin", "idx", "segments.parquet"],
-        Format::Raw => &["bin", "segments.parquet"],
+impl Layout {
+    /// The layout of the files of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let output = &plan.recipe.output;
+        let options = &plan.recipe.pack.options;
+        let equal = plan.fixed_length() && output.format.has_equal_rows();
+        Self {
+            format: output.format,
+            layout: output.layout(),
+            compression: output.compression(),
+            row_tokens: Some(plan.capacity as usize).filter(|_| equal),
+            id_bytes: Width::of(output, plan.tokenizer.vocab_size).bytes(),
+            pads_left: options.pad_side == recipe::PadSide::Left,
+            multiple: if plan.pad().is_some() { options.doc_multiple.max(1) as usize } else { 1 },
+            pads_apart: options.pad_view == recipe::PadView::Each,
+            unpacked: !plan.fixed_length(),
+            shard_bytes: output.shard_bytes,
+            tokenizer: plan.tokenizer.name.clone(),
+            plan: plan.hash_hex(),
+        }
+    }
+
+    /// Where the segments of a row begin and end.
+    fn spans(&self, row: &ReadRow) -> Vec<(usize, usize)> {
+        let length = |length: &i32| usize::try_from(*length).unwrap_or_default();
+        let lengths = || row.seq_lengths.iter().map(length);
+        let places: usize = lengths().map(|length| length.next_multiple_of(self.multiple)).sum();
+        let mut at = if self.pads_left { row.ids.len().saturating_sub(places) } else { 0 };
+        let mut spans = Vec::new();
+        for length in lengths() {
+            let places = length.next_multiple_of(self.multiple);
+            let start = if self.pads_left { at + places - length } else { at };
+            spans.push((start, start + length));
+            at += places;
+        }
+        spans
+    }
+
+    /// Name of the file of shard `shard` that ends in `extension`.
+    fn name(&self, shard: usize, extension: &str) -> String {
+        match (self.format, self.layout) {
+            (Format::Mds, _) => format!("shard.{shard:05}.{extension}"),
+            (Format::Litdata, _) => format!("chunk-0-{shard}.{extension}"),
+            (Format::Arrow, _) => format!("data-{shard:05}-of-{extension}"),
+            (Format::Raw, recipe::Layout::Datatrove) => {
+                format!("{shard:05}_unshuffled.{extension}")
+            }
+            (Format::Raw, recipe::Layout::Olmo) => format!("part-0-{shard:05}.{extension}"),
+            _ => format!("shard-{shard:05}.{extension}"),
+        }
+    }
+}
+
+/// Names of the files of shard `shard` in `dir`, whether they are there or not; of Arrow, whose names
+/// tell the number of shards, those that are there.
+pub(super) fn shard_files(dir: &Path, layout: &Layout, shard: usize) -> Vec<String> {
+    let extensions: &[&str] = match (layout.format, layout.layout) {
+        (Format::Arrow, _) => return arrow_files(dir, &layout.name(shard, "")),
+        (Format::Parquet, _) => &["parquet"],
+        (Format::Megatron, _) => &["bin", "idx", "segments.parquet"],
+        (Format::Mds, _) => &["mds"],
+        (Format::Jsonl, _) if layout.compression == Compression::None => &["jsonl"],
+        (Format::Jsonl, _) => &["jsonl.zst"],
+        (Format::Raw, recipe::Layout::Datatrove) => {
+            &["ds", "ds.index", "ds.metadata", "segments.parquet"]
+        }
+        (Format::Raw, recipe::Layout::Olmo) => &["npy", "csv.gz", "segments.parquet"],
+        (Format::Litdata | Format::Raw, _) => &["bin", "segments.parquet"],
     };
-    extensions.iter().map(|extension| format!("shard-{shard:05}.{extension}")).collect()
+    let names = extensions.iter().map(|extension| layout.name(shard, extension));
+    // Only where documents say what is trained.
+    let loss = layout.name(shard, "ds.loss");
+    let has_loss = layout.layout == recipe::Layout::Datatrove && dir.join(&loss).exists();
+    names.chain(has_loss.then_some(loss)).collect()
+}
+
+fn arrow_files(dir: &Path, prefix: &str) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(prefix) && name.ends_with(".arrow"))
+        .collect();
+    names.sort();
+    names
 }
 
 /// Opens shard `shard` in `dir`.
-pub(super) fn open(dir: &Path, shard: usize, layout: Layout) -> Result<Box<dyn Reader>, ReadError> {
-    let path = |extension: &str| -> PathBuf { dir.join(format!("shard-{shard:05}.{extension}")) };
-    Ok(match layout.format {
-        Format::Parquet => Box::new(parquet::ParquetShard::open(&path("parquet"))?),
-        Format::Megatron => Box::new(megatron::MegatronShard::open(
+pub(super) fn open(
+    dir: &Path,
+    shard: usize,
+    layout: &Layout,
+) -> Result<Box<dyn Reader>, ReadError> {
+    let path = |extension: &str| -> PathBuf { dir.join(layout.name(shard, extension)) };
+    let segments = path("segments.parquet");
+    let raw = |tokens: &str, skip| raw::RawShard::open(&path(tokens), &segments, layout, skip);
+    Ok(match (layout.format, layout.layout) {
+        (Format::Parquet, _) => Box::new(parquet::ParquetShard::open(&path("parquet"))?),
+        (Format::Arrow, _) => arrow::open(dir, shard, layout)?,
+        (Format::Mds, _) => Box::new(mds::MdsShard::open(dir, shard, layout)?),
+        (Format::Litdata, _) => litdata::open(dir, shard, layout)?,
+        (Format::Jsonl, _) => jsonl::open(dir, shard, layout)?,
+        (Format::Megatron, _) => Box::new(megatron::MegatronShard::open(
             &path("bin"),
             &path("idx"),
-            &path("segments.parquet"),
+            &segments,
+            layout.unpacked,
         )?),
-        Format::Raw => {
-            Box::new(raw::RawShard::open(&path("bin"), &path("segments.parquet"), layout)?)
+        (Format::Raw, recipe::Layout::Plain | recipe::Layout::Nanogpt) => Box::new(raw("bin", 0)?),
+        (Format::Raw, recipe::Layout::LlmC) => {
+            llmc::check_header(&path("bin"))?;
+            Box::new(raw("bin", llmc::HEADER)?)
+        }
+        (Format::Raw, recipe::Layout::Datatrove) => {
+            let checks = datatrove::Ends::open(&path("ds"), layout)?;
+            Box::new(raw("ds", 0)?.checked_by(Box::new(checks)))
+        }
+        (Format::Raw, recipe::Layout::Olmo) => {
+            let checks = olmo::Lines::open(&path("csv.gz"), layout)?;
+            Box::new(raw("npy", 0)?.checked_by(Box::new(checks)))
         }
     })
 }
@@ -93,4 +222,15 @@ pub(super) fn open(dir: &Path, shard: usize, layout: Layout) -> Result<Box<dyn R
 fn malformed<T>(path: &Path, what: impl std::fmt::Display) -> Result<T, ReadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Err(ReadError::Malformed(format!("{name}: {what}")))
+}
+
+/// A file of JSON that is small.
+fn read_json(path: &Path) -> Result<serde_json::Value, ReadError> {
+    let bytes = fs::read(path).map_err(EpochError::io("reading", path))?;
+    serde_json::from_slice(&bytes).or_else(|error| malformed(path, error))
+}
+
+/// The little-endian number in `bytes`, of eight at most.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

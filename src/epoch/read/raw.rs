@@ -1,27 +1,50 @@
-//! Reads raw shards: ids end to end, cut by the segment table or by the rows' fixed length.
+//! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed};
+use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// Compares what stands beside the ids with the rows that were read.
+pub(super) trait Beside {
+    fn check(&mut self, row: &mut ReadRow) -> Result<(), ReadError>;
+    /// After the last row.
+    fn end(&mut self) -> Result<(), ReadError>;
+}
 
 pub(super) struct RawShard {
     path: PathBuf,
     tokens: BufReader<File>,
     segments: Segments,
-    layout: Layout,
+    row_tokens: Option<usize>,
+    id_bytes: usize,
+    beside: Option<Box<dyn Beside>>,
 }
 
 impl RawShard {
-    pub fn open(bin: &Path, segments: &Path, layout: Layout) -> Result<Self, ReadError> {
-        let tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
+    /// Opens a file of ids that begin at byte `skip`.
+    pub fn open(
+        bin: &Path,
+        segments: &Path,
+        layout: &Layout,
+        skip: u64,
+    ) -> Result<Self, ReadError> {
+        let mut tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
+        tokens.seek(SeekFrom::Start(skip)).map_err(EpochError::io("reading", bin))?;
         Ok(Self {
             path: bin.to_path_buf(),
             tokens: BufReader::with_capacity(1 << 20, tokens),
             segments: Segments::open(segments)?,
-            layout,
+            row_tokens: layout.row_tokens,
+            id_bytes: layout.id_bytes,
+            beside: None,
         })
+    }
+
+    /// With a check of what stands beside.
+    pub fn checked_by(self, beside: Box<dyn Beside>) -> Self {
+        Self { beside: Some(beside), ..self }
     }
 }
 
@@ -30,13 +53,19 @@ impl Reader for RawShard {
         let mut rows = self.segments.next_rows()?;
         for row in &mut rows {
             let own: i64 = row.seq_lengths.iter().map(|length| i64::from(*length)).sum();
-            let Some(tokens) = self.layout.row_tokens.or_else(|| usize::try_from(own).ok()) else {
+            let Some(tokens) = self.row_tokens.or_else(|| usize::try_from(own).ok()) else {
                 return malformed(&self.path, "a row has a negative length");
             };
-            row.ids = read_ids(&mut self.tokens, tokens, self.layout.id_bytes, &self.path)?;
+            row.ids = read_ids(&mut self.tokens, tokens, self.id_bytes, &self.path)?;
+            if let Some(beside) = &mut self.beside {
+                beside.check(row)?;
+            }
         }
         if rows.is_empty() {
             expect_end(&mut self.tokens, &self.path)?;
+            if let Some(beside) = &mut self.beside {
+                beside.end()?;
+            }
         }
         Ok(rows)
     }
@@ -50,15 +79,13 @@ pub(super) fn read_ids(
     path: &Path,
 ) -> Result<Vec<u32>, ReadError> {
     let mut bytes = Vec::new();
-    let wanted = tokens * width;
+    let wanted = tokens.saturating_mul(width);
     from.take(wanted as u64).read_to_end(&mut bytes).map_err(EpochError::io("reading", path))?;
     if bytes.len() != wanted {
         return malformed(path, format!("ends {} bytes early", wanted - bytes.len()));
     }
-    Ok(bytes
-        .chunks_exact(width)
-        .map(|id| id.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
-        .collect())
+    let id = |id: &[u8]| u32::try_from(number(id)).unwrap_or(u32::MAX);
+    Ok(bytes.chunks_exact(width).map(id).collect())
 }
 
 pub(super) fn expect_end(from: &mut impl Read, path: &Path) -> Result<(), ReadError> {

@@ -3,7 +3,7 @@
 use super::parquet::segment_rows;
 use super::table::Table;
 use super::{ReadError, ReadRow};
-use arrow::datatypes::UInt64Type;
+use ::arrow::datatypes::UInt64Type;
 use std::path::Path;
 
 /// A segment table, row by row in chunks.

@@ -1,10 +1,10 @@
 //! Columns of a Parquet file by name, as plain vectors a row.
 
 use super::{EpochError, ReadError, malformed};
+use ::arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Table {
 const GAVE_UP: &str = "the Parquet decoder gave up";
 
 /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
-fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }
 
@@ -56,7 +56,15 @@ pub(super) struct Batch<'a> {
     batch: RecordBatch,
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    pub const fn new(path: &'a Path, batch: RecordBatch) -> Self {
+        Self { path, batch }
+    }
+
+    pub const fn path(&self) -> &Path {
+        self.path
+    }
+
     /// A list column.
     pub fn lists<T: ArrowPrimitiveType>(
         &self,
@@ -100,7 +108,7 @@ impl Batch<'_> {
         }
     }
 
-    fn column(&self, name: &str) -> Result<&arrow::array::ArrayRef, ReadError> {
+    fn column(&self, name: &str) -> Result<&::arrow::array::ArrayRef, ReadError> {
         match self.batch.column_by_name(name) {
             Some(column) => Ok(column),
             None => malformed(self.path, format!("column {name} is missing")),

@@ -1,8 +1,12 @@
-//! Refuses recipes that contradict themselves or ask for what is not built yet.
+//! Refuses recipes that contradict themselves, or ask for what is not built.
 
-use super::form::{
-    Long, Method, OrderKind, PackKind, PadSide, PadView, Recipe, SourceRecipe, Unit,
-};
+use super::batch::{Batch, Tail};
+use super::form::Recipe;
+use super::mix::{Method, SchedulePoint};
+use super::order::{Curriculum, LengthGrouped, OrderKind};
+use super::output::{Compression, Format};
+use super::pack::{Long, PackKind, Target};
+use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
 
@@ -40,10 +44,49 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
             recipe.output.shard_bytes
         ));
     }
-    if recipe.pack.kind == PackKind::BestFit && recipe.order.kind == OrderKind::Sequential {
+    check_output(recipe)?;
+    check_select(recipe)?;
+    check_mix(recipe)?;
+    check_pack(recipe)?;
+    check_order(recipe)?;
+    recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
+}
+
+/// Keys of `[output]` that the format does not have.
+fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
+    let output = &recipe.output;
+    let format = output.format.name();
+    if let Some(layout) = output.layout.filter(|_| output.format != Format::Raw) {
+        return wrong(format!(
+            "output.layout = \"{}\" is of output.format = \"raw\", and the format is \"{format}\"; leave one of them out",
+            layout.name()
+        ));
+    }
+    let allowed: &[Compression] = match output.format {
+        Format::Parquet => {
+            &[Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd]
+        }
+        Format::Jsonl => &[Compression::None, Compression::Zstd],
+        _ => &[],
+    };
+    if let Some(asked) = output.compression.filter(|asked| !allowed.contains(asked)) {
+        let known: Vec<String> = allowed.iter().map(|one| format!("\"{}\"", one.name())).collect();
+        return wrong(if known.is_empty() {
+            format!(
+                "output.compression is not for output.format = \"{format}\", which trainers map into memory as it is; leave it out"
+            )
+        } else {
+            format!(
+                "output.compression = \"{}\" is not for output.format = \"{format}\"; use {}",
+                asked.name(),
+                known.join(" or ")
+            )
+        });
+    }
+    if output.format == Format::Litdata && recipe.pack.kind == PackKind::None {
         return wrong(
-            "order.kind = \"sequential\" has no meaning with pack.kind = \"best-fit\", which puts documents together by \
-             length; use \"shuffle\", or pack.kind = \"greedy\", \"concat\" or \"none\""
+            "output.format = \"litdata\" has rows of one length, and pack.kind = \"none\" has not; use another pack.kind, \
+             or output.format = \"mds\""
                 .to_owned(),
         );
     }
@@ -60,12 +103,23 @@ fn check_source(recipe: &Recipe, source: &SourceRecipe) -> Result<(), EpochError
             "max_repeats of source `{name}` is 0; remove the source, or allow 1"
         ));
     }
+    if source.weight.is_some() && source.tokens.is_some() {
+        return wrong(format!("source `{name}` has a weight and tokens; give one of them"));
+    }
+    if source.tokens == Some(0) {
+        return wrong(format!("tokens of source `{name}` is 0; remove the source"));
+    }
+    let shared = source.weight.is_some() || source.tokens.is_some();
+    let scheduled = !recipe.mix.schedule.is_empty();
     match (recipe.mix.method, source.weight) {
-        (Some(Method::Natural), Some(_)) => {
-            wrong(format!("source `{name}` has a weight, which needs mix.method = \"weights\""))
-        }
-        (Some(Method::Weights), None) => wrong(format!(
-            "source `{name}` has no weight; mix.method = \"weights\" needs one for every source"
+        (Some(Method::Weights), _) if scheduled && shared => wrong(format!(
+            "source `{name}` has a weight beside mix.schedule, which holds all weights"
+        )),
+        (Some(Method::Weights), _) if !scheduled && !shared => wrong(format!(
+            "source `{name}` has no weight; mix.method = \"weights\" needs one for every source, or tokens"
+        )),
+        (Some(method), _) if method != Method::Weights && shared => wrong(format!(
+            "source `{name}` has a weight or tokens, which needs mix.method = \"weights\""
         )),
         (_, Some(weight)) if integer_weights(&[weight]).is_none() => wrong(format!(
             "weight of source `{name}` is {weight}, not in 0.000000001 to {WEIGHT_MAX}"
@@ -74,102 +128,245 @@ fn check_source(recipe: &Recipe, source: &SourceRecipe) -> Result<(), EpochError
     }
 }
 
-fn not_built(recipe: &Recipe) -> Result<(), EpochError> {
-    let select = &recipe.select;
-    let options = &recipe.pack.options;
-    let asked = [
-        (
-            select.exclude_contaminated.is_some(),
-            "select.exclude_contaminated",
-            "leave it out, or name documents to leave out in select.where",
-        ),
-        (
-            select.holdout.is_some(),
-            "select.holdout",
-            "leave it out, or split by a field in select.where",
-        ),
-        (
-            select.repeat.is_some(),
-            "select.repeat",
-            "leave it out; source.max_repeats repeats whole sources",
-        ),
-        (
-            recipe.mix.method == Some(Method::Temperature),
-            "mix.method = \"temperature\"",
-            "use \"weights\" or \"natural\"",
-        ),
-        (
-            recipe.mix.method == Some(Method::Unimax),
-            "mix.method = \"unimax\"",
-            "use \"weights\" or \"natural\"",
-        ),
-        (
-            recipe.mix.temperature.is_some(),
-            "mix.temperature",
-            "use mix.method = \"weights\" or \"natural\"",
-        ),
-        (recipe.mix.schedule.is_some(), "mix.schedule", "use constant weights"),
-        (
-            recipe.mix.unit != Unit::Tokens,
-            "a mix.unit other than tokens",
-            "use mix.unit = \"tokens\"",
-        ),
-        (
-            recipe.order.kind == OrderKind::LengthGrouped,
-            "order.kind = \"length-grouped\"",
-            "use \"shuffle\" or \"sequential\"",
-        ),
-        (
-            recipe.order.length_grouped.is_some(),
-            "order.length_grouped",
-            "use order.kind = \"shuffle\" or \"sequential\"",
-        ),
-        (
-            recipe.order.kind == OrderKind::Curriculum,
-            "order.kind = \"curriculum\"",
-            "use \"shuffle\" or \"sequential\"",
-        ),
-        (
-            recipe.order.curriculum.is_some(),
-            "order.curriculum",
-            "use order.kind = \"shuffle\" or \"sequential\"",
-        ),
-        (
-            options.long == Long::Paragraph,
-            "pack.options.long = \"paragraph\"",
-            "use \"split\", \"truncate\" or \"drop\"",
-        ),
-        (options.doc_multiple != 1, "a pack.options.doc_multiple other than 1", "leave it out"),
-        (options.pad_side == PadSide::Left, "pack.options.pad_side = \"left\"", "use \"right\""),
-        (options.pad_view == PadView::Each, "pack.options.pad_view = \"each\"", "use \"suffix\""),
-        (recipe.batch.is_some(), "[batch]", "leave it out; epochs are written row by row"),
-    ];
-    for (is_asked, what, instead) in asked {
-        if is_asked {
-            return Err(EpochError::NotBuilt {
-                what: what.to_owned(),
-                instead: instead.to_owned(),
-            });
+fn check_select(recipe: &Recipe) -> Result<(), EpochError> {
+    match &recipe.select.holdout {
+        Some(holdout) if !(holdout.share > 0.0 && holdout.share < 1.0) => {
+            wrong(format!("select.holdout.share is {}, not between 0 and 1", holdout.share))
         }
+        _ => Ok(()),
+    }
+}
+
+fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
+    let mix = &recipe.mix;
+    match (mix.method, mix.temperature) {
+        (Some(Method::Temperature), None) => {
+            return wrong("mix.method = \"temperature\" needs mix.temperature".to_owned());
+        }
+        (Some(Method::Temperature), Some(t)) if !(t.is_finite() && t >= 0.01) => {
+            return wrong(format!("mix.temperature is {t}, not a number from 0.01 up"));
+        }
+        (method, Some(_)) if method != Some(Method::Temperature) => {
+            return wrong("mix.temperature needs mix.method = \"temperature\"".to_owned());
+        }
+        _ => {}
+    }
+    if mix.schedule.is_empty() {
+        return Ok(());
+    }
+    if mix.method != Some(Method::Weights) {
+        return wrong("mix.schedule needs mix.method = \"weights\"".to_owned());
+    }
+    if recipe.sources.is_empty() {
+        return wrong(
+            "mix.schedule needs the sources it names: list them as [[source]]".to_owned(),
+        );
+    }
+    for (at, point) in mix.schedule.iter().enumerate() {
+        let moment = match (point.at_tokens, point.at_step) {
+            (Some(moment), None) | (None, Some(moment)) => moment,
+            _ => {
+                return wrong(format!(
+                    "point {at} of mix.schedule needs one of at_tokens and at_step"
+                ));
+            }
+        };
+        if at == 0 && moment != 0 {
+            return wrong("the first point of mix.schedule is not at 0".to_owned());
+        }
+        if point.at_step.is_some() && recipe.batch.as_ref().and_then(|batch| batch.rows).is_none() {
+            return wrong(
+                "at_step of mix.schedule needs batch.rows, to know what a step is".to_owned(),
+            );
+        }
+        for (name, weight) in &point.weights {
+            if !recipe.sources.iter().any(|source| source.name == *name) {
+                return wrong(format!(
+                    "mix.schedule names `{name}`, which is no source of the recipe"
+                ));
+            }
+            if *weight != 0.0 && integer_weights(&[*weight]).is_none() {
+                return wrong(format!(
+                    "weight of `{name}` in mix.schedule is {weight}, neither 0 nor in 0.000000001 to {WEIGHT_MAX}"
+                ));
+            }
+        }
+        if point.weights.values().all(|weight| *weight == 0.0) {
+            return wrong(format!("point {at} of mix.schedule gives no source a weight"));
+        }
+    }
+    let never = recipe.sources.iter().find(|source| {
+        let weight =
+            |point: &SchedulePoint| point.weights.get(&source.name).copied().unwrap_or(0.0);
+        mix.schedule.iter().all(|point| weight(point) == 0.0)
+    });
+    match never {
+        Some(source) => wrong(format!(
+            "mix.schedule never gives source `{}` a weight; remove the source",
+            source.name
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
+    let (pack, options) = (&recipe.pack, &recipe.pack.options);
+    let capacity = pack.length + u32::from(options.target == Target::Extra);
+    if options.doc_multiple == 0 || !capacity.is_multiple_of(options.doc_multiple) {
+        return wrong(format!(
+            "pack.options.doc_multiple is {}, which does not divide the {capacity} tokens of a row",
+            options.doc_multiple
+        ));
+    }
+    let paragraph = |source: &SourceRecipe| source.pack.long == Some(Long::Paragraph);
+    if pack.kind == PackKind::Concat
+        && (options.long == Long::Paragraph || recipe.sources.iter().any(paragraph))
+    {
+        return wrong(
+            "long = \"paragraph\" has no meaning with pack.kind = \"concat\", which cuts anywhere; use \"split\""
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_order(recipe: &Recipe) -> Result<(), EpochError> {
+    let (kind, order) = (recipe.pack.kind, &recipe.order);
+    if kind == PackKind::BestFit && order.kind == OrderKind::Sequential {
+        return wrong(
+            "order.kind = \"sequential\" has no meaning with pack.kind = \"best-fit\", which puts documents together by \
+             length; use \"shuffle\", or pack.kind = \"greedy\", \"concat\" or \"none\""
+                .to_owned(),
+        );
+    }
+    match (order.kind, &order.curriculum) {
+        (OrderKind::Curriculum, None) => {
+            return wrong("order.kind = \"curriculum\" needs order.curriculum.by".to_owned());
+        }
+        (OrderKind::Curriculum, Some(curriculum)) => check_curriculum(kind, curriculum)?,
+        (_, Some(_)) => {
+            return wrong("order.curriculum needs order.kind = \"curriculum\"".to_owned());
+        }
+        _ => {}
+    }
+    match (order.kind, &order.length_grouped) {
+        (OrderKind::LengthGrouped, grouped) => check_grouped(recipe, &grouped.unwrap_or_default()),
+        (_, Some(_)) => {
+            wrong("order.length_grouped needs order.kind = \"length-grouped\"".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_curriculum(kind: PackKind, curriculum: &Curriculum) -> Result<(), EpochError> {
+    if curriculum.by.trim().is_empty() {
+        return wrong(
+            "order.curriculum.by is empty; give a number of `documents`, or \"surprisal\""
+                .to_owned(),
+        );
+    }
+    if !(curriculum.c0 > 0.0 && curriculum.c0 <= 1.0) {
+        return wrong(format!("order.curriculum.c0 is {}, not over 0 and up to 1", curriculum.c0));
+    }
+    if !(1..=4096).contains(&curriculum.strata) {
+        return wrong(format!(
+            "order.curriculum.strata is {}, not in 1 to 4096",
+            curriculum.strata
+        ));
+    }
+    if !(curriculum.root >= 0.1 && curriculum.root <= 100.0) {
+        return wrong(format!("order.curriculum.root is {}, not in 0.1 to 100", curriculum.root));
+    }
+    if curriculum.steps == 0 {
+        return wrong("order.curriculum.steps is 0".to_owned());
+    }
+    if curriculum.replace && !matches!(kind, PackKind::BestFit | PackKind::None) {
+        return wrong(
+            "order.curriculum.replace needs pack.kind = \"best-fit\" or \"none\", whose rows can be drawn one by one"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochError> {
+    if recipe.pack.kind != PackKind::None {
+        return wrong(
+            "order.kind = \"length-grouped\" needs pack.kind = \"none\": packed rows have one length".to_owned(),
+        );
+    }
+    let Some(batch) = &recipe.batch else {
+        return wrong(
+            "order.kind = \"length-grouped\" needs [batch] with rows or max_tokens".to_owned(),
+        );
+    };
+    if grouped.mega_batch_mult == Some(0) {
+        return wrong("order.length_grouped.mega_batch_mult is 0".to_owned());
+    }
+    if grouped.exact.is_none() {
+        return Ok(());
+    }
+    let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
+    let mixed = recipe.sources.len() > 1 || recipe.mix.tokens.is_some();
+    if mixed || repeats || recipe.select.repeat.is_some() || !recipe.mix.schedule.is_empty() {
+        return wrong(
+            "length_grouped.exact = \"torch\" is one source, once, whole: leave out mix.tokens, repeats and further sources"
+                .to_owned(),
+        );
+    }
+    if batch.rows.is_none() || grouped.buckets.is_some() || batch.balance.is_some() {
+        return wrong(
+            "length_grouped.exact = \"torch\" needs batch.rows, and neither buckets nor balance"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
+    match (batch.rows, batch.max_tokens) {
+        (Some(1..), None) => {}
+        (None, Some(1..)) => {
+            if recipe.pack.kind != PackKind::None {
+                return wrong(
+                    "batch.max_tokens needs pack.kind = \"none\"; packed rows have one length, so use batch.rows"
+                        .to_owned(),
+                );
+            }
+            if batch.balance.is_some() || batch.tail != Tail::Drop {
+                return wrong(
+                    "batch.balance and batch.tail need batch.rows: batches of max_tokens have no fixed count".to_owned(),
+                );
+            }
+        }
+        _ => return wrong("[batch] needs one of rows and max_tokens, from 1 up".to_owned()),
+    }
+    if batch.tail == Tail::Pad && recipe.tokenizer.specials.pad.is_none() {
+        return wrong("batch.tail = \"pad\" needs tokenizer.specials.pad".to_owned());
+    }
+    Ok(())
+}
+
+fn not_built(recipe: &Recipe) -> Result<(), EpochError> {
+    let refuse = |what: String, instead: &str| {
+        Err(EpochError::NotBuilt { what, instead: instead.to_owned() })
+    };
+    if recipe.select.exclude_contaminated.is_some() {
+        let instead = "leave it out, or name documents to leave out in select.where";
+        return refuse("select.exclude_contaminated".to_owned(), instead);
     }
     for source in &recipe.sources {
         let pack = &source.pack;
         let asked = [
-            (source.tokens.is_some(), "tokens", "give a weight"),
-            (
-                pack.long == Some(Long::Paragraph),
-                "pack.long = \"paragraph\"",
-                "use \"split\", \"truncate\" or \"drop\"",
-            ),
-            (pack.kind.is_some(), "pack.kind", "only pack.long can differ by source"),
-            (pack.length.is_some(), "pack.length", "only pack.long can differ by source"),
-            (pack.options.is_some(), "pack.options", "only pack.long can differ by source"),
+            (pack.kind.is_some(), "pack.kind"),
+            (pack.length.is_some(), "pack.length"),
+            (pack.options.is_some(), "pack.options"),
         ];
-        for (is_asked, what, instead) in asked {
-            if is_asked {
-                let what = format!("{what} of source `{}`", source.name);
-                return Err(EpochError::NotBuilt { what, instead: instead.to_owned() });
-            }
+        if let Some((_, what)) = asked.into_iter().find(|(asked, _)| *asked) {
+            return refuse(
+                format!("{what} of source `{}`", source.name),
+                "only pack.long can differ by source",
+            );
         }
     }
     Ok(())

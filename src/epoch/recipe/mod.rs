@@ -1,16 +1,26 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
-//! `form` is its shape, one type a table; `check` refuses what contradicts itself or is not built.
+//! `form` is its shape, with a file a table beside it; `check` refuses what contradicts itself or is not built.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
 
+mod batch;
 mod check;
 mod form;
+mod mix;
+mod order;
+mod output;
+mod pack;
+mod select;
+mod source;
 
-pub use form::{
-    Batch, Format, Long, Method, Mix, Order, OrderKind, Output, Pack, PackKind, PackOptions,
-    PadSide, PadView, Recipe, Select, SourcePack, SourceRecipe, Specials, Target, TokenizerChoice,
-    Unit,
-};
+pub use batch::{Batch, Count, Tail};
+pub use form::Recipe;
+pub use mix::{Method, Mix, Ramp, SchedulePoint, Unit};
+pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing};
+pub use output::{Compression, Format, Layout, Output};
+pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
+pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
+pub use source::{SourcePack, SourceRecipe};
 
 use super::error::EpochError;
 
@@ -28,16 +38,29 @@ impl Recipe {
             source.from.get_or_insert_with(|| source.name.clone());
         }
         if recipe.mix.method.is_none() {
-            let weighted = recipe.sources.iter().any(|source| source.weight.is_some());
+            let weighted = !recipe.mix.schedule.is_empty()
+                || recipe
+                    .sources
+                    .iter()
+                    .any(|source| source.weight.is_some() || source.tokens.is_some());
             recipe.mix.method = Some(if weighted { Method::Weights } else { Method::Natural });
         }
         recipe.check()?;
+        recipe.output.settle();
         Ok(recipe)
     }
 
     /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
     pub(super) fn check(&self) -> Result<(), EpochError> {
         check::check(self)
+    }
+
+    /// Whether documents are cut where paragraphs end.
+    #[must_use]
+    pub fn cuts_at_paragraphs(&self) -> bool {
+        let long = |source: &SourceRecipe| source.pack.long;
+        self.pack.options.long == Long::Paragraph
+            || self.sources.iter().any(|source| long(source) == Some(Long::Paragraph))
     }
 
     /// The recipe as TOML with every default spelt out. Parses to the same recipe.

@@ -82,28 +82,75 @@ fn misspelt_keys_are_errors_with_their_place() {
 fn what_is_not_built_says_so_and_what_works() {
     let asked = [
         ("[select]\nexclude_contaminated = [\"gsm8k\"]", "exclude_contaminated"),
-        ("[select]\nholdout = { share = 0.001, by = \"cluster\", take = \"train\" }", "holdout"),
-        ("[select]\nrepeat = \"sqrt(cluster_size)\"", "repeat"),
-        ("[mix]\nmethod = \"temperature\"\ntemperature = 3.0", "temperature"),
-        ("[mix]\nmethod = \"unimax\"", "unimax"),
-        ("[mix]\nunit = \"loss-tokens\"", "unit"),
-        (
-            "[mix]\nschedule = [ { at_tokens = 0, weights = { web = 1.0 }, ramp = \"step\" } ]",
-            "schedule",
-        ),
-        ("[order]\nkind = \"length-grouped\"", "length-grouped"),
-        ("[order]\nkind = \"curriculum\"\ncurriculum = { by = \"quality\" }", "curriculum"),
-        ("[pack]\noptions = { long = \"paragraph\" }", "paragraph"),
-        ("[pack]\noptions = { doc_multiple = 8 }", "doc_multiple"),
-        ("[pack]\noptions = { pad_side = \"left\" }", "pad_side"),
-        ("[pack]\noptions = { pad_view = \"each\" }", "pad_view"),
-        ("[batch]\nrows = 512", "[batch]"),
-        ("[[source]]\nname = \"a\"\ntokens = 9", "source `a`"),
+        ("[[source]]\nname = \"a\"\npack = { length = 9 }", "source `a`"),
+        ("[[source]]\nname = \"a\"\npack = { kind = \"concat\" }", "pack.kind"),
     ];
     for (text, what) in asked {
         let error = Recipe::parse(&format!("version = 1\n{text}")).unwrap_err();
         assert!(matches!(error, EpochError::NotBuilt { .. }), "{text}: {error}");
         assert!(error.to_string().contains(what), "{text}: {error}");
+    }
+}
+
+/// Every key of the grammar, in recipes that can be.
+const WHOLE: [&str; 5] = [
+    r#"
+[select]
+holdout = { share = 0.001, by = "domain", take = "holdout", seed = 3 }
+repeat = "sqrt(cluster_size)"
+[[source]]
+name = "a"
+tokens = 900
+[[source]]
+name = "b"
+weight = 2.5
+[mix]
+unit = "documents"
+tokens = 5000
+[pack]
+options = { long = "paragraph", doc_multiple = 8, pad_side = "left", pad_view = "each" }
+[batch]
+rows = 64
+balance = 24576
+tail = "carry"
+"#,
+    r#"
+[[source]]
+name = "a"
+[[source]]
+name = "b"
+[mix]
+schedule = [ { at_tokens = 0, weights = { a = 1 }, ramp = "linear" }, { at_step = 9, weights = { a = 1, b = 0.5 } } ]
+[batch]
+rows = 8
+"#,
+    "[mix]\nmethod = \"temperature\"\ntemperature = 3.3",
+    r#"
+[mix]
+method = "unimax"
+[order]
+kind = "curriculum"
+curriculum = { by = "quality", descending = true, pacing = "root-p", root = 3, c0 = 0.05, strata = 8, replace = true }
+"#,
+    r#"
+[pack]
+kind = "none"
+[order]
+kind = "length-grouped"
+length_grouped = { mega_batch_mult = 7, buckets = "power-of-two" }
+[batch]
+max_tokens = 4096
+count = "padded"
+"#,
+];
+
+#[test]
+fn every_form_round_trips() {
+    for text in WHOLE {
+        let recipe = Recipe::parse(&format!("version = 1\n{text}")).unwrap();
+        assert_eq!(Recipe::parse(&recipe.to_toml_with_defaults()).unwrap(), recipe, "{text}");
+        let json = serde_json::to_string(&recipe).unwrap();
+        assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe, "{text}");
     }
 }
 
@@ -124,6 +171,40 @@ fn contradictions_are_errors() {
         ),
         ("version = 1\n[[source]]\nname = \"a\"\nweight = -1", "weight of source `a`"),
         ("version = 1\n[[source]]\nname = \"a\"\nmax_repeats = 0", "max_repeats"),
+        ("version = 1\n[[source]]\nname = \"a\"\nweight = 1\ntokens = 2", "weight and tokens"),
+        ("version = 1\n[select]\nholdout = { share = 1.5 }", "share"),
+        ("version = 1\n[mix]\nmethod = \"temperature\"", "needs mix.temperature"),
+        ("version = 1\n[mix]\nschedule = [ { at_tokens = 0, weights = { a = 1 } } ]", "list them"),
+        (
+            "version = 1\n[[source]]\nname = \"a\"\n[mix]\nschedule = [ { at_tokens = 0, weights = { b = 1 } } ]",
+            "names `b`",
+        ),
+        (
+            "version = 1\n[[source]]\nname = \"a\"\n[mix]\nschedule = [ { at_tokens = 5, weights = { a = 1 } } ]",
+            "not at 0",
+        ),
+        (
+            "version = 1\n[[source]]\nname = \"a\"\n[mix]\nschedule = [ { at_step = 0, weights = { a = 1 } } ]",
+            "needs batch.rows",
+        ),
+        ("version = 1\n[order]\nkind = \"curriculum\"", "needs order.curriculum.by"),
+        ("version = 1\n[order]\nkind = \"length-grouped\"", "needs pack.kind = \"none\""),
+        (
+            "version = 1\n[order]\nkind = \"length-grouped\"\n[pack]\nkind = \"none\"",
+            "needs [batch]",
+        ),
+        ("version = 1\n[batch]\nrows = 2\nmax_tokens = 9", "one of rows and max_tokens"),
+        ("version = 1\n[batch]\nmax_tokens = 9", "needs pack.kind"),
+        ("version = 1\n[batch]\nrows = 2\ntail = \"pad\"", "specials.pad"),
+        ("version = 1\n[pack]\noptions = { doc_multiple = 7 }", "does not divide"),
+        (
+            "version = 1\n[pack]\nkind = \"concat\"\noptions = { long = \"paragraph\" }",
+            "no meaning",
+        ),
+        (
+            "version = 1\n[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", replace = true }\n[pack]\nkind = \"greedy\"",
+            "replace",
+        ),
     ];
     for (text, what) in wrong {
         let error = Recipe::parse(text).unwrap_err().to_string();

@@ -3,93 +3,93 @@
 use super::checks::{Checks, Property};
 use super::coverage::Coverage;
 use super::row::{Findings, RowChecker};
+use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
-use crate::epoch::ids::TokenReader;
+use crate::epoch::ids::{NO_SOURCE, TokenReader};
+use crate::epoch::index::Index;
 use crate::epoch::manifest::Counts;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::open::Opened;
-use crate::epoch::plan::Plan;
+use crate::epoch::ordered::{GivenRow, Ordered};
 use crate::epoch::read::{self, Layout, ReadError, ReadRow};
-use crate::epoch::recipe::Format;
-use crate::epoch::stream::{Stream, StreamRow};
-use crate::epoch::width::Width;
+use crate::epoch::recipe::Unit;
 use crate::model::Progress;
-use crate::store::View;
 use rayon::prelude::*;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that is counted while the rows of the files go by.
 pub(super) struct Audit<'a> {
-    plan: &'a Plan,
-    opened: &'a Opened<'a>,
+    opened: &'a Opened,
     checker: RowChecker<'a>,
     coverage: Vec<Coverage>,
     /// The interleaving as the files have it.
-    pub mix: Scheduler,
+    mix: Scheduler,
+    /// Rows after which shares are exact, and the largest row so far, in the mix's unit.
+    window: u64,
+    largest: u64,
+    /// The pass that each source ends in; none told where rows that fill no batch are left out or carried.
+    ends: Option<Vec<u32>>,
     pub counts: Counts,
     pub rows: u64,
+    /// Real tokens.
+    pub tokens: u64,
 }
 
 impl<'a> Audit<'a> {
-    pub fn new(plan: &'a Plan, opened: &'a Opened<'a>, started: &Scheduler) -> Self {
-        let coverage = plan.sources.iter().zip(started.emitted());
+    pub fn new(opened: &'a Opened, arrangement: &Arrangement, index: &Index) -> Self {
+        let mut mix = Scheduler::new(Arc::clone(&opened.fluid));
+        mix.restore(index.start.emitted.clone());
+        let coverage = index.start.sources.iter();
         Self {
-            plan,
             opened,
-            checker: RowChecker::new(plan, opened),
-            coverage: coverage
-                .map(|(source, started)| Coverage::new(*started, source.packed_tokens))
-                .collect(),
-            mix: started.clone(),
-            counts: Counts::new(plan.sources.len()),
+            checker: RowChecker::new(opened),
+            coverage: coverage.map(|at| Coverage::new(at.pass, at.is_at_start())).collect(),
+            mix,
+            window: arrangement.window,
+            largest: 0,
+            // Rows that open the next epoch belong to passes here too.
+            ends: (index.rows == index.end.row - index.start.row)
+                .then(|| index.end.sources.iter().map(|at| at.pass).collect()),
+            counts: Counts::new(opened.plan.sources.len()),
             rows: 0,
+            tokens: 0,
         }
     }
 
-    /// Checks the rows of one shard against those the stream has next.
+    /// Checks the rows of one shard against those the epoch has next.
     ///
     /// # Errors
     /// [`ReadError::Malformed`] when the shard's files are not of their format.
     pub fn read_shard(
         &mut self,
-        view: &View,
         dir: &Path,
         shard: usize,
-        stream: &mut Stream<'_>,
+        ordered: &mut Ordered,
         checks: &mut Checks,
         progress: &dyn Progress,
     ) -> Result<(), ReadError> {
-        let format = self.plan.recipe.output.format;
-        let layout = Layout {
-            format,
-            row_tokens: Some(self.plan.capacity as usize)
-                .filter(|_| self.plan.fixed_length() && format == Format::Raw),
-            id_bytes: Width::of(format, self.plan.tokenizer.vocab_size).bytes(),
-        };
-        let mut reader = read::open(dir, shard, layout)?;
+        let mut reader = read::open(dir, shard, &Layout::of(&self.opened.plan))?;
         loop {
             let rows = reader.next_rows()?;
             if rows.is_empty() {
                 return Ok(());
             }
-            let expected = stream.next_rows(rows.len(), u64::MAX)?;
-            let findings = self.check_rows(view, &rows, &expected)?;
+            let expected = ordered.next_rows(rows.len(), u64::MAX)?;
+            let findings = self.check_rows(&rows, &expected)?;
             for (at, (row, findings)) in rows.iter().zip(findings).enumerate() {
-                self.account(row, expected.get(at), findings, checks);
+                self.account(row, expected.get(at), findings, checks)?;
             }
-            progress.advance(self.mix.total() - stream.started().total());
+            progress.advance(self.tokens);
         }
     }
 
     fn check_rows(
         &self,
-        view: &View,
         rows: &[ReadRow],
-        expected: &[StreamRow],
+        expected: &[GivenRow],
     ) -> Result<Vec<Findings>, EpochError> {
-        let tokenizer = &self.plan.tokenizer;
-        let reader =
-            || TokenReader::new(view, self.opened.tokenizer, &tokenizer.name, tokenizer.specials);
+        let reader = || TokenReader::new(self.opened);
         let check = |reader: &mut TokenReader<'_>, (at, row): (usize, &ReadRow)| {
             let mut findings = self.checker.check(reader, row)?;
             self.compare(row, expected.get(at), self.rows + at as u64, &mut findings)?;
@@ -102,7 +102,7 @@ impl<'a> Audit<'a> {
     fn compare(
         &self,
         row: &ReadRow,
-        expected: Option<&StreamRow>,
+        expected: Option<&GivenRow>,
         number: u64,
         findings: &mut Findings,
     ) -> Result<(), EpochError> {
@@ -114,10 +114,15 @@ impl<'a> Audit<'a> {
             findings.fail(Property::Order, "is beyond the last row of the plan".to_owned());
             return Ok(());
         };
-        let source = self.opened.sources.get(expected.source);
-        let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
-        let segments = source.segments(&expected.row)?;
-        let same = source.rules().name == row.source
+        let (name, segments) = match &expected.row {
+            None => ("", Vec::new()),
+            Some(expected) => {
+                let source = self.opened.sources.get(expected.source);
+                let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
+                (&*source.rules().name, source.segments(&expected.row)?)
+            }
+        };
+        let same = name == row.source
             && segments.len() == row.doc_ids.len()
             && segments
                 .iter()
@@ -134,10 +139,7 @@ impl<'a> Audit<'a> {
         if !same {
             findings.fail(
                 Property::Order,
-                format!(
-                    "is not the row of source `{}` that the plan has there",
-                    source.rules().name
-                ),
+                format!("is not the row of source `{name}` that the plan has there"),
             );
         }
         Ok(())
@@ -146,10 +148,10 @@ impl<'a> Audit<'a> {
     fn account(
         &mut self,
         row: &ReadRow,
-        expected: Option<&StreamRow>,
+        expected: Option<&GivenRow>,
         findings: Findings,
         checks: &mut Checks,
-    ) {
+    ) -> Result<(), EpochError> {
         let number = self.rows;
         self.rows += 1;
         for property in [Property::Order, Property::Boundaries, Property::Mix] {
@@ -162,23 +164,23 @@ impl<'a> Audit<'a> {
             checks.note(Property::Positions, 1);
             checks.note(Property::Labels, 1);
         }
-        for (property, why) in findings.failures {
-            checks.fail(property, format!("row {number} {why}"));
+        for (property, why) in &findings.failures {
+            checks.fail(*property, format!("row {number} {why}"));
         }
-        let Some(source) = self.plan.sources.iter().position(|source| source.name == row.source)
-        else {
-            return;
-        };
+        let plan = &self.opened.plan;
+        let source = plan.sources.iter().position(|source| source.name == row.source);
+        let pads = row.ids.len().saturating_sub(findings.real);
         let documents = row.doc_offsets.iter().filter(|offset| **offset == 0).count();
-        self.counts.add(
-            source,
-            findings.real,
-            row.ids.len().saturating_sub(findings.real),
-            documents,
-        );
-        self.mix.record(source, u32::try_from(findings.real).unwrap_or(u32::MAX));
-        if self.mix.deviation() > u64::from(self.plan.capacity) {
-            let why = format!("leaves a source {} tokens from its share", self.mix.deviation());
+        self.counts.add(source.unwrap_or(NO_SOURCE), findings.real, pads, documents);
+        self.tokens += findings.real as u64;
+        let Some(source) = source else { return Ok(()) };
+        let expected = expected.and_then(|expected| expected.row.as_ref());
+        let amount = self.amount(&findings)?;
+        self.largest = self.largest.max(amount);
+        self.mix.record(source, amount);
+        let whole_window = self.rows.is_multiple_of(self.window);
+        if whole_window && self.mix.deviation() > self.largest.max(plan.capacity.into()) {
+            let why = format!("leaves a source {} from its share", self.mix.deviation());
             checks.fail(Property::Mix, format!("row {number} {why}"));
         }
         let pass =
@@ -186,24 +188,43 @@ impl<'a> Audit<'a> {
         if let (Some(coverage), Some(rows)) =
             (self.coverage.get_mut(source), self.opened.sources.get(source))
         {
-            let found = coverage.enter(pass, rows).and_then(|()| {
-                findings.segments.iter().try_for_each(|segment| coverage.add(segment))
-            });
-            if let Err(why) = found {
-                checks.fail(Property::Conservation, format!("row {number}: {why}"));
+            findings.segments.iter().for_each(|segment| coverage.add(pass, segment, rows));
+        }
+        if whole_window {
+            self.settle(number, checks);
+        }
+        Ok(())
+    }
+
+    /// What a row of the files counts in the mix's unit.
+    fn amount(&self, findings: &Findings) -> Result<u64, EpochError> {
+        let segments = &findings.segments;
+        match self.opened.plan.recipe.mix.unit {
+            Unit::Tokens => Ok(findings.real as u64),
+            Unit::Rows => Ok(1),
+            Unit::Documents => Ok(segments.iter().filter(|found| found.offset == 0).count() as u64),
+            Unit::LossTokens => {
+                segments.iter().map(|segment| self.opened.trained.count(segment)).sum()
+            }
+        }
+    }
+
+    /// Checks the passes that are over, at the end of a window.
+    fn settle(&mut self, number: u64, checks: &mut Checks) {
+        for (coverage, rows) in self.coverage.iter_mut().zip(&self.opened.sources) {
+            if let Err(why) = coverage.settle(rows) {
+                checks.fail(Property::Conservation, format!("up to row {number}: {why}"));
             }
         }
     }
 
     /// Checks what only the end can tell.
-    pub fn finish(&mut self, stream: &Stream<'_>, checks: &mut Checks) {
-        let emitted = stream.started().emitted().iter().zip(stream.scheduler().emitted());
-        let sources = self.opened.sources.iter().zip(&self.plan.sources);
-        for ((coverage, (rows, source)), (started, ended)) in
-            self.coverage.iter_mut().zip(sources).zip(emitted)
-        {
-            let pass_ended = ended > started && ended.is_multiple_of(source.packed_tokens);
-            if pass_ended && let Err(why) = coverage.end_pass(rows) {
+    pub fn finish(&mut self, checks: &mut Checks) {
+        let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
+        for (at, (coverage, (rows, source))) in self.coverage.iter_mut().zip(sources).enumerate() {
+            let ended = self.ends.as_ref().and_then(|ends| ends.get(at));
+            let pass_over = ended.is_some_and(|ended| coverage.pass() < *ended);
+            if let Err(why) = coverage.end(rows, pass_over) {
                 checks.fail(Property::Conservation, format!("source `{}`: {why}", source.name));
             }
         }

@@ -1,107 +1,90 @@
-//! Whether every document of a source comes exactly once a pass, told from the segments of the files.
+//! Whether every document of a source comes as often as it should in a pass, told from the segments of
+//! the files.
 
-use super::row::FoundSegment;
+use crate::epoch::consumed::Consumed;
+use crate::epoch::pack::Segment;
 use crate::epoch::rows::SourceRows;
-use crate::model::DocId;
-use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// What of a source has been seen in the pass under way: a bitmap, and the fragments of documents
-/// not yet whole.
+/// What of a source has been seen, by pass. Rows of a window are put in another order, so that those of
+/// several passes may come mixed; a pass is over when a window has ended and a later pass has begun.
 pub(super) struct Coverage {
-    pass: Option<u32>,
-    /// Whether the pass under way began in this export.
-    from_start: bool,
-    whole: RoaringTreemap,
-    parts: BTreeMap<u64, BTreeMap<u64, u64>>,
+    /// The pass that the export begins in, and whether at its start.
+    first: (u32, bool),
+    open: BTreeMap<u32, Consumed>,
 }
 
 impl Coverage {
-    /// Begins after `started` tokens of a source whose passes have `packed` tokens each.
-    pub fn new(started: u64, packed: u64) -> Self {
-        Self {
-            pass: None,
-            from_start: started.is_multiple_of(packed),
-            whole: RoaringTreemap::new(),
-            parts: BTreeMap::new(),
-        }
+    /// Begins in `pass`, at its start or not.
+    pub fn new(pass: u32, from_start: bool) -> Self {
+        let open = [(pass, Consumed::default())].into_iter().collect();
+        Self { first: (pass, from_start), open }
     }
 
-    /// The next row is of `pass` (none: unknown, taken as the pass under way).
-    pub fn enter(&mut self, pass: Option<u32>, rows: &SourceRows<'_>) -> Result<(), String> {
-        if self.pass.is_some() && pass.is_some() && pass != self.pass {
-            let ended = self.end_pass(rows);
-            self.from_start = true;
-            self.pass = pass;
-            return ended;
-        }
-        self.pass = pass.or(self.pass);
-        Ok(())
+    /// The last pass that anything came of.
+    pub fn pass(&self) -> u32 {
+        self.open.last_key_value().map_or(self.first.0, |(pass, _)| *pass)
     }
 
-    /// Counts a segment.
-    pub fn add(&mut self, segment: &FoundSegment) -> Result<(), String> {
-        let document = segment.document;
-        let twice = || {
-            Err(format!("document {document} comes twice in a pass at token {}", segment.offset))
-        };
-        if self.whole.contains(document) {
-            return twice();
-        }
-        let parts = self.parts.entry(document).or_default();
-        let end = segment.offset + segment.length;
-        let before = parts.range(..end).next_back().map(|(offset, length)| offset + length);
-        if before.is_some_and(|before| before > segment.offset) {
-            return twice();
-        }
-        parts.insert(segment.offset, segment.length);
-        // Parts do not overlap and none reaches past what is packed, so the sum tells.
-        if end <= segment.packed && parts.values().sum::<u64>() == segment.packed {
-            self.parts.remove(&document);
-            self.whole.insert(document);
+    /// Counts a segment of a row of `pass` (none: unknown, taken as the last).
+    pub fn add(&mut self, pass: Option<u32>, segment: &Segment, source: &SourceRows) {
+        let pass = pass.unwrap_or_else(|| self.pass());
+        self.open.entry(pass).or_default().add(segment, &source.rules().policy);
+    }
+
+    /// A window has ended: of passes before the last, everything came.
+    pub fn settle(&mut self, source: &SourceRows) -> Result<(), String> {
+        while self.open.len() > 1 {
+            let Some((pass, seen)) = self.open.pop_first() else { break };
+            self.check(pass, &seen, source, true)?;
         }
         Ok(())
     }
 
-    /// The pass under way is over: every document of the source has come, whole.
-    pub fn end_pass(&mut self, rows: &SourceRows<'_>) -> Result<(), String> {
-        let whole = std::mem::take(&mut self.whole);
-        let parts = std::mem::take(&mut self.parts);
-        if !std::mem::replace(&mut self.from_start, true) {
+    /// The export has ended, and the last pass with it or not.
+    pub fn end(&mut self, source: &SourceRows, pass_over: bool) -> Result<(), String> {
+        self.settle(source)?;
+        let last = self.open.last_key_value();
+        last.map_or(Ok(()), |(pass, seen)| self.check(*pass, seen, source, pass_over))
+    }
+
+    /// Nothing came more often than a pass holds it; when the pass is over, and all of it is in this
+    /// export, everything came.
+    fn check(
+        &self,
+        pass: u32,
+        seen: &Consumed,
+        source: &SourceRows,
+        pass_over: bool,
+    ) -> Result<(), String> {
+        if source.rules().replace {
             return Ok(());
         }
-        if let Some((document, parts)) = parts.first_key_value() {
-            let tokens: u64 = parts.values().sum();
-            return Err(format!("document {document} comes with {tokens} tokens only in a pass"));
+        let from_start = pass != self.first.0 || self.first.1;
+        for pool in source.pinned().pools_of(pass) {
+            let left = seen.left(pool, &source.rules().policy);
+            if let Some(document) = left.beyond.min() {
+                return Err(format!("document {document} comes too often in a pass"));
+            }
+            let mut due = left;
+            drop_unpacked(&mut due.layers, source).map_err(|error| error.to_string())?;
+            if let Some((document, missing)) = due.missing().filter(|_| pass_over && from_start) {
+                return Err(format!(
+                    "{missing} documents are missing in a pass, or come in part; document {document} is one"
+                ));
+            }
         }
-        let expected = expected(rows).map_err(|error| error.to_string())?;
-        if whole == expected {
-            return Ok(());
-        }
-        let missing = &expected - &whole;
-        match missing.min() {
-            Some(document) => Err(format!(
-                "{} documents are missing in a pass, document {document} is one",
-                missing.len()
-            )),
-            None => Err(format!(
-                "{} documents come in a pass that should be left out",
-                (whole - expected).len()
-            )),
-        }
+        Ok(())
     }
 }
 
-/// The documents of which anything is packed.
-fn expected(rows: &SourceRows<'_>) -> Result<RoaringTreemap, crate::epoch::error::EpochError> {
-    let documents = rows.documents();
-    let policy = rows.rules().policy;
-    let mut expected = RoaringTreemap::new();
-    for (block, _) in documents.blocks() {
-        let lengths = documents.lengths(block)?;
-        let packed = lengths.iter().filter(|(_, length)| policy.packed(*length) > 0);
-        let ids: Vec<u64> = packed.map(|(slot, _)| DocId::at(block, *slot).0).collect();
-        expected.extend(ids);
+/// Documents of which nothing is packed are due in no pass.
+fn drop_unpacked(
+    layers: &mut [roaring::RoaringTreemap],
+    source: &SourceRows,
+) -> Result<(), crate::epoch::error::EpochError> {
+    for layer in layers {
+        *layer = source.packed_of(layer)?;
     }
-    Ok(expected)
+    Ok(())
 }

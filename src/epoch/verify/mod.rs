@@ -11,20 +11,24 @@ mod row;
 
 pub use checks::{Check, Verification};
 
+use super::arrange::Arrangement;
 use super::error::EpochError;
+use super::index::Index;
 use super::manifest::{MANIFEST_FILE, Manifest, ManifestFile};
-use super::open::{Purpose, open};
+use super::open::Opened;
+use super::ordered::Ordered;
+use super::pinned::PinnedSource;
 use super::plan::Plan;
-use super::read::{self, ReadError};
-use super::stream::Stream;
-use crate::model::Progress;
+use super::read::{self, Layout, ReadError};
+use super::rows::Purpose;
+use crate::model::{Interrupt, Progress};
 use crate::store::View;
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
-use roaring::RoaringTreemap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Re-reads the export in `dir` and checks it against `plan` and the store. Progress is counted in
 /// tokens.
@@ -35,9 +39,10 @@ use std::path::Path;
 pub fn verify(
     view: &View,
     plan: &Plan,
-    selections: &[(String, RoaringTreemap)],
+    pinned: &[Arc<PinnedSource>],
     dir: &Path,
     progress: &dyn Progress,
+    interrupt: &Interrupt,
 ) -> Result<Verification, EpochError> {
     let mut checks = Checks::default();
     let path = dir.join(MANIFEST_FILE);
@@ -52,18 +57,20 @@ pub fn verify(
     check_listing(dir, &manifest, &mut checks)?;
     let mut files = hash_files(dir, &manifest, &mut checks);
 
-    let opened = open(view, plan, selections, Purpose::Give)?;
-    let mut stream = Stream::open(plan, &opened.sources, manifest.epoch)?;
-    let mut audit = Audit::new(plan, &opened, stream.started());
+    let opened = Opened::open(view, plan, pinned, Purpose::Give)?;
+    let arrangement = Arrangement::of(plan);
+    let index = Index::of(&opened, &arrangement, manifest.epoch, interrupt)?;
+    let mut rows = Ordered::at(&opened, &arrangement, &index, 0)?;
+    let mut audit = Audit::new(&opened, &arrangement, &index);
     progress.begin("verify", Some(manifest.totals.tokens));
-    let format = plan.recipe.output.format;
+    let layout = Layout::of(plan);
     for shard in 0.. {
-        let names = read::shard_files(format, shard);
+        let names = read::shard_files(dir, &layout, shard);
         if !names.iter().any(|name| dir.join(name).exists()) {
             break;
         }
         let before = audit.rows;
-        if let Err(error) = audit.read_shard(view, dir, shard, &mut stream, &mut checks, progress) {
+        if let Err(error) = audit.read_shard(dir, shard, &mut rows, &mut checks, progress) {
             match error {
                 ReadError::Malformed(why) => checks.fail(Property::Files, why),
                 ReadError::Failed(error @ (EpochError::Io { .. } | EpochError::Parquet { .. })) => {
@@ -77,16 +84,14 @@ pub fn verify(
         }
     }
     let mut missing = 0_u64;
-    while stream.next_row()?.is_some() {
+    while rows.next_row()?.is_some() {
         missing += 1;
     }
     if missing > 0 {
         checks.fail(Property::Order, format!("{missing} rows of the plan are not in the files"));
     }
-    audit.finish(&stream, &mut checks);
-    let recomputed =
-        Manifest::new(plan, manifest.epoch, stream.started().emitted(), &audit.counts, files)
-            .to_json();
+    audit.finish(&mut checks);
+    let recomputed = Manifest::new(plan, &index, &audit.counts, files).to_json();
     checks.note(Property::Manifest, 1);
     if recomputed.as_bytes() != written {
         checks.fail(
@@ -94,7 +99,7 @@ pub fn verify(
             first_difference(&recomputed, &String::from_utf8_lossy(&written)),
         );
     }
-    Ok(checks.verdict(audit.rows, audit.mix.total() - stream.started().total()))
+    Ok(checks.verdict(audit.rows, audit.tokens))
 }
 
 fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {

@@ -4,17 +4,25 @@ use super::checks::Property;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::TokenReader;
 use crate::epoch::open::Opened;
-use crate::epoch::pack::Policy;
-use crate::epoch::plan::Plan;
+use crate::epoch::pack::Segment;
 use crate::epoch::read::{ReadRow, ReadViews};
-use crate::epoch::recipe::PackKind;
-use crate::model::DocId;
+use crate::epoch::recipe::{PackKind, PadSide, PadView};
+use crate::epoch::rows::SourceRows;
+use crate::model::{DocId, LossSpan};
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.
 pub(super) struct RowChecker<'a> {
-    plan: &'a Plan,
-    sources: Vec<(&'a str, Policy, &'a RoaringTreemap)>,
+    opened: &'a Opened,
+    sources: Vec<Checked<'a>>,
+}
+
+/// What a segment of a source may be.
+struct Checked<'a> {
+    source: &'a SourceRows,
+    documents: RoaringTreemap,
+    /// Documents that are pinned in fragments, which end where a row does not.
+    fragmented: RoaringTreemap,
 }
 
 /// What was found in a row.
@@ -23,18 +31,8 @@ pub(super) struct Findings {
     /// Tokens that its segments hold.
     pub real: usize,
     /// Its segments, where they could be made sense of.
-    pub segments: Vec<FoundSegment>,
+    pub segments: Vec<Segment>,
     pub failures: Vec<(Property, String)>,
-}
-
-/// A segment as the files have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FoundSegment {
-    pub document: u64,
-    pub offset: u64,
-    pub length: u64,
-    /// Tokens of the document that are packed, by the store.
-    pub packed: u64,
 }
 
 impl Findings {
@@ -44,12 +42,18 @@ impl Findings {
 }
 
 impl<'a> RowChecker<'a> {
-    pub fn new(plan: &'a Plan, opened: &'a Opened<'a>) -> Self {
+    pub fn new(opened: &'a Opened) -> Self {
         let sources = opened.sources.iter().map(|source| {
-            let rules = source.rules();
-            (rules.name, rules.policy, source.documents().selection)
+            let pinned = source.pinned();
+            let pools = pinned.strata.iter().flat_map(|stratum| &stratum.pools);
+            let parts = pools.flat_map(|pool| &pool.fragments);
+            Checked {
+                source,
+                documents: pinned.documents(),
+                fragmented: parts.map(|part| part.document.0).collect(),
+            }
         });
-        Self { plan, sources: sources.collect() }
+        Self { opened, sources: sources.collect() }
     }
 
     /// Checks one row.
@@ -66,81 +70,158 @@ impl<'a> RowChecker<'a> {
             return Ok(findings);
         };
         findings.real = lengths.iter().sum();
-        self.check_padding(row, &mut findings);
-        if let Some(views) = &row.views {
-            check_views(row, views, &lengths, &mut findings);
-        }
-        let source = self.sources.iter().find(|(name, ..)| *name == row.source);
-        let Some((_, policy, selection)) = source else {
+        let places = self.places(row, &lengths);
+        self.check_padding(row, &places, &mut findings);
+        let checked =
+            self.sources.iter().find(|checked| *checked.source.rules().name == row.source);
+        if checked.is_none() && !(row.source.is_empty() && lengths.is_empty()) {
             findings.fail(
                 Property::Integrity,
                 format!("is of source `{}`, which the plan does not have", row.source),
             );
             return Ok(findings);
-        };
-        let mut start = 0;
-        for ((document, offset), length) in row.doc_ids.iter().zip(&row.doc_offsets).zip(&lengths) {
-            let piece = row.ids.get(start..start + length).unwrap_or_default();
-            start += length;
-            let (Ok(document), Ok(offset)) = (u64::try_from(*document), u64::try_from(*offset))
+        }
+        let mut trained: Option<Vec<Vec<LossSpan>>> = self.opened.trained.any().then(Vec::new);
+        let segments = row.doc_ids.iter().zip(&row.doc_offsets).zip(&lengths);
+        for (number, ((document, offset), length)) in segments.enumerate() {
+            let Some(checked) = checked else { continue };
+            let piece: Vec<u32> = ids_of(row, &places, number);
+            let Some(segment) = self.segment(
+                reader,
+                checked,
+                (*document, *offset, *length),
+                &piece,
+                &mut findings,
+            )?
             else {
-                findings.fail(Property::Integrity, "has a negative document or offset".to_owned());
+                trained = None;
                 continue;
             };
-            if !selection.contains(document) {
-                findings.fail(
-                    Property::Integrity,
-                    format!("holds document {document}, which is not of the selection"),
-                );
-                continue;
+            let (first, last) = (number == 0, number + 1 == lengths.len());
+            check_integrity(checked, &segment, (first, last), &mut findings);
+            if let Some(trained) = &mut trained {
+                trained.push(self.opened.trained.within(&segment, 0)?);
             }
-            let sequence = match reader.sequence(DocId(document)) {
-                Ok(sequence) => sequence,
-                Err(error @ EpochError::NotEncoded { .. }) => {
-                    findings.fail(Property::Ids, format!("cannot be checked: {error}"));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let from = usize::try_from(offset).unwrap_or(usize::MAX);
-            if sequence.get(from..from.saturating_add(*length)) != Some(piece) {
-                findings.fail(
-                    Property::Ids,
-                    format!("has other ids than document {document} from token {offset}"),
-                );
-            }
-            let packed = u32::try_from(sequence.len()).map_or(0, |length| policy.packed(length));
-            let at_end = start == findings.real;
-            let segment =
-                FoundSegment { document, offset, length: *length as u64, packed: packed.into() };
-            check_integrity(policy, &segment, start == *length, at_end, &mut findings);
             findings.segments.push(segment);
+        }
+        let whole = !self.opened.trained.any();
+        if whole || trained.is_some() {
+            let trained = trained.as_deref();
+            if let Some(views) = &row.views {
+                let each = self.opened.plan.recipe.pack.options.pad_view == PadView::Each;
+                check_views(row, views, (&places, each), trained, &mut findings);
+            }
+            if let Some(labels) = &row.labels {
+                check_labels(row, labels, &places, trained, &mut findings);
+            }
+            check_loss(row, &places, trained, &mut findings);
         }
         Ok(findings)
     }
 
-    /// Rows of fixed length are full, or filled with the pad token at their end.
-    fn check_padding(&self, row: &ReadRow, findings: &mut Findings) {
-        let capacity = self.plan.capacity as usize;
-        let pads = row.ids.get(findings.real..);
-        let (expected, pad) = match self.plan.pad() {
-            Some(pad) => (capacity, Some(pad)),
-            None => (findings.real, None),
+    /// Checks a segment against the store; none when it is not one that could be.
+    fn segment(
+        &self,
+        reader: &mut TokenReader<'_>,
+        checked: &Checked<'_>,
+        (document, offset, length): (i64, i64, usize),
+        piece: &[u32],
+        findings: &mut Findings,
+    ) -> Result<Option<Segment>, EpochError> {
+        let numbers = (u64::try_from(document), u32::try_from(offset), u32::try_from(length));
+        let (Ok(document), Ok(offset), Ok(length)) = numbers else {
+            findings.fail(
+                Property::Integrity,
+                format!("has document {document} from token {offset}, which cannot be"),
+            );
+            return Ok(None);
         };
-        if findings.real > capacity || row.ids.len() != expected || pads.is_none() {
+        if !checked.documents.contains(document) {
+            findings.fail(
+                Property::Integrity,
+                format!("holds document {document}, which is not of the selection"),
+            );
+            return Ok(None);
+        }
+        let document = DocId(document);
+        let sequence = match reader.sequence(document) {
+            Ok(sequence) => sequence,
+            Err(error @ EpochError::NotEncoded { .. }) => {
+                findings.fail(Property::Ids, format!("cannot be checked: {error}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let from = offset as usize;
+        let whole = u32::try_from(sequence.len()).unwrap_or(u32::MAX);
+        if sequence.get(from..from.saturating_add(length as usize)) != Some(piece) {
+            findings.fail(
+                Property::Ids,
+                format!("has other ids than document {document} from token {offset}"),
+            );
+            if offset.checked_add(length).is_none_or(|end| end > whole) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Segment { document, offset, length, document_length: whole }))
+    }
+
+    /// What stands at every position of a row: (segment, token of it), or a pad. Each segment takes up a
+    /// multiple of places, its pads at the side where pads stand.
+    fn places(&self, row: &ReadRow, lengths: &[usize]) -> Vec<Option<(usize, usize)>> {
+        let plan = &self.opened.plan;
+        let options = &plan.recipe.pack.options;
+        let left = options.pad_side == PadSide::Left;
+        let padded = plan.pad().is_some();
+        let mut places: Vec<Option<(usize, usize)>> = Vec::with_capacity(row.ids.len());
+        for (segment, length) in lengths.iter().enumerate() {
+            let multiple = if padded { options.doc_multiple.max(1) as usize } else { 1 };
+            let pads = length.next_multiple_of(multiple) - length;
+            let tokens = (0..*length).map(|token| Some((segment, token)));
+            let pads = std::iter::repeat_n(None, pads);
+            if left {
+                places.extend(pads.chain(tokens));
+            } else {
+                places.extend(tokens.chain(pads));
+            }
+        }
+        if padded {
+            let rest = (plan.capacity as usize).saturating_sub(places.len());
+            let at = if left { 0 } else { places.len() };
+            places.splice(at..at, std::iter::repeat_n(None, rest));
+        }
+        places
+    }
+
+    /// A row is as long as its plan makes it, and the pad token stands where no segment does.
+    fn check_padding(
+        &self,
+        row: &ReadRow,
+        places: &[Option<(usize, usize)>],
+        findings: &mut Findings,
+    ) {
+        let capacity = self.opened.plan.capacity as usize;
+        let pad = self.opened.plan.pad();
+        if findings.real > capacity || row.ids.len() != places.len() {
             let why = format!(
                 "has {} tokens, {} of them in segments, for a capacity of {capacity}",
                 row.ids.len(),
                 findings.real
             );
             findings.fail(Property::Boundaries, why);
-        } else if pads.unwrap_or_default().iter().any(|id| Some(*id) != pad) {
+        } else if row.ids.iter().zip(places).any(|(id, place)| place.is_none() && Some(*id) != pad)
+        {
             findings.fail(
                 Property::Boundaries,
                 "is filled with something else than the pad token".to_owned(),
             );
         }
     }
+}
+
+fn ids_of(row: &ReadRow, places: &[Option<(usize, usize)>], segment: usize) -> Vec<u32> {
+    let of = row.ids.iter().zip(places);
+    of.filter(|(_, place)| place.is_some_and(|(at, _)| at == segment)).map(|(id, _)| *id).collect()
 }
 
 /// Segment lengths are positive, and as many as documents and offsets.
@@ -151,7 +232,8 @@ fn check_boundaries(row: &ReadRow, findings: &mut Findings) -> Option<Vec<usize>
         .filter_map(|length| usize::try_from(*length).ok().filter(|length| *length > 0))
         .collect();
     let segments = row.seq_lengths.len();
-    if segments == 0
+    // A row of no source is one of pads.
+    if (segments == 0 && !row.source.is_empty())
         || lengths.len() != segments
         || row.doc_ids.len() != segments
         || row.doc_offsets.len() != segments
@@ -168,88 +250,136 @@ fn check_boundaries(row: &ReadRow, findings: &mut Findings) -> Option<Vec<usize>
     Some(lengths)
 }
 
-/// A document that fits a row is whole; a longer one is cut at multiples of a row. `concat` cuts
-/// where its rows end.
+/// A document that fits a row is whole; a longer one is cut at multiples of a row, or where it is pinned to
+/// be cut. `concat` cuts where its rows end.
 fn check_integrity(
-    policy: &Policy,
-    segment: &FoundSegment,
-    first: bool,
-    last: bool,
+    checked: &Checked<'_>,
+    segment: &Segment,
+    (first, last): (bool, bool),
     findings: &mut Findings,
 ) {
-    let capacity = u64::from(policy.capacity);
-    let end = segment.offset + segment.length;
+    let policy = checked.source.rules().policy;
+    let packed = policy.packed(segment.document_length);
+    let end = segment.offset.saturating_add(segment.length);
+    let pinned = checked.fragmented.contains(segment.document.0);
     let sound = if policy.kind == PackKind::Concat {
-        end <= segment.packed && (segment.offset == 0 || first) && (end == segment.packed || last)
+        end <= packed
+            && (segment.offset == 0 || first || pinned)
+            && (end == packed || last || pinned)
+    } else if pinned {
+        end <= segment.document_length && segment.length <= policy.capacity
     } else {
-        segment.offset.is_multiple_of(capacity)
-            && end == segment.packed.min(segment.offset.saturating_add(capacity))
+        segment.offset.is_multiple_of(policy.capacity)
+            && end == packed.min(segment.offset.saturating_add(policy.capacity))
     };
     if !sound {
         let why = format!(
-            "cuts document {} ({} tokens packed) at {} to {end}",
-            segment.document, segment.packed, segment.offset
+            "cuts document {} ({packed} tokens packed) at {} to {end}",
+            segment.document, segment.offset
         );
         findings.fail(Property::Integrity, why);
     }
 }
 
-/// Labels, loss mask, positions and starts, each by its definition at every position.
-fn check_views(row: &ReadRow, views: &ReadViews, lengths: &[usize], findings: &mut Findings) {
+/// Labels, loss mask, positions and starts, each by its definition at every position; with `each`, every
+/// pad is a segment with a position of its own. `trained` are the trained tokens of each segment, where documents say which are.
+fn check_views(
+    row: &ReadRow,
+    views: &ReadViews,
+    (places, each): (&[Option<(usize, usize)>], bool),
+    trained: Option<&[Vec<LossSpan>]>,
+    findings: &mut Findings,
+) {
     let width = row.ids.len();
-    if [views.labels.len(), views.loss_mask.len(), views.position_ids.len()] != [width; 3] {
+    if places.len() != width
+        || [views.labels.len(), views.loss_mask.len(), views.position_ids.len()] != [width; 3]
+    {
         findings.fail(Property::Labels, "has columns of different lengths".to_owned());
         return;
     }
-    // Segment and place in it of every position; pads are the segment after the last.
-    let mut places: Vec<(usize, usize)> = Vec::with_capacity(width);
-    let mut starts = Vec::new();
-    for (segment, length) in lengths.iter().enumerate() {
-        starts.push(places.len());
-        places.extend((0..*length).map(|place| (segment, place)));
-    }
-    let pads = width.saturating_sub(places.len());
-    places.extend((0..pads).map(|place| (lengths.len(), place)));
-    if !views
-        .seq_start_id
-        .iter()
-        .map(|start| usize::try_from(*start).ok())
-        .eq(starts.into_iter().map(Some))
-    {
+    let starts = places.iter().enumerate().filter(|(_, place)| place.is_some_and(|(_, t)| t == 0));
+    let starts = starts.map(|(at, _)| Some(at));
+    if !views.seq_start_id.iter().map(|start| usize::try_from(*start).ok()).eq(starts) {
         findings.fail(
             Property::Boundaries,
             "has other segment starts than its segment lengths".to_owned(),
         );
     }
-    let positions = views.position_ids.iter().map(|position| usize::try_from(*position).ok());
-    if !positions.eq(places.iter().map(|(_, place)| Some(*place))) {
+    let mut position = 0;
+    let mut before = None;
+    let expected: Vec<Option<usize>> = places
+        .iter()
+        .map(|place| {
+            let segment = place.map(|(segment, _)| segment);
+            let goes_on = before == Some(segment) && !(each && segment.is_none());
+            position = if goes_on { position + 1 } else { 0 };
+            before = Some(segment);
+            Some(position)
+        })
+        .collect();
+    if !views.position_ids.iter().map(|found| usize::try_from(*found).ok()).eq(expected) {
         findings.fail(
             Property::Positions,
             "has positions that do not restart with each segment".to_owned(),
         );
     }
-    let label = |(id, (segment, place)): (&u32, &(usize, usize))| {
-        let ignored = *place == 0 || *segment == lengths.len();
-        if ignored { -100 } else { i64::from(*id) }
+    check_labels(row, &views.labels, places, trained, findings);
+    let is_target = |place: &Option<(usize, usize)>| is_target(place, trained);
+    let next = places.iter().skip(1).map(Some).chain([None]);
+    let mask = next.take(width).map(|next| i8::from(next.is_some_and(is_target)));
+    if !views.loss_mask.iter().copied().eq(mask) {
+        findings
+            .fail(Property::Labels, "has a loss mask that is not that of its labels".to_owned());
+    }
+}
+
+/// Whether a token stands at a place, is not the first of its segment, and is trained.
+fn is_target(place: &Option<(usize, usize)>, trained: Option<&[Vec<LossSpan>]>) -> bool {
+    place.is_some_and(|(_, token)| token > 0) && is_trained(place, trained)
+}
+
+fn is_trained(place: &Option<(usize, usize)>, trained: Option<&[Vec<LossSpan>]>) -> bool {
+    place.is_some_and(|(segment, token)| {
+        trained.and_then(|trained| trained.get(segment)).is_none_or(|spans| {
+            spans.iter().any(|span| {
+                (span.start as usize..span.end as usize).contains(&token) && span.weight > 0.0
+            })
+        })
+    })
+}
+
+/// The ids where they are targets, -100 elsewhere.
+fn check_labels(
+    row: &ReadRow,
+    labels: &[i32],
+    places: &[Option<(usize, usize)>],
+    trained: Option<&[Vec<LossSpan>]>,
+    findings: &mut Findings,
+) {
+    let label = |(id, place): (&u32, &Option<(usize, usize)>)| {
+        if is_target(place, trained) { i64::from(*id) } else { -100 }
     };
-    if !views.labels.iter().map(|label| i64::from(*label)).eq(row
-        .ids
-        .iter()
-        .zip(&places)
-        .map(label))
-    {
+    let expected = row.ids.iter().zip(places).map(label);
+    if labels.len() != row.ids.len() || !labels.iter().map(|label| i64::from(*label)).eq(expected) {
         findings.fail(
             Property::Labels,
-            "has labels that cross a segment, or are not its ids".to_owned(),
+            "has labels that cross a segment, are untrained, or are not its ids".to_owned(),
         );
     }
-    let next = places.iter().skip(1).map(Some).chain([None]);
-    let mask = places.iter().zip(next).map(|((segment, _), next)| {
-        i8::from(
-            *segment < lengths.len() && next.is_some_and(|(following, _)| following == segment),
-        )
-    });
-    if !views.loss_mask.iter().copied().eq(mask) {
-        findings.fail(Property::Labels, "has a loss mask that crosses a segment".to_owned());
+}
+
+/// A byte a token where documents say what is trained: 1 on those that are.
+fn check_loss(
+    row: &ReadRow,
+    places: &[Option<(usize, usize)>],
+    trained: Option<&[Vec<LossSpan>]>,
+    findings: &mut Findings,
+) {
+    if let Some(loss) = &row.loss {
+        let expected = places.iter().map(|place| u8::from(is_trained(place, trained)));
+        if trained.is_none() || !loss.iter().copied().eq(expected) {
+            findings
+                .fail(Property::Labels, "has other trained tokens than its documents".to_owned());
+        }
     }
 }

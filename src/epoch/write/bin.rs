@@ -3,153 +3,123 @@
 use super::files::HashedFile;
 use super::segments::{segment_columns, segment_fields};
 use super::table::TableFile;
-use super::{Options, Writer, shard_name};
+use super::{Options, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::width::Width;
-use arrow::array::{ArrayRef, UInt64Array};
-use arrow::datatypes::{DataType, Field};
-use std::path::{Path, PathBuf};
+use ::arrow::array::{ArrayRef, UInt64Array};
+use ::arrow::datatypes::{DataType, Field};
+use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Writes the index of a shard from the tokens of its rows.
-pub(super) type IndexWriter = fn(&Path, u32, &[u32], Width) -> Result<ManifestFile, EpochError>;
+/// Rows encoded by one thread at a time.
+const PIECE_ROWS: usize = 64;
 
-/// Shards of token files.
-pub(super) struct Bins {
-    dir: PathBuf,
+/// What a kind of token file has besides ids and segments: an index, a header.
+pub(super) trait Index: Send {
+    /// Bytes before the first id.
+    fn header(&self) -> &[u8] {
+        &[]
+    }
+    /// Takes in rows that were written.
+    fn add(&mut self, rows: &[Row]) -> Result<(), EpochError>;
+    /// Completes what stands beside `tokens`, the finished token file; lists all of it.
+    fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError>;
+}
+
+/// No index: ids and segments say everything.
+pub(super) struct Plain;
+
+impl Index for Plain {
+    fn add(&mut self, _: &[Row]) -> Result<(), EpochError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError> {
+        Ok(vec![tokens])
+    }
+}
+
+/// A token file under way.
+pub(super) struct TokenShard {
     options: Options,
-    index: Option<IndexWriter>,
-    shard: u32,
-    open: Option<Shard>,
-    /// Rows of the epoch written so far.
-    row: u64,
-    done: Vec<ManifestFile>,
-}
-
-struct Shard {
     tokens: HashedFile,
-    segments: TableFile,
-    lengths: Vec<u32>,
-    bytes: u64,
+    segments: SegmentTable,
+    index: Box<dyn Index>,
 }
 
-impl Bins {
-    pub fn create(dir: &Path, options: Options, index: Option<IndexWriter>) -> Self {
-        Self {
-            dir: dir.to_path_buf(),
-            options,
+impl TokenShard {
+    /// Creates the token file `tokens` and the segment table `segments`; `row` is the first row.
+    pub fn create(
+        options: &Options,
+        tokens: &str,
+        segments: &str,
+        row: u64,
+        index: Box<dyn Index>,
+    ) -> Result<Box<dyn Shard>, EpochError> {
+        let mut file = HashedFile::create(&options.dir, tokens)?;
+        file.put(index.header())?;
+        Ok(Box::new(Self {
+            options: options.clone(),
+            tokens: file,
+            segments: SegmentTable::create(options, segments, row)?,
             index,
-            shard: 0,
-            open: None,
-            row: 0,
-            done: Vec::new(),
-        }
+        }))
     }
+}
 
-    fn row_bytes(&self, row: &Row) -> u64 {
-        (row.ids.len() * self.options.width.bytes()) as u64
-    }
-
-    /// How many of `rows` fit the shard now open; one at least when it is empty.
-    fn fitting(&self, rows: &[Row]) -> usize {
-        let mut bytes = self.open.as_ref().map_or(0, |shard| shard.bytes);
-        let empty = bytes == 0;
-        let fits = |row: &&Row| {
-            bytes += self.row_bytes(row);
-            bytes <= self.options.shard_bytes
-        };
-        let fitting = rows.iter().take_while(fits).count();
-        if empty { fitting.max(1) } else { fitting }
-    }
-
+impl Shard for TokenShard {
     fn append(&mut self, rows: &[Row]) -> Result<(), EpochError> {
-        let mut shard = match self.open.take() {
-            Some(shard) => shard,
-            None => Shard {
-                tokens: HashedFile::create(&self.dir, &shard_name(self.shard, "bin"))?,
-                segments: TableFile::create(
-                    &self.dir,
-                    &shard_name(self.shard, "segments.parquet"),
-                    fields(),
-                )?,
-                lengths: Vec::new(),
-                bytes: 0,
-            },
+        let options = &self.options;
+        let encode = |rows: &[Row]| {
+            let tokens: usize = rows.iter().map(|row| row.ids.len()).sum();
+            let mut bytes = Vec::with_capacity(tokens * options.width.bytes());
+            rows.iter().try_for_each(|row| options.encode(row, &mut bytes)).map(|()| bytes)
         };
-        let mut bytes = Vec::new();
-        for row in rows {
-            bytes.clear();
-            self.encode(row, &mut bytes)?;
-            shard.tokens.put(&bytes)?;
-            shard.bytes += bytes.len() as u64;
-            shard.lengths.push(
-                u32::try_from(row.ids.len())
-                    .map_err(|_| EpochError::bug("a row of 2^32 tokens"))?,
-            );
+        let pieces: Vec<Vec<u8>> =
+            rows.par_chunks(PIECE_ROWS).map(encode).collect::<Result<_, _>>()?;
+        for piece in &pieces {
+            self.tokens.put(piece)?;
         }
+        self.index.add(rows)?;
+        self.segments.append(options, rows)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
+        let segments = self.segments.finish()?;
+        let tokens = self.tokens.finish(segments.rows)?;
+        let mut files = self.index.finish(tokens)?;
+        files.push(segments);
+        Ok(files)
+    }
+}
+
+/// The table that says, beside files of bare ids, what is in each row.
+pub(super) struct SegmentTable {
+    table: TableFile,
+    /// Number in the epoch of the next row.
+    row: u64,
+}
+
+impl SegmentTable {
+    pub fn create(options: &Options, name: &str, row: u64) -> Result<Self, EpochError> {
+        let mut fields = vec![Field::new("row", DataType::UInt64, false)];
+        fields.extend(segment_fields());
+        let table = TableFile::create(&options.dir, name, fields, super::table::SMALL)?;
+        Ok(Self { table, row })
+    }
+
+    pub fn append(&mut self, options: &Options, rows: &[Row]) -> Result<(), EpochError> {
         let numbers: ArrayRef =
             Arc::new(UInt64Array::from_iter_values((self.row..).take(rows.len())));
         let mut columns = vec![numbers];
-        columns.extend(segment_columns(rows, &self.options)?);
-        shard.segments.write(&columns, rows.len())?;
+        columns.extend(segment_columns(rows, options)?);
+        self.table.write(&columns, rows.len())?;
         self.row += rows.len() as u64;
-        self.open = Some(shard);
         Ok(())
     }
 
-    fn encode(&self, row: &Row, out: &mut Vec<u8>) -> Result<(), EpochError> {
-        let width = self.options.width;
-        if let Some(id) = row.ids.iter().find(|id| **id > width.max()) {
-            return Err(self.options.too_large(*id, row));
-        }
-        match width {
-            // Checked above: the cast keeps every bit.
-            Width::U16 => out.extend(row.ids.iter().flat_map(|id| (*id as u16).to_le_bytes())),
-            Width::I32 | Width::U32 => out.extend(row.ids.iter().flat_map(|id| id.to_le_bytes())),
-        }
-        Ok(())
+    pub fn finish(self) -> Result<ManifestFile, EpochError> {
+        self.table.finish()
     }
-
-    fn close(&mut self) -> Result<(), EpochError> {
-        if let Some(shard) = self.open.take() {
-            let rows = shard.lengths.len() as u64;
-            self.done.push(shard.tokens.finish(rows)?);
-            self.done.push(shard.segments.finish()?);
-            if let Some(index) = self.index {
-                self.done.push(index(&self.dir, self.shard, &shard.lengths, self.options.width)?);
-            }
-            self.shard += 1;
-        }
-        Ok(())
-    }
-}
-
-impl Writer for Bins {
-    fn write(&mut self, mut rows: &[Row]) -> Result<(), EpochError> {
-        while !rows.is_empty() {
-            let fitting = self.fitting(rows);
-            let (now, later) = rows.split_at_checked(fitting).unwrap_or((rows, &[]));
-            if !now.is_empty() {
-                self.append(now)?;
-            }
-            if !later.is_empty() {
-                self.close()?;
-            }
-            rows = later;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
-        self.close()?;
-        Ok(self.done)
-    }
-}
-
-fn fields() -> Vec<Field> {
-    let mut fields = vec![Field::new("row", DataType::UInt64, false)];
-    fields.extend(segment_fields());
-    fields
 }

@@ -1,46 +1,91 @@
-//! Writers: rows to files. One module a format, all of the same shape: created for a directory,
-//! given chunks of rows in order, finished for the list of files.
+//! Writers: rows to files. One module a format, all of the same shape: a [`Format`] opens shards, a
+//! [`Shard`] takes groups of rows in order and is finished for the list of its files.
 //!
-//! `files` hashes what is written; `table` writes Parquet row groups, `segments` the
-//! columns that say what is in a row; `bin` writes token files with their segment tables, of which `megatron` and `raw` are the two kinds. No file holds a clock, a
-//! path or a random id: the same rows give the same bytes.
+//! `shards` cuts rows into groups and shards; `files` writes and hashes; `table` writes Parquet row
+//! groups, `segments` the columns that say what is in a row; `bin` writes token files with their
+//! segment tables, of which `megatron` and the layouts of `raw` are kinds; `blocks` lays out the
+//! shards of `mds` and `litdata`. `limits` refuses what a format cannot hold before anything is
+//! written. No file holds a clock, a path or a random id: the same rows give the same bytes.
 
+mod arrow;
 mod bin;
+mod blocks;
+mod datatrove;
 mod files;
+mod json;
+mod jsonl;
+mod limits;
+mod litdata;
+mod llmc;
+mod mds;
 mod megatron;
+mod olmo;
 mod parquet;
+mod printed;
 mod raw;
 mod segments;
+mod shards;
 mod table;
+
+pub(super) use limits::check;
+pub use printed::{BatchPrinter, StreamFormat};
+pub(super) use shards::{FinishedShard, Shards};
 
 use super::error::EpochError;
 use super::ids::Row;
-use super::manifest::ManifestFile;
+use super::manifest::{Counts, ManifestFile};
 use super::plan::Plan;
-use super::recipe::Format;
+use super::recipe::{self, Compression, Layout};
 use super::width::Width;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes the rows of an epoch into shards.
-pub(super) trait Writer: Send {
-    /// Appends rows.
-    fn write(&mut self, rows: &[Row]) -> Result<(), EpochError>;
-    /// Completes the files and lists them.
+/// How rows become the files of shards.
+trait Format: Send {
+    /// Bytes of a shard without rows, where a limit counts them.
+    fn overhead(&self) -> u64 {
+        0
+    }
+    /// Bytes that the row adds to the largest file of a shard; 0 where only encoding tells.
+    fn weigh(&self, row: &Row) -> u64;
+    /// Begins shard `number`, whose first row is row `row` of the epoch.
+    fn open(&self, number: u32, row: u64) -> Result<Box<dyn Shard>, EpochError>;
+    /// Writes the files of the whole directory, given those of each shard; lists all.
+    fn conclude(&self, shards: Vec<Vec<ManifestFile>>) -> Result<Vec<ManifestFile>, EpochError> {
+        Ok(shards.concat())
+    }
+}
+
+/// A shard under way.
+trait Shard: Send {
+    /// Appends a group of rows.
+    fn append(&mut self, rows: &[Row]) -> Result<(), EpochError>;
+    /// Whether another group would make it larger than `limit`, where only encoding tells.
+    fn is_full(&self, limit: u64) -> bool {
+        let _ = limit;
+        false
+    }
+    /// Completes its files and lists them, the largest first.
     fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError>;
 }
 
 /// What a writer needs to know.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
+struct Options {
+    dir: PathBuf,
     /// Names of the sources, by index.
-    pub sources: Vec<String>,
-    /// Largest size of a shard, in bytes.
-    pub shard_bytes: u64,
+    sources: Vec<String>,
     /// The type token ids are written as.
-    pub width: Width,
-    pub format: Format,
+    width: Width,
+    format: recipe::Format,
+    compression: Compression,
     /// Vocabulary size of the tokenizer.
-    pub vocab: u32,
+    vocab: u32,
+    /// Name of the tokenizer.
+    tokenizer: String,
+    /// Whether a row is one document, or one fragment of a document.
+    unpacked: bool,
+    /// blake3 of the plan, in hexadecimal.
+    plan: String,
 }
 
 impl Options {
@@ -54,26 +99,79 @@ impl Options {
             vocab: self.vocab,
         }
     }
+
+    /// Appends the ids of a row in the type they are written as.
+    fn encode(&self, row: &Row, out: &mut Vec<u8>) -> Result<(), EpochError> {
+        let max = self.width.max();
+        // No early way out, so that the loop is of vector instructions.
+        if row.ids.iter().fold(0, |largest, id| largest.max(*id)) > max {
+            let id = row.ids.iter().copied().find(|id| *id > max).unwrap_or(max);
+            return Err(self.too_large(id, row));
+        }
+        match self.width {
+            // Checked above: the cast keeps every bit.
+            Width::U16 => out.extend(row.ids.iter().flat_map(|id| (*id as u16).to_le_bytes())),
+            Width::I32 | Width::U32 => out.extend(row.ids.iter().flat_map(|id| id.to_le_bytes())),
+        }
+        Ok(())
+    }
+
+    /// Bytes of the ids of a row.
+    const fn id_bytes(&self, row: &Row) -> u64 {
+        (row.ids.len() * self.width.bytes()) as u64
+    }
+
+    fn source(&self, row: &Row) -> &str {
+        self.sources.get(row.source).map_or("", String::as_str)
+    }
+
+    /// The ids of a row as signed numbers.
+    fn signed(&self, row: &Row) -> Result<Vec<i32>, EpochError> {
+        let narrow = |id: &u32| i32::try_from(*id).map_err(|_| self.too_large(*id, row));
+        row.ids.iter().map(narrow).collect()
+    }
 }
 
-/// The writer of a plan's format into `dir`, which exists.
-pub(super) fn writer(plan: &Plan, dir: &Path) -> Box<dyn Writer> {
-    let format = plan.recipe.output.format;
+fn options(plan: &Plan, dir: &Path) -> Options {
+    let output = &plan.recipe.output;
     let vocab = plan.tokenizer.vocab_size;
-    let options = Options {
+    Options {
+        dir: dir.to_path_buf(),
         sources: plan.sources.iter().map(|source| source.name.clone()).collect(),
-        shard_bytes: plan.recipe.output.shard_bytes,
-        width: Width::of(format, vocab),
-        format,
+        width: Width::of(output, vocab),
+        format: output.format,
+        compression: output.compression(),
         vocab,
-    };
-    match format {
-        Format::Megatron => Box::new(megatron::create(dir, options)),
-        Format::Parquet => Box::new(parquet::create(dir, options)),
-        Format::Raw => Box::new(raw::create(dir, options)),
+        tokenizer: plan.tokenizer.name.clone(),
+        unpacked: !plan.fixed_length(),
+        plan: plan.hash_hex(),
     }
+}
+
+/// The writer of a plan's format into `dir`, which exists and holds the files of `finished`.
+pub(super) fn shards(plan: &Plan, dir: &Path, finished: Vec<FinishedShard>) -> Shards {
+    let output = &plan.recipe.output;
+    let options = options(plan, dir);
+    let format: Box<dyn Format> = match output.format {
+        recipe::Format::Megatron => Box::new(megatron::format(options)),
+        recipe::Format::Parquet => Box::new(parquet::format(options)),
+        recipe::Format::Arrow => Box::new(arrow::format(options)),
+        recipe::Format::Mds => Box::new(mds::format(options, output.shard_bytes)),
+        recipe::Format::Litdata => Box::new(litdata::format(options, output.shard_bytes)),
+        recipe::Format::Jsonl => Box::new(jsonl::format(options)),
+        recipe::Format::Raw => match output.layout() {
+            Layout::Plain | Layout::Nanogpt => Box::new(raw::format(options)),
+            Layout::LlmC => Box::new(llmc::format(options)),
+            Layout::Datatrove => Box::new(datatrove::format(options)),
+            Layout::Olmo => Box::new(olmo::format(options)),
+        },
+    };
+    Shards::new(format, output.shard_bytes, Counts::new(plan.sources.len()), finished)
 }
 
 fn shard_name(shard: u32, extension: &str) -> String {
     format!("shard-{shard:05}.{extension}")
 }
+
+#[cfg(test)]
+mod tests;

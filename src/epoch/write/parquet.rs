@@ -6,58 +6,62 @@
 
 use super::segments::segment_columns;
 use super::table::{TableFile, list_column, list_field};
-use super::{Options, Writer, shard_name};
+use super::{Format, Options, Shard, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::views;
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
+use crate::epoch::views::{self, PadView};
+use ::arrow::array::ArrayRef;
+use ::arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
 
-pub(super) struct Parquet {
-    dir: PathBuf,
+struct Parquet(Options);
+
+pub(super) fn format(options: Options) -> impl Format {
+    Parquet(options)
+}
+
+impl Format for Parquet {
+    fn weigh(&self, _: &Row) -> u64 {
+        0
+    }
+
+    fn open(&self, number: u32, _: u64) -> Result<Box<dyn Shard>, EpochError> {
+        let options = self.0.clone();
+        let name = shard_name(number, "parquet");
+        let file = TableFile::create(&options.dir, &name, fields(), options.compression)?;
+        Ok(Box::new(ParquetShard { options, file, largest: 0 }))
+    }
+}
+
+/// A shard under way: a row group a group.
+struct ParquetShard {
     options: Options,
-    shard: u32,
-    file: Option<TableFile>,
+    file: TableFile,
     /// Bytes of the largest row group so far: what the next one is expected to take.
     largest: u64,
-    done: Vec<ManifestFile>,
 }
 
-pub(super) fn create(dir: &Path, options: Options) -> Parquet {
-    Parquet { dir: dir.to_path_buf(), options, shard: 0, file: None, largest: 0, done: Vec::new() }
-}
-
-impl Writer for Parquet {
-    fn write(&mut self, rows: &[Row]) -> Result<(), EpochError> {
+impl Shard for ParquetShard {
+    fn append(&mut self, rows: &[Row]) -> Result<(), EpochError> {
         let columns = columns(rows, &self.options)?;
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => TableFile::create(&self.dir, &shard_name(self.shard, "parquet"), fields())?,
-        };
-        let before = file.bytes();
-        file.write(&columns, rows.len())?;
-        self.largest = self.largest.max(file.bytes() - before);
-        if file.bytes() + self.largest > self.options.shard_bytes {
-            self.done.push(file.finish()?);
-            self.shard += 1;
-        } else {
-            self.file = Some(file);
-        }
+        let before = self.file.bytes();
+        self.file.write(&columns, rows.len())?;
+        self.largest = self.largest.max(self.file.bytes() - before);
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
-        if let Some(file) = self.file.take() {
-            self.done.push(file.finish()?);
-        }
-        Ok(self.done)
+    fn is_full(&self, limit: u64) -> bool {
+        self.file.bytes() + self.largest > limit
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
+        Ok(vec![self.file.finish()?])
     }
 }
 
-fn fields() -> Vec<Field> {
+/// The fields of the columns of rows.
+pub(super) fn fields() -> Vec<Field> {
     vec![
         list_field("input_ids", DataType::Int32),
         list_field("labels", DataType::Int32),
@@ -71,9 +75,10 @@ fn fields() -> Vec<Field> {
     ]
 }
 
-fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
+/// The columns of [`fields`].
+pub(super) fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
     let ids: Vec<Vec<i32>> =
-        rows.par_iter().map(|row| signed(row, options)).collect::<Result<_, _>>()?;
+        rows.par_iter().map(|row| options.signed(row)).collect::<Result<_, _>>()?;
     let tokens = ids.iter().map(Vec::len).sum();
     let widths = || rows.iter().map(|row| row.ids.len());
     let mut labels = Vec::with_capacity(tokens);
@@ -82,9 +87,9 @@ fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError>
     let mut input_ids = Vec::with_capacity(tokens);
     for (row, ids) in rows.iter().zip(&ids) {
         input_ids.extend_from_slice(ids);
-        views::labels(ids, &row.segments, &mut labels);
-        views::loss_mask(ids.len(), &row.segments, &mut loss_mask);
-        views::position_ids(ids.len(), &row.segments, &mut position_ids);
+        labels.extend(views::labels(&row.shape, ids, row.trained.as_deref()));
+        loss_mask.extend(views::loss_mask(&row.shape, row.trained.as_deref()));
+        position_ids.extend(views::position_ids(&row.shape));
     }
     let mut columns = vec![
         list_column::<Int32Type>(input_ids, widths()),
@@ -95,13 +100,10 @@ fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError>
     columns.extend(segment_columns(rows, options)?);
     let mut starts = Vec::new();
     for row in rows {
-        views::starts(&row.segments, &mut starts);
+        // Of documents, as the columns beside it, also where every pad is a segment to other views.
+        let of_documents = row.shape.clone().with_pads(PadView::Suffix);
+        starts.extend(views::seq_start_id(&of_documents));
     }
     columns.insert(5, list_column::<Int32Type>(starts, rows.iter().map(|row| row.segments.len())));
     Ok(columns)
-}
-
-fn signed(row: &Row, options: &Options) -> Result<Vec<i32>, EpochError> {
-    let narrow = |id: &u32| i32::try_from(*id).map_err(|_| options.too_large(*id, row));
-    row.ids.iter().map(narrow).collect()
 }

@@ -4,8 +4,8 @@ use super::Options;
 use super::table::{list_column, list_field};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
-use arrow::array::{ArrayRef, StringArray};
-use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
+use ::arrow::array::{ArrayRef, StringArray};
+use ::arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use std::sync::Arc;
 
 /// The fields of the segment columns.
@@ -25,8 +25,7 @@ pub(super) fn segment_columns(
 ) -> Result<Vec<ArrayRef>, EpochError> {
     let segments = || rows.iter().flat_map(|row| &row.segments);
     let counts = || rows.iter().map(|row| row.segments.len());
-    let names: Vec<&str> =
-        rows.iter().map(|row| options.sources.get(row.source).map_or("", String::as_str)).collect();
+    let names: Vec<&str> = rows.iter().map(|row| options.source(row)).collect();
     let documents: Vec<i64> = segments()
         .map(|segment| i64::try_from(segment.document.0))
         .collect::<Result<_, _>>()

@@ -3,24 +3,28 @@
 use super::files::HashedFile;
 use crate::epoch::error::EpochError;
 use crate::epoch::manifest::ManifestFile;
+use crate::epoch::recipe::Compression;
+use ::arrow::array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
+use ::arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };
-use ::parquet::basic::{Compression, Encoding, ZstdLevel};
+use ::parquet::basic::{self, Encoding, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::ColumnPath;
-use arrow::array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Name of the values of a list, as the Parquet standard has it.
 const ELEMENT: &str = "element";
+
+/// Compression of tables beside token files, which are small.
+pub(super) const SMALL: Compression = Compression::Zstd;
 
 /// A Parquet file under way.
 pub(super) struct TableFile {
@@ -34,10 +38,15 @@ pub(super) struct TableFile {
 
 impl TableFile {
     /// Creates `dir/name` with these columns.
-    pub fn create(dir: &Path, name: &str, fields: Vec<Field>) -> Result<Self, EpochError> {
+    pub fn create(
+        dir: &Path,
+        name: &str,
+        fields: Vec<Field>,
+        compression: Compression,
+    ) -> Result<Self, EpochError> {
         let file = HashedFile::create(dir, name)?;
         let path = file.path().to_path_buf();
-        let properties = properties(&fields);
+        let properties = properties(&fields, compression);
         let schema = Arc::new(Schema::new(fields));
         let (writer, columns) = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
             .and_then(ArrowWriter::into_serialized_writer)
@@ -94,10 +103,10 @@ const IDS: [&str; 2] = ["input_ids", "labels"];
 /// zstd 1 throughout. Token ids are plain, so that zstd sees repeated phrases: on text and code that
 /// takes half the bytes of bit-packed deltas, and every reader has it. Positions, starts, masks and
 /// offsets are steps of 0 or 1, which deltas reduce to nothing; names have a dictionary.
-fn properties(fields: &[Field]) -> WriterProperties {
+fn properties(fields: &[Field], compression: Compression) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("corpusdb ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
+        .set_compression(codec(compression))
         .set_statistics_enabled(EnabledStatistics::None);
     for field in fields {
         let path = match field.data_type() {
@@ -114,6 +123,15 @@ fn properties(fields: &[Field]) -> WriterProperties {
         }
     }
     properties.build()
+}
+
+fn codec(compression: Compression) -> basic::Compression {
+    match compression {
+        Compression::None => basic::Compression::UNCOMPRESSED,
+        Compression::Snappy => basic::Compression::SNAPPY,
+        Compression::Lz4 => basic::Compression::LZ4_RAW,
+        Compression::Zstd => basic::Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()),
+    }
 }
 
 /// The field of a list column without nulls.

@@ -25,13 +25,21 @@ pub struct ReadOptions {
     pub text_field: Option<String>,
     /// The field that identifies a record; its key supersedes.
     pub id_field: Option<String>,
+    /// Records stay whole: no field is the text, which is made of their fields later.
+    pub whole: bool,
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
     pub max_doc_bytes: u64,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: Format::Auto, text_field: None, id_field: None, max_doc_bytes: 64 << 20 }
+        Self {
+            format: Format::Auto,
+            text_field: None,
+            id_field: None,
+            whole: false,
+            max_doc_bytes: 64 << 20,
+        }
     }
 }
 

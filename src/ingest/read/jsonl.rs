@@ -17,7 +17,8 @@ pub(super) struct Parsed {
 
 /// Which fields are text and id, and how long a text may be.
 pub(super) struct Fields<'a> {
-    pub(super) text: &'a str,
+    /// None: the record has no text of its own, all its fields are kept.
+    pub(super) text: Option<&'a str>,
     pub(super) id: Option<&'a str>,
     pub(super) max_doc_bytes: u64,
 }
@@ -30,10 +31,15 @@ pub(super) fn parse(line: &[u8], fields: &Fields<'_>) -> Result<Parsed, RejectRe
         .deserialize(&mut json)
         .and_then(|object| json.end().map(|()| object))
         .map_err(not_json)?;
-    let text = match object.text {
-        Some(Text::String(text)) => text,
-        Some(Text::Other) => return Err(RejectReason::TextNotString(fields.text.to_owned())),
-        Some(Text::Null) | None => return Err(RejectReason::NoText(fields.text.to_owned())),
+    let text = match (object.text, fields.text) {
+        (_, None) => Cow::Borrowed(""),
+        (Some(Text::String(text)), _) => text,
+        (Some(Text::Other), Some(field)) => {
+            return Err(RejectReason::TextNotString(field.to_owned()));
+        }
+        (Some(Text::Null) | None, Some(field)) => {
+            return Err(RejectReason::NoText(field.to_owned()));
+        }
     };
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
     if bytes > fields.max_doc_bytes {
@@ -108,7 +114,7 @@ impl<'l> Visitor<'l> for &Fields<'_> {
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Object<'l>, A::Error> {
         let mut object = Object { text: None, id: None, metadata: String::from("{") };
         while let Some(Name(name)) = map.next_key()? {
-            let is_text = name == self.text;
+            let is_text = Some(name.as_ref()) == self.text;
             let is_id = Some(name.as_ref()) == self.id;
             if (is_text && object.text.is_some()) || (is_id && object.id.is_some()) {
                 return Err(A::Error::custom(format_args!("duplicate field `{name}`")));

@@ -40,15 +40,15 @@ struct Group {
 }
 
 struct Columns {
-    text: usize,
-    text_name: String,
+    /// None when records stay whole.
+    text: Option<(usize, String)>,
     id: Option<(usize, String)>,
     others: Vec<usize>,
 }
 
 /// A decoded batch, its rows before `next` given.
 struct Batch {
-    text: GenericByteArray<LargeBinaryType>,
+    text: Option<GenericByteArray<LargeBinaryType>>,
     id: Option<LargeStringArray>,
     metadata: Vec<String>,
     next: usize,
@@ -90,7 +90,7 @@ impl Parquet {
     ) -> Result<Option<Item>, ReadError> {
         loop {
             if let Some(batch) = &mut self.batch
-                && batch.next < batch.text.len()
+                && batch.next < batch.metadata.len()
             {
                 let item = batch.take(&self.columns, self.max_doc_bytes, origin(self.rows));
                 self.rows += 1;
@@ -146,7 +146,13 @@ impl Parquet {
 impl Batch {
     fn new(batch: &RecordBatch, columns: &Columns) -> Result<Self, String> {
         let words = |error: arrow::error::ArrowError| error.to_string();
-        let text = cast(batch.column(columns.text), &DataType::LargeBinary).map_err(words)?;
+        let text = match &columns.text {
+            Some((text, _)) => {
+                let text = cast(batch.column(*text), &DataType::LargeBinary).map_err(words)?;
+                Some(text.as_binary().clone())
+            }
+            None => None,
+        };
         let id = match &columns.id {
             Some((id, _)) => Some(
                 cast(batch.column(*id), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
@@ -171,18 +177,21 @@ impl Batch {
                 metadata.len()
             ));
         }
-        Ok(Self { text: text.as_binary().clone(), id, metadata, next: 0 })
+        Ok(Self { text, id, metadata, next: 0 })
     }
 
     fn take(&mut self, columns: &Columns, max_doc_bytes: u64, origin: Origin) -> Item {
         let row = self.next;
         self.next += 1;
         let metadata = self.metadata.get_mut(row).map(std::mem::take).unwrap_or_default();
-        if self.text.is_null(row) {
-            let reason = RejectReason::NoText(columns.text_name.clone());
-            return reject(reason, origin, metadata.as_bytes(), length(metadata.len()));
-        }
-        let bytes = self.text.value(row);
+        let bytes = match (&self.text, &columns.text) {
+            (Some(text), Some((_, name))) if text.is_null(row) => {
+                let reason = RejectReason::NoText(name.clone());
+                return reject(reason, origin, metadata.as_bytes(), length(metadata.len()));
+            }
+            (Some(text), _) => text.value(row),
+            (None, _) => &[],
+        };
         let raw_bytes = length(bytes.len());
         if raw_bytes > max_doc_bytes {
             let reason = RejectReason::TooLong { bytes: raw_bytes, limit: max_doc_bytes };
@@ -215,13 +224,6 @@ fn columns(schema: &Schema, path: &Path, options: &ReadOptions) -> Result<Column
             found: guess::list(names.clone()),
         })
     };
-    let text_name = match &options.text_field {
-        Some(name) => name.as_str(),
-        None => guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
-            path: path.to_path_buf(),
-            found: guess::list(names.clone()),
-        })?,
-    };
     let kind = |at: usize| value_type(schema.field(at).data_type());
     let wrong = |at: usize, needed| ReadError::ColumnType {
         path: path.to_path_buf(),
@@ -229,10 +231,24 @@ fn columns(schema: &Schema, path: &Path, options: &ReadOptions) -> Result<Column
         kind: schema.field(at).data_type().to_string(),
         needed,
     };
-    let text = find(text_name)?;
-    if !kind(text).is_string() && !kind(text).is_binary() {
-        return Err(wrong(text, "a text column must hold strings"));
-    }
+    let text_name = match &options.text_field {
+        _ if options.whole => None,
+        Some(name) => Some(name.as_str()),
+        None => Some(guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
+            path: path.to_path_buf(),
+            found: guess::list(names.clone()),
+        })?),
+    };
+    let text = match text_name {
+        Some(name) => {
+            let at = find(name)?;
+            if !kind(at).is_string() && !kind(at).is_binary() {
+                return Err(wrong(at, "a text column must hold strings"));
+            }
+            Some((at, name.to_owned()))
+        }
+        None => None,
+    };
     let id = match &options.id_field {
         Some(name) => {
             let at = find(name)?;
@@ -244,9 +260,11 @@ fn columns(schema: &Schema, path: &Path, options: &ReadOptions) -> Result<Column
         None => None,
     };
     let id_column = id.as_ref().map(|(at, _)| *at);
+    let text_column = text.as_ref().map(|(at, _)| *at);
     let others =
-        (0..schema.fields().len()).filter(|at| *at != text && Some(*at) != id_column).collect();
-    Ok(Columns { text, text_name: text_name.to_owned(), id, others })
+        (0..schema.fields().len()).filter(|at| Some(*at) != text_column && Some(*at) != id_column);
+    let others = others.collect();
+    Ok(Columns { text, id, others })
 }
 
 fn value_type(kind: &DataType) -> &DataType {

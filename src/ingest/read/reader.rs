@@ -235,12 +235,13 @@ fn next_jsonl(
         }
     };
     let guessed;
-    let text: &str = match text_field {
-        Some(field) => field,
+    let text: Option<&str> = match text_field {
+        _ if options.whole => None,
+        Some(field) => Some(field),
         None => match jsonl::guess_field(line) {
             Ok(Ok(field)) => {
                 *text_field = Some(field.to_owned());
-                field
+                Some(field)
             }
             Ok(Err(found)) => {
                 return Err(ReadError::NoTextField { path: origin.path.to_path_buf(), found });

@@ -1,0 +1,282 @@
+//! `corpusdb epoch`: plan, explain, stream, build, extend and verify packed epochs.
+
+mod report;
+
+use super::Outcome;
+use super::setup::Context;
+use anyhow::Context as _;
+use corpusdb::{BuildJob, Corpus, Planned, Recipe, StreamFormat};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  corpusdb epoch explain crawl recipe.toml
+  corpusdb epoch plan crawl recipe.toml
+  corpusdb epoch build crawl 1 --out epoch-0
+  corpusdb epoch verify crawl epoch-0
+  corpusdb epoch stream crawl 1 --rank 0 --world 8 --from-batch 1200 --format arrow > batches.arrow
+  corpusdb epoch row crawl 1 4711
+  corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml
+
+RECIPE is a TOML file (docs/EPOCHS.md); PLAN is the number that `epoch plan` prints.";
+
+/// Batches read ahead of those that are written.
+const AHEAD: usize = 4;
+
+/// Plan, explain, stream, build, extend and verify packed, source-mixed epochs
+#[derive(clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(super) enum Verb {
+    /// Compute and store a plan; without a `snapshot` in the recipe, one of this moment is made and pinned
+    Plan {
+        /// The corpus
+        corpus: PathBuf,
+        /// The recipe
+        recipe: PathBuf,
+    },
+    /// List the stored plans
+    List {
+        /// The corpus
+        corpus: PathBuf,
+    },
+    /// Say what an epoch will be, and what every setting came to; writes nothing
+    Explain {
+        /// The corpus
+        corpus: PathBuf,
+        /// A recipe or the number of a plan
+        #[arg(value_name = "RECIPE|PLAN")]
+        what: String,
+    },
+    /// Write the shards and manifest.json of an epoch to a new directory
+    Build {
+        /// The corpus
+        corpus: PathBuf,
+        /// A recipe (it is planned first) or the number of a plan
+        #[arg(value_name = "RECIPE|PLAN")]
+        what: String,
+        /// The directory to make
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Which epoch of the plan
+        #[arg(long, default_value_t = 0, value_name = "E")]
+        epoch: u64,
+    },
+    /// Give the batches of one rank from any batch on, without an export, on stdout
+    Stream(Stream),
+    /// Show one row: what is in it, from which document and where in it
+    Row {
+        /// The corpus
+        corpus: PathBuf,
+        /// A recipe or the number of a plan
+        #[arg(value_name = "RECIPE|PLAN")]
+        what: String,
+        /// Number of the row in the epoch
+        row: u64,
+        /// Which epoch of the plan
+        #[arg(long, default_value_t = 0, value_name = "E")]
+        epoch: u64,
+    },
+    /// Plan what a plan has left, with new documents, weights or length: no repeat, no loss
+    Extend {
+        /// The corpus
+        corpus: PathBuf,
+        /// Number of the plan to go on from
+        plan: u32,
+        /// Rows consumed: the next row of the run is the first of the new plan's remainder
+        #[arg(long, value_name = "ROW")]
+        consumed: u64,
+        /// The epoch that ROW counts in; by default the first, where rows of the run and of the epoch are the same
+        #[arg(long, default_value_t = 0, value_name = "E")]
+        epoch: u64,
+        /// A recipe for the rest [default: that of the plan]
+        recipe: Option<PathBuf>,
+    },
+    /// Read a written epoch back and check it against its plan and the corpus; exit code 1 if it fails
+    Verify {
+        /// The corpus
+        corpus: PathBuf,
+        /// What `epoch build` wrote
+        directory: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+pub(super) struct Stream {
+    /// The corpus
+    corpus: PathBuf,
+    /// A recipe or the number of a plan
+    #[arg(value_name = "RECIPE|PLAN")]
+    what: String,
+    /// Which epoch of the plan
+    #[arg(long, default_value_t = 0, value_name = "E")]
+    epoch: u64,
+    /// This rank, from 0
+    #[arg(long, default_value_t = 0, value_name = "R")]
+    rank: u64,
+    /// Number of ranks
+    #[arg(long, default_value_t = 1, value_name = "W")]
+    world: u64,
+    /// The first global batch to give; batches are rows where the recipe has no [batch]
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    from_batch: u64,
+    /// Batches to give [default: to the end of the epoch]
+    #[arg(long, value_name = "N")]
+    batches: Option<u64>,
+    /// What is written
+    #[arg(long, value_enum, default_value_t = Form::Jsonl)]
+    format: Form,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Form {
+    /// The Arrow IPC stream format, a record batch for each global batch
+    Arrow,
+    /// A row a line
+    Jsonl,
+}
+
+pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+    let progress = context.progress.as_ref();
+    match verb {
+        Verb::Plan { corpus, recipe } => {
+            let recipe = read_recipe(&recipe)?;
+            let mut writer = context.write(&corpus)?;
+            let (record, planned) = writer.plan(&recipe, progress)?;
+            report::plan(record.number, &planned.plan, context)?;
+        }
+        Verb::List { corpus } => report::list(&context.read(&corpus)?.epochs()?, context)?,
+        Verb::Explain { corpus, what } => {
+            let corpus = context.read(&corpus)?;
+            let planned = planned(&corpus, &what, context)?;
+            report::explanation(&corpus.explain(&planned, &context.interrupt)?, context)?;
+        }
+        Verb::Build { corpus, what, out, epoch } => {
+            let planned = stored(&corpus, &what, context)?;
+            let opened = context.read(&corpus)?;
+            let started = Instant::now();
+            let job = BuildJob {
+                epoch,
+                out: &out,
+                threads: context.threads,
+                progress,
+                interrupt: &context.interrupt,
+            };
+            let manifest = opened.build(&planned, &job)?;
+            report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), context)?;
+        }
+        Verb::Stream(arguments) => stream(&arguments, context)?,
+        Verb::Row { corpus, what, row, epoch } => {
+            let corpus = context.read(&corpus)?;
+            let planned = planned(&corpus, &what, context)?;
+            let found = corpus.epoch(&planned, epoch, &context.interrupt)?.row(row)?;
+            let documents: Vec<_> = found
+                .segments()
+                .iter()
+                .map(|segment| corpus.show(segment.document))
+                .collect::<Result<_, _>>()?;
+            let keys: Vec<String> = documents.into_iter().map(|document| document.key).collect();
+            report::row(&found, &keys, context)?;
+        }
+        Verb::Extend { corpus, plan, consumed, epoch, recipe } => {
+            let recipe = recipe.as_deref().map(read_recipe).transpose()?;
+            let mut before = 0;
+            if epoch > 0 {
+                let reader = context.read(&corpus)?;
+                let parent = reader.stored_plan(plan)?;
+                before = reader.epoch(&parent, epoch, &context.interrupt)?.first_run_row();
+            }
+            let mut writer = context.write(&corpus)?;
+            let next_row = before.saturating_add(consumed);
+            let interrupt = &context.interrupt;
+            let (record, planned) =
+                writer.extend(plan, next_row, recipe.as_ref(), progress, interrupt)?;
+            report::plan(record.number, &planned.plan, context)?;
+        }
+        Verb::Verify { corpus, directory } => {
+            let opened = context.read(&corpus)?;
+            let planned = plan_of(&opened, &directory)?;
+            let verification = opened.verify(&planned, &directory, progress, &context.interrupt)?;
+            return report::verification(&verification, context);
+        }
+    }
+    Ok(Outcome::Good)
+}
+
+fn stream(arguments: &Stream, context: &Context) -> anyhow::Result<()> {
+    let corpus = context.read(&arguments.corpus)?;
+    let planned = planned(&corpus, &arguments.what, context)?;
+    let epoch = corpus.epoch(&planned, arguments.epoch, &context.interrupt)?;
+    let format = match arguments.format {
+        Form::Arrow => StreamFormat::Arrow,
+        Form::Jsonl => StreamFormat::Jsonl,
+    };
+    let out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
+    let batches = epoch.stream(arguments.from_batch, arguments.rank, arguments.world, AHEAD)?;
+    let most = arguments.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let write = || -> anyhow::Result<()> {
+        let mut printer = epoch.printer(format, out)?;
+        for batch in batches.take(most) {
+            printer.write(&batch?)?;
+        }
+        Ok(printer.finish()?)
+    };
+    match write() {
+        // A reader that has had enough closes the pipe.
+        Err(error) if is_closed_pipe(&error) => Ok(()),
+        other => other,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn number(what: &str) -> Option<u32> {
+    what.parse().ok()
+}
+
+fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("reading the recipe {}", path.display()))?;
+    Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
+}
+
+/// A stored plan, or the plan of a recipe, which is not stored.
+fn planned(corpus: &Corpus, what: &str, context: &Context) -> anyhow::Result<Planned> {
+    match number(what) {
+        Some(number) => Ok(corpus.stored_plan(number)?),
+        None => Ok(corpus.plan(&read_recipe(Path::new(what))?, context.progress.as_ref())?),
+    }
+}
+
+/// A stored plan, or the plan of a recipe, which is stored.
+fn stored(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<Planned> {
+    match number(what) {
+        Some(number) => Ok(context.read(corpus)?.stored_plan(number)?),
+        None => {
+            let recipe = read_recipe(Path::new(what))?;
+            Ok(context.write(corpus)?.plan(&recipe, context.progress.as_ref())?.1)
+        }
+    }
+}
+
+/// The stored plan that the manifest in a directory names.
+fn plan_of(corpus: &Corpus, directory: &Path) -> anyhow::Result<Planned> {
+    let path = directory.join("manifest.json");
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let manifest: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let hash = manifest.get("plan").and_then(|hash| hash.as_str()).unwrap_or_default();
+    let info = corpus.info()?;
+    let Some(epoch) = info.epochs.iter().find(|epoch| epoch.hash == hash) else {
+        anyhow::bail!(
+            "{} names plan {hash}, which this corpus does not have; was it built from another corpus?",
+            path.display()
+        );
+    };
+    Ok(corpus.stored_plan(epoch.number)?)
+}

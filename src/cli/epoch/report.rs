@@ -1,0 +1,171 @@
+//! What the epoch verbs answer, as text or JSON.
+
+use crate::cli::setup::Context;
+use crate::cli::{Outcome, print};
+use corpusdb::{EpochRecord, EpochRow, Explanation, Manifest, Plan, Verification};
+use std::path::Path;
+
+pub(super) fn plan(number: u32, plan: &Plan, context: &Context) -> anyhow::Result<()> {
+    let hash: String = plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    if context.json {
+        let plan: serde_json::Value = serde_json::from_str(&plan.to_json())?;
+        return print::json(
+            &serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan }),
+        );
+    }
+    print::line(&format!(
+        "plan {number}: {} {} an epoch from {} sources, snapshot {}, hash {hash}",
+        print::number(plan.budget),
+        plan.recipe.mix.unit.name(),
+        plan.sources.len(),
+        plan.snapshot.name
+    ))
+}
+
+pub(super) fn explanation(explanation: &Explanation, context: &Context) -> anyhow::Result<()> {
+    if context.json {
+        return print::typed("explanation", explanation);
+    }
+    print::line(explanation.to_string().trim_end())?;
+    print::line(&format!("\nevery setting:\n{}", explanation.recipe.trim_end()))
+}
+
+pub(super) fn manifest(
+    manifest: &Manifest,
+    out: &Path,
+    seconds: f64,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
+    let rate = bytes as f64 / seconds.max(1e-9) / 1e6;
+    if context.json {
+        return print::json(&serde_json::json!({
+            "type": "build", "out": out, "seconds": seconds, "bytes": bytes, "mb_per_second": rate, "manifest": manifest,
+        }));
+    }
+    print::line(&format!(
+        "{}: {} rows, {} tokens, {:.3} % of them full, {} files, {} in {seconds:.1} s ({rate:.0} MB/s)",
+        out.display(),
+        print::number(manifest.totals.rows),
+        print::number(manifest.totals.tokens),
+        manifest.totals.efficiency * 100.0,
+        manifest.files.len(),
+        print::size(bytes)
+    ))?;
+    let rows = manifest.sources.iter().map(|source| {
+        let percent = |share: f64| format!("{:.3} %", share * 100.0);
+        vec![
+            source.name.clone(),
+            print::number(source.documents),
+            print::number(source.rows),
+            print::number(source.tokens),
+            percent(source.asked_share),
+            percent(source.achieved_share),
+            print::number(source.unused_tokens),
+        ]
+    });
+    print::table(
+        &["source", "documents", "rows", "tokens", "asked", "achieved", "unused"],
+        &rows.collect::<Vec<_>>(),
+    )
+}
+
+pub(super) fn verification(
+    verification: &Verification,
+    context: &Context,
+) -> anyhow::Result<Outcome> {
+    let passed = verification.passed();
+    if context.json {
+        print::typed("verification", verification)?;
+    } else {
+        for check in &verification.checks {
+            print::line(&format!(
+                "{:6} {:14} {}",
+                if check.passed { "ok" } else { "FAILED" },
+                check.name,
+                check.detail
+            ))?;
+        }
+        print::line(if passed { "verified" } else { "verification failed" })?;
+    }
+    Ok(if passed { Outcome::Good } else { Outcome::Bad })
+}
+
+/// The stored plans.
+pub(super) fn list(epochs: &[EpochRecord], context: &Context) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for record in epochs {
+        let plan: serde_json::Value = serde_json::from_str(&record.plan)?;
+        let field = |path: &str| plan.pointer(path).cloned().unwrap_or_default();
+        let hash: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let parent = field("/parent/plan");
+        if context.json {
+            print::json(&serde_json::json!({
+                "type": "plan", "number": record.number, "hash": hash, "snapshot": record.snapshot,
+                "budget": field("/budget"), "capacity": field("/capacity"), "parent": parent,
+                "pack": field("/recipe/pack/kind"), "order": field("/recipe/order/kind"),
+            }))?;
+            continue;
+        }
+        let word = |value: serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+        let sources = field("/sources").as_array().map_or(0, Vec::len);
+        rows.push(vec![
+            record.number.to_string(),
+            hash.get(..12).unwrap_or_default().to_owned(),
+            record.snapshot.clone(),
+            sources.to_string(),
+            field("/budget").to_string(),
+            field("/capacity").to_string(),
+            word(field("/recipe/pack/kind")),
+            word(field("/recipe/order/kind")),
+            word(parent).chars().take(12).collect(),
+        ]);
+    }
+    if context.json {
+        return Ok(());
+    }
+    print::table(
+        &["plan", "hash", "snapshot", "sources", "budget", "row", "pack", "order", "parent"],
+        &rows,
+    )
+}
+
+/// A row; `keys` are those of the documents of its segments.
+pub(super) fn row(row: &EpochRow, keys: &[String], context: &Context) -> anyhow::Result<()> {
+    let spans = row.segments().iter().zip(&row.shape().spans).zip(keys);
+    if context.json {
+        let segments: Vec<serde_json::Value> = spans
+            .map(|((segment, span), key)| {
+                serde_json::json!({
+                    "document": segment.document.0, "key": key, "offset": segment.offset,
+                    "length": segment.length, "document_length": segment.document_length, "start": span.start,
+                })
+            })
+            .collect();
+        return print::json(&serde_json::json!({
+            "type": "row", "row": row.number(), "batch": row.batch(), "source": row.source(),
+            "width": row.shape().width, "segments": segments, "input_ids": row.ids(),
+        }));
+    }
+    let real: u32 = row.segments().iter().map(|segment| segment.length).sum();
+    let batch = row.batch().map_or(String::new(), |batch| format!(", batch {batch}"));
+    print::line(&format!(
+        "row {}{batch}: source {}, {real} real tokens of {}",
+        row.number(),
+        row.source().unwrap_or("none, pads only"),
+        row.shape().width
+    ))?;
+    let lines: Vec<Vec<String>> = spans
+        .map(|((segment, span), key)| {
+            vec![
+                key.clone(),
+                segment.document.to_string(),
+                span.start.to_string(),
+                segment.length.to_string(),
+                segment.offset.to_string(),
+                segment.document_length.to_string(),
+            ]
+        })
+        .collect();
+    print::table(&["key", "document", "at", "tokens", "from", "of"], &lines)
+}

@@ -1,0 +1,277 @@
+//! The epochs of a corpus: planned, told, given row by row, written and verified.
+
+use super::{Corpus, CorpusWriter};
+use crate::epoch::{
+    self, Against, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned, Recipe,
+    TokenEnds, Verification,
+};
+use crate::error::Error;
+use crate::model::{DocId, Interrupt, Progress};
+use crate::store::{CommitRecord, EpochRecord, StoreError, View};
+use crate::tokenizer::Tokenizer;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Corpus {
+    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
+        plan_at(&self.view, self.memory, recipe, progress)
+    }
+
+    /// A stored plan with what it pins.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan or it is damaged.
+    pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
+        stored_plan(&self.view, number)
+    }
+
+    /// The stored plans.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when they cannot be read.
+    pub fn epochs(&self) -> Result<Vec<EpochRecord>, Error> {
+        Ok(self.view.epochs()?)
+    }
+
+    /// What an epoch of a plan will be.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when lengths cannot be read.
+    pub fn explain(&self, planned: &Planned, interrupt: &Interrupt) -> Result<Explanation, Error> {
+        Ok(epoch::explain(&self.view, &planned.plan, &planned.pinned, interrupt)?)
+    }
+
+    /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `max_repeats` does not reach that far, or the store is not the plan's.
+    pub fn epoch(
+        &self,
+        planned: &Planned,
+        epoch: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Epoch, Error> {
+        Ok(Epoch::open(&self.view, planned, epoch, interrupt)?)
+    }
+
+    /// Writes epoch number `epoch` of a plan to the directory `out`.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
+    pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
+        let BuildJob { epoch, out, threads, progress, interrupt } = *job;
+        let Planned { plan, pinned } = planned;
+        let (view, memory) = (&self.view, self.memory);
+        let answer =
+            epoch::build(view, plan, pinned, epoch, out, threads, memory, progress, interrupt)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// Reads a written epoch back and checks it against its plan and the store.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the store cannot be read; what is wrong with the files is in the answer.
+    pub fn verify(
+        &self,
+        planned: &Planned,
+        directory: &Path,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Verification, Error> {
+        let Planned { plan, pinned } = planned;
+        let answer = epoch::verify(&self.view, plan, pinned, directory, progress, interrupt)?;
+        progress.end();
+        Ok(answer)
+    }
+}
+
+/// What to build, where, and who watches.
+#[derive(Clone, Copy)]
+pub struct BuildJob<'a> {
+    /// Which epoch of the plan.
+    pub epoch: u64,
+    /// The directory to make.
+    pub out: &'a Path,
+    /// Threads that read and lay out rows.
+    pub threads: usize,
+    /// Receives progress.
+    pub progress: &'a dyn Progress,
+    /// Asks for a stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl CorpusWriter {
+    /// Plans an epoch and stores the plan; a recipe without a snapshot makes and pins one of this
+    /// moment. The same plan is stored once: planning it again answers the stored one.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(
+        &mut self,
+        recipe: &Recipe,
+        progress: &dyn Progress,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        let recipe = self.pinned_to_now(recipe)?;
+        let planned = plan_at(self.view(), self.memory, &recipe, progress)?;
+        self.store_plan(planned)
+    }
+
+    /// Plans what is left of plan `parent` once `next_row` rows of its run are consumed, with whatever
+    /// the snapshot of `recipe` has that is new: nothing that was consumed comes again within its pass,
+    /// nothing that was not is lost. Without a recipe, that of the parent is taken, of this moment.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan or row, or the recipe cannot be met.
+    pub fn extend(
+        &mut self,
+        parent: u32,
+        next_row: u64,
+        recipe: Option<&Recipe>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        let parent = stored_plan(self.view(), parent)?;
+        let mut of_parent = parent.plan.recipe.clone();
+        of_parent.snapshot = None;
+        let recipe = self.pinned_to_now(recipe.unwrap_or(&of_parent))?;
+        let planned = against(self.view(), self.memory, &recipe, |against| {
+            epoch::extend(against, &parent, next_row, &recipe, progress, interrupt)
+        })?;
+        progress.end();
+        self.store_plan(planned)
+    }
+
+    fn pinned_to_now(&mut self, recipe: &Recipe) -> Result<Recipe, Error> {
+        let mut recipe = recipe.clone();
+        if recipe.snapshot.is_none() {
+            // Plans and snapshots are commits too, but change nothing that a snapshot shows.
+            recipe.snapshot = Some(self.snapshot_of_now()?);
+        }
+        Ok(recipe)
+    }
+
+    fn store_plan(&mut self, planned: Planned) -> Result<(EpochRecord, Planned), Error> {
+        let plan = &planned.plan;
+        let hash = plan.hash();
+        if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
+            return Ok((record, planned));
+        }
+        let record = EpochRecord {
+            number: 0,
+            hash,
+            snapshot: plan.snapshot.name.clone(),
+            plan: plan.to_json(),
+        };
+        let encoded =
+            planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
+        let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
+        let mut batch = self.writer.begin()?;
+        let record = batch.add_epoch(record, &parts)?;
+        let subject = record.number.to_string();
+        batch.commit(&CommitRecord {
+            kind: "epoch".to_owned(),
+            subject,
+            ..CommitRecord::default()
+        })?;
+        Ok((record, planned))
+    }
+}
+
+/// Tells where tokens end by encoding a text again.
+struct Ends<'a> {
+    view: &'a View,
+    tokenizer: Option<Tokenizer>,
+}
+
+impl TokenEnds for Ends<'_> {
+    fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String> {
+        let Some(tokenizer) = &self.tokenizer else { return Ok(None) };
+        let form = self.view.text_form(document).map_err(|error| error.to_string())?;
+        let form = form.unwrap_or_default();
+        if form.given.is_some() {
+            return Ok(None);
+        }
+        let encoded = tokenizer.encode_with_offsets(text, form.specials);
+        let (_, offsets) = encoded.map_err(|error| error.to_string())?;
+        Ok(Some(offsets.into_iter().map(|(_, end)| end).collect()))
+    }
+}
+
+fn plan_at(
+    view: &View,
+    memory: u64,
+    recipe: &Recipe,
+    progress: &dyn Progress,
+) -> Result<Planned, Error> {
+    let planned = against(view, memory, recipe, |against| epoch::plan(against, recipe, progress))?;
+    progress.end();
+    Ok(planned)
+}
+
+fn against(
+    view: &View,
+    memory: u64,
+    recipe: &Recipe,
+    plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
+) -> Result<Planned, Error> {
+    let (snapshot, kept) = match &recipe.snapshot {
+        None => ("now".to_owned(), view.kept()?),
+        Some(name) => {
+            if view.snapshot(name)?.is_none() {
+                let known: Vec<String> =
+                    view.snapshots()?.into_iter().map(|record| record.name).collect();
+                let known = if known.is_empty() {
+                    "none; leave `snapshot` out to make one".to_owned()
+                } else {
+                    known.join(", ")
+                };
+                return Err(
+                    EpochError::Unknown { what: "snapshot", name: name.clone(), known }.into()
+                );
+            }
+            (name.clone(), view.snapshot_kept(name)?)
+        }
+    };
+    let mut tokenizer = None;
+    if recipe.cuts_at_paragraphs() {
+        let mut all = view.tokenizers();
+        let found = all.find(|(_, record)| {
+            recipe.tokenizer.name.as_ref().is_none_or(|name| *name == record.name)
+        });
+        if let Some((id, _)) = found {
+            tokenizer = Some(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
+        }
+    }
+    let ends = Ends { view, tokenizer };
+    let against = Against { view, snapshot: &snapshot, kept: &kept, memory, ends: Some(&ends) };
+    Ok(plan(&against)?)
+}
+
+fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
+    let epochs = view.epochs()?;
+    let Some(record) = epochs.iter().find(|record| record.number == number) else {
+        let known: Vec<String> = epochs.iter().map(|record| record.number.to_string()).collect();
+        let known = if known.is_empty() {
+            "none; make one with `corpusdb epoch plan`".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known }.into());
+    };
+    let plan = Plan::from_json(&record.plan)?;
+    let mut pinned = Vec::new();
+    for source in &plan.sources {
+        let part = view.epoch_part(number, &source.name)?.ok_or_else(|| StoreError::Missing {
+            what: "epoch selection",
+            family: "epochs",
+            key: format!("{number} {}", source.name),
+        })?;
+        pinned.push(Arc::new(PinnedSource::decode(&source.name, &part)?));
+    }
+    Ok(Planned { plan, pinned })
+}

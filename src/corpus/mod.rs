@@ -1,0 +1,605 @@
+//! `Corpus`, the type users hold, and `CorpusWriter`, its one writer. Every method is one call downwards.
+
+mod epochs;
+#[cfg(feature = "generated")]
+mod generated;
+
+pub use epochs::BuildJob;
+
+use crate::curate::{self, RedoReport, RemovalReport, ShownTokens};
+use crate::decide::LoadedTokenizer;
+use crate::error::Error;
+use crate::ingest::read::expand;
+use crate::ingest::{self, IngestError, IngestOptions, IngestReport};
+use crate::model::{
+    DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
+};
+use crate::query::{
+    self, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesSummary, Info,
+    QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
+};
+use crate::store::{
+    self, CommitRecord, Depth, Fault, Memory, RejectRecord, SnapshotRecord, StoreError,
+    TokenizerRecord, View, Writer, fields,
+};
+use crate::tokenizer::{Backend, Tokenizer, TrainOptions};
+use arrow::record_batch::RecordBatch;
+use roaring::RoaringTreemap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
+pub struct Corpus {
+    path: PathBuf,
+    view: View,
+    /// Bytes that caches and work in memory may take.
+    memory: u64,
+}
+
+impl Corpus {
+    /// Makes a new corpus at `path`, which must be absent or an empty directory.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed, or the
+    /// keep order needs a field that is not declared as a number; [`Error::Policy`] when settings do not
+    /// go together.
+    pub fn init(
+        path: &Path,
+        policy: &Policy,
+        declared: &[(String, FieldKind)],
+    ) -> Result<(), Error> {
+        policy.check()?;
+        let fields = declare(declared)?;
+        check_keep(&policy.keep, &fields)?;
+        Ok(store::create(path, policy, &fields)?)
+    }
+
+    /// Opens the corpus at `path` for reading, with at most about `memory` bytes of caches
+    /// and, while an epoch is built, of rows.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
+    pub fn open(path: &Path, memory: u64) -> Result<Self, Error> {
+        let view = store::read(path, Memory::within(memory))?;
+        Ok(Self { path: path.to_path_buf(), view, memory })
+    }
+
+    /// The moment shown.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a record cannot be read.
+    pub fn info(&self) -> Result<Info, Error> {
+        Ok(query::info(&self.view)?)
+    }
+
+    /// Documents that satisfy a SQL boolean expression over `documents`; all stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn count(&self, condition: Option<&str>) -> Result<u64, Error> {
+        Ok(query::count(&self.view, condition)?)
+    }
+
+    /// Their ids.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
+        Ok(query::select(&self.view, condition)?)
+    }
+
+    /// Runs one SELECT; `each` gets result batches as they come.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the statement is wrong or no query.
+    pub fn sql(
+        &self,
+        statement: &str,
+        each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
+    ) -> Result<(), Error> {
+        Ok(query::sql(&self.view, statement, each)?)
+    }
+
+    /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn sample(&self, condition: Option<&str>, n: u64, seed: u64) -> Result<Vec<DocId>, Error> {
+        Ok(query::sample(&self.view, condition, n, seed)?)
+    }
+
+    /// Everything known about one document.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn show(&self, document: DocId) -> Result<Shown, Error> {
+        Ok(query::show(&self.view, document)?)
+    }
+
+    /// The stored tokens of a document by the tokenizer of that name, or by the first, with what of
+    /// them is trained on.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it was never encoded.
+    pub fn tokens_of(
+        &self,
+        document: DocId,
+        tokenizer: Option<&str>,
+    ) -> Result<ShownTokens, Error> {
+        let mut known = self.view.tokenizers();
+        let found = known.find(|(_, record)| tokenizer.is_none_or(|name| record.name == name));
+        let Some((id, record)) = found else {
+            let known: Vec<&str> =
+                self.view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
+            let name = tokenizer.unwrap_or_default();
+            return Err(IngestError::unknown_tokenizer(name, &known).into());
+        };
+        let loaded = Tokenizer::load(&self.view.tokenizer_file(id)?, &[])?;
+        Ok(curate::shown_tokens(&self.view, document, id, &record.name, &loaded)?)
+    }
+
+    /// The documents that had a key, newest last.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
+        Ok(query::find_key(&self.view, key)?)
+    }
+
+    /// Removed duplicates with what they matched; of one document, its witness or its members.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn duplicates(
+        &self,
+        document: Option<DocId>,
+        limit: Option<u64>,
+    ) -> Result<Vec<DuplicatePair>, Error> {
+        Ok(query::duplicates(&self.view, document, limit)?)
+    }
+
+    /// Calls `each` with removed duplicates and what they matched, ascending by id, at most `limit` times.
+    /// Holds one pair, however many there are.
+    ///
+    /// # Errors
+    /// What `each` returns; [`QueryError`] when rows cannot be read.
+    pub fn for_each_duplicate<E: From<QueryError>>(
+        &self,
+        limit: Option<u64>,
+        each: impl FnMut(DuplicatePair) -> Result<(), E>,
+    ) -> Result<(), E> {
+        query::for_each_duplicate(&self.view, limit, each)
+    }
+
+    /// All duplicates in numbers, with the `largest` largest clusters.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
+        Ok(query::duplicates_summary(&self.view, largest)?)
+    }
+
+    /// A document among its duplicates, with at most `limit` members of its cluster; `with_diff` compares
+    /// texts: of a removed document with its witness, of a kept one with every member listed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn document_duplicates(
+        &self,
+        document: DocId,
+        limit: u64,
+        with_diff: bool,
+    ) -> Result<DocumentDuplicates, Error> {
+        Ok(query::document_duplicates(&self.view, document, limit, with_diff)?)
+    }
+
+    /// The stored documents most similar to a text or a document; nothing is ingested.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document or source, or nothing to look for or in.
+    pub fn similar(
+        &self,
+        to: SimilarTo<'_>,
+        options: &SimilarOptions,
+    ) -> Result<SimilarReport, Error> {
+        self.view.policy().check()?;
+        Ok(query::similar(&self.view, to, options)?)
+    }
+
+    /// What the dedup policy comes to, or another one that the stored sketches serve.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when `other` needs other sketches.
+    pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
+        Ok(query::explain_dedup(&self.view, other)?)
+    }
+
+    /// The texts of two documents, word by word.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
+        Ok(query::diff(&self.view, a, b)?)
+    }
+
+    /// Records that could not be read, by source, path and number.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, Error> {
+        Ok(self.view.rejects(limit)?)
+    }
+
+    /// What is not as it must be; empty when all is well.
+    ///
+    /// # Errors
+    /// [`Error`] when the check itself cannot run.
+    pub fn check(&self, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, Error> {
+        let mut faults = store::check(&self.view, &self.path, depth, progress)?;
+        if depth == Depth::Deep {
+            let loaded = load_tokenizers(&self.view)?;
+            let tokenizers: Vec<_> =
+                loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
+            faults.extend(curate::check(&self.view, &tokenizers, progress)?);
+        }
+        progress.end();
+        Ok(faults)
+    }
+
+    /// One hash over what the corpus means; equal for equal input, however it was split or interrupted.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when a row cannot be read.
+    pub fn digest(&self, progress: &dyn Progress) -> Result<String, Error> {
+        let answer = store::digest(&self.view, progress)?;
+        progress.end();
+        Ok(answer)
+    }
+}
+
+/// A corpus opened for writing. One process at a time; readers may go on.
+pub struct CorpusWriter {
+    writer: Writer,
+    /// Bytes that caches and work in memory may take.
+    memory: u64,
+}
+
+impl CorpusWriter {
+    /// Opens the corpus at `path` for writing.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`Error::Policy`]: sketches that this release does not make.
+    pub fn open(path: &Path, memory: u64, threads: usize) -> Result<Self, Error> {
+        let writer = Writer::open(path, Memory::within(memory), threads)?;
+        // Sketches of two versions must not come into one corpus.
+        writer.view().policy().check()?;
+        Ok(Self { writer, memory })
+    }
+
+    /// The last committed moment.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        self.writer.view()
+    }
+
+    /// Ingests paths (files, directories, patterns, `-`) in order. Every tokenizer of the corpus
+    /// encodes what is kept; those named in `tokenizers` must be among them.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays.
+    pub fn ingest(
+        &mut self,
+        paths: &[String],
+        options: &IngestOptions,
+        tokenizers: &[String],
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<IngestReport, Error> {
+        let inputs = expand(paths)?;
+        for name in tokenizers {
+            if self.view().tokenizer_named(name).is_none() {
+                let known: Vec<&str> =
+                    self.view().tokenizers().map(|(_, record)| record.name.as_str()).collect();
+                return Err(IngestError::unknown_tokenizer(name, &known).into());
+            }
+        }
+        let loaded = load_tokenizers(self.view())?;
+        for tokenizer in &loaded {
+            // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
+            curate::encode_stored(
+                &mut self.writer,
+                tokenizer.id,
+                &tokenizer.tokenizer,
+                progress,
+                interrupt,
+            )?;
+        }
+        Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
+    }
+
+    /// Registers a tokenizer under `name` and encodes all kept documents. Adding the same file under
+    /// the same name again goes on where an interrupt stopped; answers the record and tokens added.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
+    pub fn add_tokenizer(
+        &mut self,
+        name: &str,
+        json: &[u8],
+        lineage: &str,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(TokenizerRecord, u64), Error> {
+        let hash = *blake3::hash(json).as_bytes();
+        let sample = curate::sample_texts(self.view())?;
+        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+        let tokenizer = Tokenizer::load(json, &sample)?;
+        let known = self
+            .view()
+            .tokenizer_named(name)
+            .filter(|(_, record)| record.hash == hash)
+            .map(|(id, _)| id);
+        let id = match known {
+            Some(id) => id,
+            None => {
+                check_name(name)?;
+                let record = TokenizerRecord {
+                    name: name.to_owned(),
+                    hash,
+                    vocab_size: tokenizer.vocab_size(),
+                    lineage: lineage.to_owned(),
+                    backend: backend_words(tokenizer.backend()),
+                    encoded_to: 0,
+                };
+                let mut batch = self.writer.begin()?;
+                let id = batch.add_tokenizer(&record, json)?;
+                let subject = name.to_owned();
+                batch.commit(&CommitRecord {
+                    kind: "tokenizer".to_owned(),
+                    subject,
+                    ..CommitRecord::default()
+                })?;
+                id
+            }
+        };
+        let tokens = curate::encode_stored(&mut self.writer, id, &tokenizer, progress, interrupt)?;
+        self.writer.flush()?;
+        progress.end();
+        let record = self
+            .view()
+            .tokenizers()
+            .find(|(other, _)| *other == id)
+            .map(|(_, record)| record.clone());
+        let missing =
+            StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() };
+        Ok((record.ok_or(missing)?, tokens))
+    }
+
+    /// Trains a byte-level BPE on the kept documents; answers its `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is nothing to train on.
+    pub fn train_bpe(
+        &self,
+        options: &TrainOptions,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, Error> {
+        let answer = curate::train_bpe(self.view(), options, progress)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// Removes documents; see [`RemovalReport`]. With `block`, documents of their texts and keys are
+    /// stored as `blocked` from now on.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn remove(
+        &mut self,
+        selection: &RoaringTreemap,
+        block: bool,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::remove(&mut self.writer, &loaded, selection, block, progress, interrupt)?)
+    }
+
+    /// Takes removals back.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn restore(
+        &mut self,
+        selection: &RoaringTreemap,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::restore(&mut self.writer, &loaded, selection, progress, interrupt)?)
+    }
+
+    /// Decides every document again under another policy, beside the decisions in force: the answer
+    /// says what would change. Goes on where an interrupted call stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when the policy wants other sketches than the stored ones, [`Error::Policy`]
+    /// when its settings do not go together, [`Error::Store`] when it ranks by a field that is not
+    /// declared as a number.
+    pub fn redo(
+        &mut self,
+        policy: &Policy,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<RedoReport, Error> {
+        policy.check()?;
+        check_keep(&policy.keep, self.view().fields())?;
+        let loaded = load_tokenizers(self.view())?;
+        Ok(curate::redo(&mut self.writer, &loaded, policy, progress, interrupt)?)
+    }
+
+    /// Makes the outcome of [`CorpusWriter::redo`] current.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when none is finished under this policy.
+    pub fn switch(&mut self, policy: &Policy) -> Result<(), Error> {
+        Ok(curate::switch(&mut self.writer, policy)?)
+    }
+
+    /// Rewrites the files of the corpus into their most compact form. What is stored stays the same.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the disk refuses.
+    pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), Error> {
+        self.writer.compact(progress)?;
+        // A compaction that meets a damaged block says nothing, but no commit succeeds after it.
+        let kind = "compact".to_owned();
+        self.writer.begin()?.commit(&CommitRecord { kind, ..CommitRecord::default() })?;
+        Ok(self.writer.flush()?)
+    }
+
+    /// Names this moment, durably.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the name is taken or malformed.
+    pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
+        let mut batch = self.writer.begin()?;
+        let record = batch.add_snapshot(name)?;
+        let subject = name.to_owned();
+        batch.commit(&CommitRecord {
+            kind: "snapshot".to_owned(),
+            subject,
+            ..CommitRecord::default()
+        })?;
+        Ok(record)
+    }
+
+    /// The name of a snapshot that shows what is stored now; made when there is none.
+    fn snapshot_of_now(&mut self) -> Result<String, Error> {
+        let (documents, generation) = (self.view().documents(), self.view().generation().0);
+        let kept = self.view().kept()?;
+        for record in self.view().snapshots()? {
+            let same = record.documents == documents
+                && record.generation == generation
+                && record.kept == kept.len();
+            if same && self.view().snapshot_kept(&record.name)? == kept {
+                return Ok(record.name);
+            }
+        }
+        let name = format!("commit-{}", self.view().commit());
+        Ok(self.create_snapshot(&name)?.name)
+    }
+}
+
+fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
+    let mut loaded = Vec::new();
+    for (id, record) in view.tokenizers() {
+        let tokenizer = Arc::new(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
+        loaded.push(LoadedTokenizer {
+            id,
+            name: record.name.clone(),
+            vocab_size: record.vocab_size,
+            tokenizer,
+        });
+    }
+    Ok(loaded)
+}
+
+fn backend_words(backend: &Backend) -> String {
+    match backend {
+        Backend::Fast => backend.name().to_owned(),
+        Backend::Oracle { reason } => format!("{} ({reason})", backend.name()),
+    }
+}
+
+/// Names that become columns of queries.
+fn check_name(name: &str) -> Result<(), StoreError> {
+    let good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 100 || !name.chars().all(good) {
+        return Err(StoreError::Name(format!(
+            "name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes"
+        )));
+    }
+    Ok(())
+}
+
+/// Fields a corpus declares: column numbers beyond are not reserved for them.
+const MOST_FIELDS: usize = 4000;
+
+/// Columns of `documents` that a declared field would hide.
+const RESERVED: [&str; 14] = [
+    "id",
+    "key",
+    "source",
+    "commit",
+    "bytes",
+    "chars",
+    "tokens",
+    "kept",
+    "standing",
+    "dup_of",
+    "jaccard",
+    "cluster",
+    "cluster_size",
+    "meta",
+];
+
+/// Refuses a keep order by a field that holds no numbers.
+fn check_keep(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let KeepOrder::Field(name) = keep else { return Ok(()) };
+    let why = match fields.iter().find(|field| field.name == *name) {
+        Some(field) if field.kind != FieldKind::Keyword => return Ok(()),
+        Some(_) => "is declared as keyword, which has no larger and smaller",
+        None => "is not declared",
+    };
+    Err(StoreError::Name(format!(
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int`"
+    )))
+}
+
+fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
+    let mut found: Vec<FieldDeclaration> = Vec::new();
+    if declared.len() > MOST_FIELDS {
+        return Err(StoreError::Name(format!("a corpus declares at most {MOST_FIELDS} fields")));
+    }
+    for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
+        check_name(name)?;
+        let lower = name.to_lowercase();
+        if RESERVED.contains(&lower.as_str())
+            || lower == "text"
+            || lower == "language"
+            || lower.starts_with("tokens_")
+        {
+            return Err(StoreError::Name(format!(
+                "field `{name}` is a column of every corpus already; rename it in your data"
+            )));
+        }
+        if found.iter().any(|field| field.name.to_lowercase() == lower) {
+            return Err(StoreError::Name(format!("field `{name}` is declared twice")));
+        }
+        found.push(FieldDeclaration { id: FieldId(id), name: name.clone(), kind: *kind });
+    }
+    Ok(found)
+}
+
+impl std::fmt::Debug for Corpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Corpus")
+            .field("path", &self.path)
+            .field("commit", &self.view.commit())
+            .finish()
+    }
+}
+
+impl std::fmt::Debug for CorpusWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CorpusWriter").field("commit", &self.view().commit()).finish()
+    }
+}

@@ -1,0 +1,85 @@
+//! The stored tokens of one document, each with the text that it stands for and what it counts in the loss.
+
+use super::error::CurateError;
+use crate::model::{DocId, LossSpan, TokenizerId};
+use crate::store::View;
+use crate::tokenizer::Tokenizer;
+use serde::Serialize;
+
+/// The tokens of one document by one tokenizer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ShownTokens {
+    /// The document.
+    pub document: u64,
+    /// The tokenizer.
+    pub tokenizer: String,
+    /// Its tokens, in order.
+    pub tokens: Vec<ShownToken>,
+}
+
+/// One token.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ShownToken {
+    /// Its id.
+    pub id: u32,
+    /// What it stands for; of tokens that share a character, the first has it.
+    pub text: String,
+    /// Whether it is trained on.
+    pub trained: bool,
+    /// What it counts in the loss; 0 when it is not trained on.
+    pub weight: f32,
+}
+
+/// The stored tokens of a document.
+///
+/// # Errors
+/// [`CurateError::NotEncoded`]; [`CurateError::Store`] when a row cannot be read.
+pub fn shown_tokens(
+    view: &View,
+    document: DocId,
+    id: TokenizerId,
+    name: &str,
+    tokenizer: &Tokenizer,
+) -> Result<ShownTokens, CurateError> {
+    let mut ids = Vec::new();
+    if !view.tokens(id, document, &mut ids)? {
+        return Err(CurateError::NotEncoded { document, tokenizer: name.to_owned() });
+    }
+    let texts = texts(view, document, tokenizer, &ids)?;
+    let spans = view.loss(id, document)?;
+    let tokens = (0_u32..).zip(ids).zip(texts).map(|((at, id), text)| {
+        let weight = weight(spans.as_deref(), at);
+        ShownToken { id, text, trained: weight > 0.0, weight }
+    });
+    Ok(ShownTokens { document: document.0, tokenizer: name.to_owned(), tokens: tokens.collect() })
+}
+
+/// By their place in the text, where encoding it gives these ids; else each decoded for itself.
+fn texts(
+    view: &View,
+    document: DocId,
+    tokenizer: &Tokenizer,
+    ids: &[u32],
+) -> Result<Vec<String>, CurateError> {
+    let text = view.text(document)?;
+    let specials = view.text_form(document)?.is_some_and(|form| form.specials);
+    let (computed, offsets) = tokenizer.encode_with_offsets(&text, specials)?;
+    if computed != ids {
+        return ids.iter().map(|id| Ok(tokenizer.decode(&[*id])?)).collect();
+    }
+    let mut told = 0;
+    let pieces = offsets.into_iter().map(|(start, end)| {
+        let piece = text.get(start.max(told) as usize..end as usize).unwrap_or_default();
+        told = told.max(end);
+        piece.to_owned()
+    });
+    Ok(pieces.collect())
+}
+
+fn weight(spans: Option<&[LossSpan]>, at: u32) -> f32 {
+    let Some(spans) = spans else { return 1.0 };
+    let next = spans.partition_point(|span| span.end <= at);
+    spans.get(next).filter(|span| span.start <= at).map_or(0.0, |span| span.weight)
+}

@@ -1,0 +1,134 @@
+//! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
+
+use super::arrange::Arrangement;
+use super::documents::Lengths;
+use super::error::EpochError;
+use super::index::Index;
+use super::open::Opened;
+use super::ordered::Ordered;
+use super::pack::{Histogram, Patterns};
+use super::planning::Planned;
+use super::rows::Purpose;
+use crate::model::{Interrupt, TokenizerId};
+use crate::store::View;
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// Documents of a selection by their tokens: the scan of a plan.
+///
+/// # Errors
+/// [`EpochError::NotEncoded`]; [`EpochError::Store`].
+pub fn histogram(
+    view: &View,
+    tokenizer: TokenizerId,
+    selection: &RoaringTreemap,
+) -> Result<Histogram, EpochError> {
+    let lengths = Lengths {
+        view: view.clone(),
+        tokenizer,
+        tokenizer_name: "measured".into(),
+        overhead: 0,
+        known: None,
+    };
+    let mut histogram = Histogram::new();
+    lengths.count(selection, &mut histogram)?;
+    Ok(histogram)
+}
+
+/// What best-fit-decreasing by the bulk makes of items.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    /// Rows.
+    pub rows: u64,
+    /// Rows of different contents.
+    pub patterns: usize,
+}
+
+/// Packs items given as (size, count), largest first.
+#[must_use]
+pub fn pack(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Packed {
+    let packed = Patterns::pack(items, capacity);
+    Packed { rows: packed.rows(), patterns: packed.patterns().len() }
+}
+
+/// A plan opened to give rows, without its index.
+pub struct OpenedPlan {
+    opened: Arc<Opened>,
+    arrangement: Arrangement,
+}
+
+/// An index of an epoch.
+pub struct Walked {
+    index: Index,
+    /// Rows of the epoch, those of pads included.
+    pub rows: u64,
+    /// Its global batches.
+    pub batches: u64,
+}
+
+impl OpenedPlan {
+    /// Opens a plan.
+    ///
+    /// # Errors
+    /// As [`super::Epoch::open`].
+    pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
+        let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
+    }
+
+    /// The index of an epoch.
+    ///
+    /// # Errors
+    /// As [`super::Epoch::open`].
+    pub fn index(&self, epoch: u64) -> Result<Walked, EpochError> {
+        let index = Index::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let (rows, batches) = (index.rows + index.pads, index.batches);
+        Ok(Walked { index, rows, batches })
+    }
+
+    /// As [`OpenedPlan::index`], row by row where that is not needed too.
+    ///
+    /// # Errors
+    /// As [`super::Epoch::open`].
+    pub fn walk(&self, epoch: u64) -> Result<Walked, EpochError> {
+        let index = Index::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let (rows, batches) = (index.rows + index.pads, index.batches);
+        Ok(Walked { index, rows, batches })
+    }
+
+    /// The segments of row `row` of an epoch: how many.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn row(&self, walked: &Walked, row: u64) -> Result<usize, EpochError> {
+        let mut ordered = Ordered::at_row(&self.opened, &self.arrangement, &walked.index, row)?;
+        let Some(row) = ordered.next_row()?.and_then(|given| given.row) else { return Ok(0) };
+        let source = self.opened.sources.get(row.source);
+        let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
+        Ok(source.segments(&row.row)?.len())
+    }
+
+    /// Stands before batch `batch` and gives at most `rows` rows from there with what is in them: how many
+    /// rows, how many segments.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn rows_from(
+        &self,
+        walked: &Walked,
+        batch: u64,
+        rows: u64,
+    ) -> Result<(u64, usize), EpochError> {
+        let mut ordered = Ordered::at(&self.opened, &self.arrangement, &walked.index, batch)?;
+        let (mut given, mut segments) = (0, 0);
+        while given < rows {
+            let Some(next) = ordered.next_row()? else { break };
+            given += 1;
+            let Some(row) = next.row else { continue };
+            let source = self.opened.sources.get(row.source);
+            let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
+            segments += source.segments(&row.row)?.len();
+        }
+        Ok((given, segments))
+    }
+}

@@ -1,0 +1,360 @@
+//! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
+//!
+//! `select` finds the documents of each source, `strata` puts them in classes for a curriculum,
+//! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
+//! the passes of a source from all that, `shares` sets what each source gives.
+
+mod paragraph;
+mod pin;
+mod select;
+mod shares;
+mod strata;
+mod surprisal;
+
+pub use paragraph::TokenEnds;
+
+use super::documents::Lengths;
+use super::error::EpochError;
+use super::open::Opened;
+use super::order::pacing::{self, Pace};
+use super::pack::Histogram;
+use super::pinned::{PinnedPool, PinnedSource};
+use super::plan::{
+    Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, long_name, ratio, rules,
+};
+use super::planned::Planned;
+use super::recipe::{Curriculum, Pacing, PackKind, Recipe, SourceRecipe};
+use super::remainder::Remainder;
+use super::rows::{Purpose, SourceRows};
+use super::special::special_ids;
+use super::trained::Trained;
+use crate::model::{Interrupt, Progress, TokenizerId};
+use crate::store::View;
+use pin::Pinning;
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
+const EXACT_ROW_BYTES: u64 = 40;
+
+/// What a plan is computed against.
+#[derive(Clone, Copy)]
+pub struct Against<'a> {
+    /// The store.
+    pub view: &'a View,
+    /// Name of the snapshot drawn from. When the view does not hold it yet, the view's own commit is
+    /// pinned.
+    pub snapshot: &'a str,
+    /// Its kept documents.
+    pub kept: &'a RoaringTreemap,
+    /// Bytes that work in memory may take.
+    pub memory: u64,
+    /// Where each token of a text ends; needed to cut at paragraphs.
+    pub ends: Option<&'a dyn TokenEnds>,
+}
+
+/// Computes the plan of `recipe`. Reads bitmaps and length columns only, besides what `order.curriculum`
+/// and `long = "paragraph"` need.
+///
+/// # Errors
+/// [`EpochError::Unknown`] for names that do not exist, [`EpochError::Overlap`], [`EpochError::Empty`],
+/// [`EpochError::NotEncoded`], [`EpochError::Infeasible`], [`EpochError::PadNeeded`],
+/// [`EpochError::Select`] for a `where` that is wrong, [`EpochError::Store`].
+pub fn plan(
+    against: &Against<'_>,
+    recipe: &Recipe,
+    progress: &dyn Progress,
+) -> Result<Planned, EpochError> {
+    continued(against, recipe, None, progress)
+}
+
+/// Computes a plan that goes on from `parent` after `next_row` rows of its run: the documents it has left
+/// in its passes under way, and those that are new.
+///
+/// # Errors
+/// As [`plan`]; [`EpochError::Recipe`] when the run of the parent is not that long, or a source has had
+/// more passes than the recipe allows.
+pub fn extend(
+    against: &Against<'_>,
+    parent: &Planned,
+    next_row: u64,
+    recipe: &Recipe,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Planned, EpochError> {
+    progress.begin("remainder", None);
+    let opened = Opened::open(against.view, &parent.plan, &parent.pinned, Purpose::Give)?;
+    let remainder = Remainder::of(&opened, next_row, interrupt)?;
+    continued(against, recipe, Some(&remainder), progress)
+}
+
+/// As [`plan`], from what the parent plan of `remainder` has left and what is new.
+fn continued(
+    against: &Against<'_>,
+    recipe: &Recipe,
+    remainder: Option<&Remainder>,
+    progress: &dyn Progress,
+) -> Result<Planned, EpochError> {
+    let view = against.view;
+    let mut recipe = recipe.clone();
+    recipe.snapshot = Some(against.snapshot.to_owned());
+    let (tokenizer, pinned_tokenizer) = find_tokenizer(view, &mut recipe)?;
+    let listed = !recipe.sources.is_empty();
+    if !listed {
+        recipe.sources =
+            view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
+    }
+    progress.begin("select", Some(recipe.sources.len() as u64));
+    let base = select::base(view, &recipe, against.kept)?;
+    let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
+    for source in &recipe.sources {
+        let (selection, counts) = select::of_source(view, &recipe, source, tokenizer, &base)?;
+        selections.push((source.name.clone(), selection));
+        counted.insert(source.name.clone(), counts.map(Arc::new));
+        progress.advance(selections.len() as u64);
+    }
+    if !listed {
+        selections.retain(|(_, selection)| !selection.is_empty());
+        recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
+    }
+    select::check(&recipe, &selections)?;
+    check_memory(&recipe, &selections, against.memory)?;
+    let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;
+    let pinning = Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder)?;
+
+    progress.begin("lengths", Some(selections.len() as u64));
+    let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, (_, selection)) in selections.iter().enumerate() {
+        let Some(of) = recipe.sources.get_mut(at) else { continue };
+        let mut anew = remainder.is_none();
+        if let Some(remainder) = remainder {
+            (of.max_repeats, anew) = remainder.passes_left(&of.name, of.max_repeats)?;
+        }
+        let of = of.clone();
+        let documents = Arc::new(pinning.source(&recipe, &of, selection, anew)?);
+        // As planned for most sources: one stratum of the selection as it is, however often it comes.
+        let whole =
+            |pool: &PinnedPool| matches!(pool.layers.as_slice(), [only] if only == selection);
+        let is_whole = documents.strata.len() == 1
+            && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
+        let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
+        let context = Context { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let (source, rows) = plan_source(view, &context, &of, &documents, &trained)?;
+        sources.push(source);
+        opened.push(rows);
+        pinned.push(documents);
+        progress.advance(sources.len() as u64);
+    }
+    let commit = view.snapshot(against.snapshot)?.map_or(view.commit().0, |record| record.commit);
+    let (budget, schedule) = shares::set(&recipe, &mut sources)?;
+    let mut plan = Plan {
+        version: Plan::VERSION,
+        capacity: capacity(&recipe),
+        snapshot: PinnedSnapshot { name: against.snapshot.to_owned(), commit },
+        tokenizer: pinned_tokenizer,
+        parent: remainder
+            .map(|remainder| Ledger { plan: remainder.plan.clone(), next_row: remainder.next_row }),
+        budget,
+        schedule,
+        sources,
+        recipe,
+    };
+    if let Some(curriculum) = plan.recipe.order.curriculum.clone() {
+        set_pacing(&mut plan, &curriculum, &opened)?;
+    }
+    plan.check_feasible(0)?;
+    check_padding(&plan)?;
+    Ok(Planned { plan, pinned })
+}
+
+fn find_tokenizer(
+    view: &View,
+    recipe: &mut Recipe,
+) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
+    let names: Vec<String> = view.tokenizers().map(|(_, record)| record.name.clone()).collect();
+    let name = match (&recipe.tokenizer.name, names.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, [only]) => only.clone(),
+        (None, []) => {
+            let message = "the corpus has no tokenizer; add one with `corpusdb tokenizer add` or `tokenizer train`";
+            return Err(EpochError::Recipe(message.to_owned()));
+        }
+        (None, _) => {
+            return Err(EpochError::Recipe(format!(
+                "tokenizer.name is needed: there is {}",
+                listing(&names)
+            )));
+        }
+    };
+    let (id, record) = view.tokenizer_named(&name).ok_or_else(|| EpochError::Unknown {
+        what: "tokenizer",
+        name: name.clone(),
+        known: listing(&names),
+    })?;
+    let specials = special_ids(&view.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
+    recipe.tokenizer.name = Some(name.clone());
+    let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
+    Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))
+}
+
+struct Context<'a> {
+    recipe: &'a Recipe,
+    tokenizer: TokenizerId,
+    pinned: &'a PinnedTokenizer,
+    /// Documents of the source by stored tokens, where every pass holds each of them once.
+    known: Option<Arc<Histogram>>,
+}
+
+fn plan_source(
+    view: &View,
+    context: &Context<'_>,
+    source: &SourceRecipe,
+    documents: &Arc<PinnedSource>,
+    trained: &Trained,
+) -> Result<(PlannedSource, SourceRows), EpochError> {
+    let specials = &context.pinned.specials;
+    let rules = rules(context.recipe, Some(source), &source.name, specials, Vec::new());
+    let policy = rules.policy;
+    let lengths = Lengths {
+        view: view.clone(),
+        tokenizer: context.tokenizer,
+        tokenizer_name: context.pinned.name.as_str().into(),
+        overhead: policy.overhead(),
+        known: context.known.clone(),
+    };
+    let opened = SourceRows::open(rules, &lengths, Arc::clone(documents), trained, Purpose::Count)?;
+    let first = opened.count(0)?;
+    let later_amount =
+        if opened.pools() > 1 { opened.count(opened.pools() - 1)?.amount } else { first.amount };
+    let histogram = opened.histogram(0);
+    let fragments = documents.strata.iter().filter_map(|stratum| stratum.pools.first());
+    let fragments = fragments.flat_map(|pool| &pool.fragments);
+    let (mut effective, mut added) = (0_u64, 0_u64);
+    for (length, count) in &histogram {
+        effective += u64::from(*length) * count;
+        added += u64::from(policy.overhead()) * count;
+    }
+    for part in fragments {
+        effective += u64::from(part.length);
+        added += u64::from(policy.bos && part.offset == 0);
+        added += u64::from(policy.eos && part.offset + part.length == part.document_length);
+    }
+    let all = documents.documents().len();
+    if all == 0 {
+        let why =
+            "its passes are over and it has no new document; raise its max_repeats, or remove it";
+        let what = format!("what is left of source `{}`", source.name);
+        return Err(EpochError::Empty { what, why: why.to_owned() });
+    }
+    if first.tokens == 0 {
+        let why = format!(
+            "all {all} are longer than a row of {} tokens and pack.long is {}",
+            policy.capacity,
+            long_name(policy.long)
+        );
+        return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
+    }
+    let space = u128::from(first.rows) * u128::from(policy.capacity);
+    let fixed = policy.kind != PackKind::None;
+    let planned = PlannedSource {
+        name: source.name.clone(),
+        documents: all,
+        tokens: effective - added,
+        effective_tokens: effective,
+        packed_tokens: first.tokens,
+        losses: policy.losses(&histogram),
+        rows: first.rows,
+        full_rows: first.full_rows,
+        efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },
+        amount: first.amount,
+        later_amount,
+        weight: 0,
+        expected: 0,
+        max_repeats: source.max_repeats,
+        opens: Vec::new(),
+        selection: documents.digest(),
+        histogram: opened.lengths_digest(),
+    };
+    Ok((planned, opened))
+}
+
+/// Sets the times at which strata open. A source is paced over what one epoch takes of it, or over a
+/// pass where that is less.
+fn set_pacing(
+    plan: &mut Plan,
+    curriculum: &Curriculum,
+    opened: &[SourceRows],
+) -> Result<(), EpochError> {
+    for (source, rows) in plan.sources.iter_mut().zip(opened) {
+        let mut opens_of = Vec::new();
+        for pool in 0..rows.pools() {
+            let amounts = rows.amounts(pool);
+            let whole: u64 = amounts.iter().sum();
+            let taken = u128::from(whole) * u128::from(source.expected);
+            let taken = super::plan::narrow(taken / u128::from(source.amount.max(1)));
+            let horizon = taken.clamp(1, whole.max(1));
+            let pace = Pace { pacing: pacing(curriculum), c0: curriculum.c0 };
+            let paced = match curriculum.replace {
+                true => Ok(()),
+                false => pace.check(&amounts, horizon),
+            };
+            let times = paced.and_then(|()| pace.opens(&amounts, horizon)).map_err(|why| {
+                EpochError::Recipe(format!("order.curriculum of source `{}`: {why}", source.name))
+            })?;
+            opens_of.push(times);
+        }
+        source.opens = opens_of;
+    }
+    Ok(())
+}
+
+/// An order that needs every row in memory has room for them.
+fn check_memory(
+    recipe: &Recipe,
+    selections: &[(String, RoaringTreemap)],
+    memory: u64,
+) -> Result<(), EpochError> {
+    let exact = recipe.order.length_grouped.is_some_and(|grouped| grouped.exact.is_some());
+    let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
+    if exact && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
+        return Err(EpochError::Recipe(format!(
+            "length_grouped.exact = \"torch\" holds all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave it out, or raise --memory"
+        )));
+    }
+    Ok(())
+}
+
+const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
+    match curriculum.pacing {
+        Pacing::Linear => pacing::Pacing::Linear,
+        Pacing::Sqrt => pacing::Pacing::Sqrt,
+        Pacing::RootP => pacing::Pacing::Root(curriculum.root),
+        Pacing::Exp => pacing::Pacing::Exp,
+        Pacing::Step => pacing::Pacing::Step(curriculum.steps),
+    }
+}
+
+fn check_padding(plan: &Plan) -> Result<(), EpochError> {
+    super::write::check(plan)?;
+    let format = plan.recipe.output.format;
+    if !format.has_equal_rows() || !plan.fixed_length() || plan.pad().is_some() {
+        return Ok(());
+    }
+    match plan.sources.iter().find(|source| source.full_rows < source.rows) {
+        None => Ok(()),
+        Some(source) => Err(EpochError::PadNeeded {
+            format: format.name(),
+            name: source.name.clone(),
+            rows: source.rows - source.full_rows,
+        }),
+    }
+}
+
+fn listing(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,207 @@
+//! Makes the passes of a source from its documents: strata, copies, fragments, and what a parent plan left.
+
+use super::Against;
+use super::paragraph::{TokenEnds, fragments};
+use super::strata::strata;
+use crate::epoch::documents::{Lengths, blocks_of};
+use crate::epoch::error::EpochError;
+use crate::epoch::keyed;
+use crate::epoch::pack::{Fragment, Policy};
+use crate::epoch::pinned::{PinnedPool, PinnedSource, PinnedStratum};
+use crate::epoch::plan::{PinnedTokenizer, policy};
+use crate::epoch::recipe::{Long, PackKind, Recipe, SourceRecipe};
+use crate::epoch::remainder::Remainder;
+use crate::model::{DocId, TokenizerId};
+use crate::query::numbers;
+use roaring::RoaringTreemap;
+
+/// Copies of a document in one pass, at most.
+const COPIES: usize = 1000;
+
+/// What passes are made from, besides the documents of a source.
+pub(super) struct Pinning<'a> {
+    against: &'a Against<'a>,
+    tokenizer: TokenizerId,
+    pinned: &'a PinnedTokenizer,
+    /// Layer `k`: documents that come more than `k + 1` times a pass, and those that never do.
+    copies: Option<(Vec<RoaringTreemap>, RoaringTreemap)>,
+    remainder: Option<&'a Remainder>,
+}
+
+impl<'a> Pinning<'a> {
+    /// # Errors
+    /// [`EpochError::Recipe`] for a `repeat` that is no number of copies; [`EpochError::Select`].
+    pub fn new(
+        against: &'a Against<'a>,
+        recipe: &Recipe,
+        tokenizer: TokenizerId,
+        pinned: &'a PinnedTokenizer,
+        remainder: Option<&'a Remainder>,
+    ) -> Result<Self, EpochError> {
+        let copies = match &recipe.select.repeat {
+            Some(expression) => Some(copies(against, recipe.seed, expression)?),
+            None => None,
+        };
+        Ok(Self { against, tokenizer, pinned, copies, remainder })
+    }
+
+    /// What the passes of a source over `selection` hold; with `anew`, the first is a whole one also where
+    /// a parent plan goes before.
+    ///
+    /// # Errors
+    /// [`EpochError::NotEncoded`]; [`EpochError::Recipe`]; [`EpochError::Select`]; [`EpochError::Store`].
+    pub fn source(
+        &self,
+        recipe: &Recipe,
+        source: &SourceRecipe,
+        selection: &RoaringTreemap,
+        anew: bool,
+    ) -> Result<PinnedSource, EpochError> {
+        let view = self.against.view;
+        let policy = policy(recipe, Some(source), &self.pinned.specials);
+        let strata = match &recipe.order.curriculum {
+            Some(by) => strata(view, self.tokenizer, by, &source.name, selection)?,
+            None => vec![selection.clone()],
+        };
+        let mut pinned = PinnedSource { name: source.name.clone(), strata: Vec::new() };
+        for documents in strata {
+            let whole = self.layers(&documents);
+            let mut pools = Vec::new();
+            let remainder = self.remainder.filter(|_| !anew);
+            if let Some(remainder) = remainder {
+                let left = remainder.left(&documents, &whole);
+                pools.push(self.pool(&policy, left)?);
+            }
+            if remainder.is_none() || source.max_repeats > 1 {
+                pools.push(self.pool(&policy, PinnedPool { layers: whole, fragments: vec![] })?);
+            }
+            pinned.strata.push(PinnedStratum { pools });
+        }
+        // A stratum that only later passes have anything of would end each first pass at once.
+        let empty = |stratum: &PinnedStratum| {
+            let empty = |pool: &PinnedPool| pool.layers.is_empty() && pool.fragments.is_empty();
+            stratum.pools.iter().all(empty)
+        };
+        pinned.strata.retain(|stratum| !empty(stratum));
+        Ok(pinned)
+    }
+
+    /// The documents as often as they come.
+    fn layers(&self, documents: &RoaringTreemap) -> Vec<RoaringTreemap> {
+        let mut layers = vec![documents.clone()];
+        if let Some((more, never)) = &self.copies {
+            layers = vec![documents - never];
+            layers.extend(more.iter().map(|layer| layer & documents));
+        }
+        while layers.last().is_some_and(RoaringTreemap::is_empty) {
+            layers.pop();
+        }
+        layers
+    }
+
+    /// Cuts what is longer than a row and what is cut by hand.
+    fn pool(&self, policy: &Policy, mut pool: PinnedPool) -> Result<PinnedPool, EpochError> {
+        if policy.kind != PackKind::Concat {
+            pool.fragments = pool.fragments.iter().flat_map(|part| chunks(part, policy)).collect();
+        }
+        if policy.long == Long::Paragraph {
+            let ends = self.against.ends.ok_or_else(|| {
+                EpochError::Recipe(
+                    "long = \"paragraph\" needs the tokenizer to tell where tokens end".to_owned(),
+                )
+            })?;
+            self.cut_paragraphs(policy, ends, &mut pool)?;
+        }
+        pool.fragments.sort_unstable();
+        while pool.layers.last().is_some_and(RoaringTreemap::is_empty) {
+            pool.layers.pop();
+        }
+        Ok(pool)
+    }
+
+    /// Moves documents longer than a row from the layers to the fragments.
+    fn cut_paragraphs(
+        &self,
+        policy: &Policy,
+        ends: &dyn TokenEnds,
+        pool: &mut PinnedPool,
+    ) -> Result<(), EpochError> {
+        let lengths = Lengths {
+            view: self.against.view.clone(),
+            tokenizer: self.tokenizer,
+            tokenizer_name: self.pinned.name.as_str().into(),
+            overhead: policy.overhead(),
+            known: None,
+        };
+        for layer in &mut pool.layers {
+            let mut long = RoaringTreemap::new();
+            for (block, _) in blocks_of(layer) {
+                for (slot, length) in lengths.of(layer, block)? {
+                    if length > policy.capacity {
+                        let document = DocId::at(block, slot);
+                        long.insert(document.0);
+                        let measure = (length, policy.capacity);
+                        let cut = fragments(&lengths, ends, policy.bos, document, measure)?;
+                        pool.fragments.extend(cut);
+                    }
+                }
+            }
+            *layer -= long;
+        }
+        Ok(())
+    }
+}
+
+/// A fragment cut into rows.
+fn chunks(part: &Fragment, policy: &Policy) -> Vec<Fragment> {
+    let mut chunks = Vec::new();
+    let mut placed = 0;
+    while placed < part.length {
+        let length = (part.length - placed).min(policy.capacity);
+        chunks.push(Fragment { offset: part.offset + placed, length, ..*part });
+        placed += length;
+    }
+    chunks
+}
+
+fn copies(
+    against: &Against<'_>,
+    seed: u64,
+    expression: &str,
+) -> Result<(Vec<RoaringTreemap>, RoaringTreemap), EpochError> {
+    let mut more: Vec<RoaringTreemap> = Vec::new();
+    let mut never = RoaringTreemap::new();
+    let mut wrong: Option<(u64, Option<f64>)> = None;
+    numbers(against.view, expression, |id, value| {
+        if !against.kept.contains(id) {
+            return;
+        }
+        let Some(times) = value.filter(|times| (0.0..=COPIES as f64).contains(times)) else {
+            if wrong.is_none_or(|(before, _)| id < before) {
+                wrong = Some((id, value));
+            }
+            return;
+        };
+        let once_more = keyed::share("repeat", seed, &id.to_le_bytes()) < times.fract();
+        // Between 0 and COPIES, so the cast keeps it.
+        let times = times as usize + usize::from(once_more);
+        if times == 0 {
+            never.insert(id);
+        }
+        for layer in 1..times {
+            if more.len() < layer {
+                more.push(RoaringTreemap::new());
+            }
+            if let Some(layer) = more.get_mut(layer - 1) {
+                layer.insert(id);
+            }
+        }
+    })?;
+    match wrong {
+        Some((id, value)) => Err(EpochError::Recipe(format!(
+            "select.repeat is {} for document {id}, not a number from 0 to {COPIES}",
+            value.map_or("no number".to_owned(), |value| value.to_string())
+        ))),
+        None => Ok((more, never)),
+    }
+}

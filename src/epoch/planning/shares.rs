@@ -1,0 +1,138 @@
+//! What each source gives of an epoch: weights, budgets and schedules as integers.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::mix::{MixError, integer_weights, temperature, unimax, with_fixed};
+use crate::epoch::plan::{PlannedPoint, PlannedSource, capacity, fluid, largest_total, narrow};
+use crate::epoch::recipe::{Method, Recipe, Unit};
+
+/// Sets the weights of `sources` and what an epoch asks of each; gives the budget of an epoch, in the
+/// mix's unit, and the schedule.
+///
+/// # Errors
+/// [`EpochError::Recipe`] for shares that contradict each other.
+pub(super) fn set(
+    recipe: &Recipe,
+    sources: &mut [PlannedSource],
+) -> Result<(u64, Vec<PlannedPoint>), EpochError> {
+    let amounts: Vec<u64> = sources.iter().map(|source| source.amount).collect();
+    let whole = |amounts: &[u64]| narrow(amounts.iter().map(|amount| u128::from(*amount)).sum());
+    let asked = recipe.mix.tokens;
+    let schedule = schedule(recipe)?;
+    let weights = match recipe.mix.method {
+        _ if !schedule.is_empty() => vec![0; sources.len()],
+        Some(Method::Weights) => by_weight(recipe)?,
+        Some(Method::Temperature) => temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0)),
+        Some(Method::Unimax) => {
+            // All passes of a source are what it holds; a budget beyond all of that asks for all.
+            let passes: Vec<u64> = sources.iter().map(all_passes).collect();
+            unimax(&passes, 1, asked.unwrap_or_else(|| whole(&passes)))
+        }
+        Some(Method::Natural) | None => amounts.clone(),
+    };
+    if let Some(at) = weights.iter().position(|weight| *weight == 0)
+        && schedule.is_empty()
+    {
+        let name = sources.get(at).map_or("", |source| source.name.as_str());
+        return Err(EpochError::Recipe(format!(
+            "source `{name}` gets nothing: it has no {}, or too few to count",
+            recipe.mix.unit.name()
+        )));
+    }
+    for (source, weight) in sources.iter_mut().zip(&weights) {
+        source.weight = *weight;
+    }
+    let due = fluid(sources, &schedule, capacity(recipe))?;
+    let fixed = recipe.sources.iter().all(|source| source.tokens.is_some());
+    let budget = match (asked, recipe.mix.method) {
+        (Some(tokens), _) => tokens,
+        (None, Some(Method::Weights)) if fixed && schedule.is_empty() => whole(&weights),
+        (None, Some(Method::Unimax)) => whole(&weights),
+        (None, Some(Method::Weights | Method::Temperature)) => {
+            largest_total(sources, &due).unwrap_or_else(|| whole(&amounts))
+        }
+        (None, Some(Method::Natural) | None) => whole(&amounts),
+    };
+    if budget == 0 {
+        return Err(EpochError::Recipe(
+            "the shares leave room for no row at all; raise max_repeats, or change the weights"
+                .to_owned(),
+        ));
+    }
+    for (at, source) in sources.iter_mut().enumerate() {
+        source.expected = due.share(at, budget);
+    }
+    Ok((budget, schedule))
+}
+
+fn all_passes(source: &PlannedSource) -> u64 {
+    let later = u128::from(source.later_amount) * u128::from(source.max_repeats.saturating_sub(1));
+    narrow(u128::from(source.amount) + later)
+}
+
+/// Weights given by the recipe, in a common scale with the budgets given there.
+fn by_weight(recipe: &Recipe) -> Result<Vec<u64>, EpochError> {
+    let fixed: Vec<Option<u64>> = recipe.sources.iter().map(|source| source.tokens).collect();
+    let given: Vec<f64> = recipe.sources.iter().filter_map(|source| source.weight).collect();
+    let integers = integer_weights(&given)
+        .ok_or_else(|| EpochError::Recipe("every source needs a positive weight".to_owned()))?;
+    if fixed.iter().all(Option::is_none) {
+        return Ok(integers);
+    }
+    let mut integers = integers.into_iter();
+    let weights: Vec<Option<u64>> =
+        recipe.sources.iter().map(|source| source.weight.and_then(|_| integers.next())).collect();
+    with_fixed(&weights, &fixed, recipe.mix.tokens).map_err(|why| EpochError::Recipe(told(&why)))
+}
+
+fn told(why: &MixError) -> String {
+    match why {
+        MixError::BudgetNeeded { fixed } => format!(
+            "sources with a weight share what sources with tokens leave: give mix.tokens, over the {fixed} that are fixed"
+        ),
+        other => other.to_string(),
+    }
+}
+
+fn schedule(recipe: &Recipe) -> Result<Vec<PlannedPoint>, EpochError> {
+    let mut points: Vec<PlannedPoint> = Vec::new();
+    for point in &recipe.mix.schedule {
+        let weights: Vec<f64> = recipe
+            .sources
+            .iter()
+            .map(|source| point.weights.get(&source.name).copied().unwrap_or(0.0))
+            .collect();
+        let positive: Vec<f64> = weights.iter().copied().filter(|weight| *weight > 0.0).collect();
+        let mut integers = integer_weights(&positive)
+            .ok_or_else(|| EpochError::Recipe("mix.schedule has a weight that is none".to_owned()))?
+            .into_iter();
+        let shares = weights
+            .iter()
+            .map(|weight| if *weight > 0.0 { integers.next().unwrap_or(0) } else { 0 })
+            .collect();
+        let at = match (point.at_tokens, point.at_step) {
+            (Some(at), _) => at,
+            (None, step) => step.unwrap_or(0).saturating_mul(step_amount(recipe)?),
+        };
+        if points.last().is_some_and(|last| last.at >= at) {
+            return Err(EpochError::Recipe(format!(
+                "mix.schedule is not ascending: a point at {at} {} follows one that is not before it",
+                recipe.mix.unit.name()
+            )));
+        }
+        points.push(PlannedPoint { at, shares, ramp: point.ramp });
+    }
+    Ok(points)
+}
+
+/// What a step counts: a batch of full rows.
+fn step_amount(recipe: &Recipe) -> Result<u64, EpochError> {
+    let rows = recipe.batch.as_ref().and_then(|batch| batch.rows).unwrap_or(1);
+    match recipe.mix.unit {
+        Unit::Tokens => Ok(rows.saturating_mul(capacity(recipe).into())),
+        Unit::Rows => Ok(rows),
+        Unit::Documents | Unit::LossTokens => Err(EpochError::Recipe(
+            "at_step needs mix.unit = \"tokens\" or \"rows\": a step has no fixed number of documents or loss tokens"
+                .to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,157 @@
+//! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
+
+use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+const ROWS: usize = 512;
+
+pub(super) struct MdsShard {
+    path: PathBuf,
+    samples: BufReader<File>,
+    /// Offsets of the samples not read yet, and of the end.
+    offsets: std::iter::Peekable<std::vec::IntoIter<u64>>,
+}
+
+impl MdsShard {
+    pub fn open(dir: &Path, shard: usize, layout: &Layout) -> Result<Self, ReadError> {
+        let path = dir.join(layout.name(shard, "mds"));
+        let failed = || EpochError::io("reading", &path);
+        let file = File::open(&path).map_err(failed())?;
+        let size = file.metadata().map_err(failed())?.len();
+        let mut samples = BufReader::with_capacity(1 << 20, file);
+        let mut next = |bytes: u64| {
+            let mut found = Vec::new();
+            (&mut samples).take(bytes).read_to_end(&mut found).map(|_| found)
+        };
+        let count = number(&next(4).map_err(failed())?);
+        let table = next(4 * (count + 1)).map_err(failed())?;
+        let offsets: Vec<u64> = table.chunks_exact(4).map(number).collect();
+        let start = offsets.first().copied().unwrap_or_default();
+        if offsets.len() as u64 != count + 1
+            || !offsets.is_sorted()
+            || offsets.last() != Some(&size)
+            || start < 4 * (count + 2)
+        {
+            return malformed(&path, format!("has no table of {count} samples within its size"));
+        }
+        let about = next(start - 4 * (count + 2)).map_err(failed())?;
+        let about: Value = match serde_json::from_slice(&about) {
+            Ok(about) => about,
+            Err(error) => return malformed(&path, error),
+        };
+        let mut expected = description(layout);
+        if about != expected {
+            return malformed(&path, format!("does not describe itself as {expected}"));
+        }
+        if let Some(expected) = expected.as_object_mut() {
+            let name = layout.name(shard, "mds");
+            let data = json!({ "basename": name, "bytes": size, "hashes": {} });
+            expected.insert("raw_data".to_owned(), data);
+            expected.insert("samples".to_owned(), count.into());
+            expected.insert("zip_data".to_owned(), Value::Null);
+        }
+        let index_path = dir.join("index.json");
+        let index = read_json(&index_path)?;
+        if index.pointer(&format!("/shards/{shard}")) != Some(&expected)
+            || index.pointer("/version") != Some(&json!(2))
+        {
+            return malformed(&index_path, format!("does not describe shard {shard} as it is"));
+        }
+        let shards = index.pointer("/shards").and_then(Value::as_array).map_or(0, Vec::len);
+        if shards != shard + 1 && !dir.join(layout.name(shard + 1, "mds")).exists() {
+            let why = format!("has {shards} shards, the directory {}", shard + 1);
+            return malformed(&index_path, why);
+        }
+        Ok(Self { path, samples, offsets: offsets.into_iter().peekable() })
+    }
+}
+
+/// What a shard says of itself.
+fn description(layout: &Layout) -> Value {
+    json!({
+        "column_encodings": ["ndarray:int64", "ndarray:int64", "ndarray:int32", "str", "ndarray:int32"],
+        "column_names": ["doc_ids", "doc_offsets", "seq_lengths", "source", "tokens"],
+        "column_sizes": [null, null, null, null, null],
+        "compression": null,
+        "format": "mds",
+        "hashes": [],
+        "size_limit": layout.shard_bytes,
+        "version": 2,
+    })
+}
+
+impl Reader for MdsShard {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+        let mut rows = Vec::new();
+        while rows.len() < ROWS {
+            let (Some(start), Some(end)) = (self.offsets.next(), self.offsets.peek()) else {
+                break;
+            };
+            let mut bytes = Vec::new();
+            (&mut self.samples)
+                .take(end - start)
+                .read_to_end(&mut bytes)
+                .map_err(EpochError::io("reading", &self.path))?;
+            match sample(&bytes) {
+                Some(row) => rows.push(row),
+                None => return malformed(&self.path, format!("has no sample at byte {start}")),
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// A sample: the sizes of five columns, then the columns.
+fn sample(bytes: &[u8]) -> Option<ReadRow> {
+    let (sizes, mut rest) = bytes.split_at_checked(20)?;
+    let mut columns = Vec::new();
+    for size in sizes.chunks_exact(4).map(number) {
+        let (column, after) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+        columns.push(column);
+        rest = after;
+    }
+    let [doc_ids, doc_offsets, lengths, source, tokens] = columns.as_slice() else { return None };
+    let long = |bytes: &[u8]| -> Option<Vec<i64>> {
+        Some(array(bytes, 8)?.map(u64::cast_signed).collect())
+    };
+    let short = |bytes| -> Option<Vec<u32>> {
+        array(bytes, 4)?.map(|value| u32::try_from(value).ok()).collect()
+    };
+    let mut row = ReadRow {
+        number: None,
+        // Signed in the file, where no id is negative.
+        ids: short(tokens)?,
+        source: std::str::from_utf8(source).ok()?.to_owned(),
+        seq_lengths: short(lengths)?.into_iter().map(u32::cast_signed).collect(),
+        doc_ids: long(doc_ids)?,
+        doc_offsets: long(doc_offsets)?,
+        ..ReadRow::default()
+    };
+    // No array may be empty, so this is how a row of pads is written.
+    let of_pads = (row.doc_ids.as_slice(), row.doc_offsets.as_slice(), row.seq_lengths.as_slice());
+    if of_pads == (&[-1], &[0], &[0]) {
+        row.doc_ids.clear();
+        row.doc_offsets.clear();
+        row.seq_lengths.clear();
+    }
+    let sound = rest.is_empty() && row.ids.iter().all(|id| id.cast_signed() >= 0);
+    sound.then_some(row)
+}
+
+/// The values of an array of one dimension.
+fn array(bytes: &[u8], width: usize) -> Option<impl Iterator<Item = u64>> {
+    let (kind, rest) = bytes.split_first()?;
+    let log = *kind ^ 1 << 2;
+    let (length, values) = rest.split_at_checked(1 << log.min(3))?;
+    let found = (values.len() / width) as u64;
+    let narrowest = match found {
+        0..=0xff => 0,
+        0x100..=0xffff => 1,
+        _ => 2,
+    };
+    let sound = log == narrowest && number(length) == found && values.len().is_multiple_of(width);
+    sound.then(|| values.chunks_exact(width).map(number))
+}

@@ -1,0 +1,70 @@
+//! Checks the lines beside an OLMo token file.
+
+use super::raw::Beside;
+use super::{EpochError, Layout, ReadError, ReadRow, malformed};
+use flate2::read::GzDecoder;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// The lines, one a segment.
+pub(super) struct Lines {
+    path: PathBuf,
+    lines: BufReader<GzDecoder<File>>,
+    tokens: u64,
+    layout: Layout,
+}
+
+impl Lines {
+    pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(EpochError::io("opening", path))?;
+        let lines = BufReader::new(GzDecoder::new(file));
+        Ok(Self { path: path.to_path_buf(), lines, tokens: 0, layout: layout.clone() })
+    }
+
+    fn next(&mut self) -> Result<String, ReadError> {
+        let mut line = Vec::new();
+        match self.lines.read_until(b'\n', &mut line) {
+            Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
+            Err(error) => malformed(&self.path, error),
+        }
+    }
+}
+
+impl Beside for Lines {
+    fn check(&mut self, row: &mut ReadRow) -> Result<(), ReadError> {
+        let source = if row.source.contains(['"', ',', '\r', '\n']) {
+            format!("\"{}\"", row.source.replace('"', "\"\""))
+        } else {
+            row.source.clone()
+        };
+        let spans = self.layout.spans(row);
+        for ((span, document), offset) in spans.iter().zip(&row.doc_ids).zip(&row.doc_offsets) {
+            let (start, end) = (self.tokens + span.0 as u64, self.tokens + span.1 as u64);
+            let mut expected = format!("{start},{end},{document},{source},{offset}\r\n");
+            // A quoted name may hold ends of lines.
+            let mut found = String::new();
+            while found.len() < expected.len() {
+                let line = self.next()?;
+                if line.is_empty() {
+                    break;
+                }
+                found.push_str(&line);
+            }
+            if found != expected {
+                expected.truncate(expected.trim_end().len());
+                return malformed(&self.path, format!("has no line `{expected}`"));
+            }
+        }
+        self.tokens += row.ids.len() as u64;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ReadError> {
+        if self.next()?.is_empty() {
+            Ok(())
+        } else {
+            malformed(&self.path, "has more lines than segments")
+        }
+    }
+}

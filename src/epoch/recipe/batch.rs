@@ -1,0 +1,47 @@
+//! `[batch]`: how rows become global batches.
+
+use serde::{Deserialize, Serialize};
+
+/// How rows become global batches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Batch {
+    /// Rows a batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Tokens a batch, at most; a row longer than that is a batch by itself. Instead of `rows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// What `max_tokens` counts.
+    pub count: Count,
+    /// `a` of the cost a * tokens + sum of squared segment lengths, by which ranks are balanced; absent:
+    /// positions of a batch are permuted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<u64>,
+    /// What happens to the rows that fill no batch at an epoch's end.
+    pub tail: Tail,
+}
+
+/// What `max_tokens` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Count {
+    /// Real tokens.
+    #[default]
+    Real,
+    /// Rows times the longest of them.
+    Padded,
+}
+
+/// What happens to the rows that fill no batch at an epoch's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tail {
+    /// They are left out and counted.
+    #[default]
+    Drop,
+    /// The last batch is filled with rows of pads.
+    Pad,
+    /// They open the next epoch.
+    Carry,
+}

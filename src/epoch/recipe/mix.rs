@@ -1,0 +1,95 @@
+//! `[mix]`: how sources share an epoch.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How sources share the epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mix {
+    /// Absent: `weights` when a source has a weight, else `natural`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// What shares are counted in.
+    pub unit: Unit,
+    /// Size of one epoch in `unit`; absent: the largest that `max_repeats` allows, and with
+    /// `natural` one pass over everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// T of `temperature`: a source of size n has a share in proportion to n^(1/T).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Weights that change during the run, ascending by time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<SchedulePoint>,
+}
+
+/// Weights from a moment of the run on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulePoint {
+    /// The moment, in `mix.unit` given since the run began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_tokens: Option<u64>,
+    /// The moment, in global batches of full rows; needs `batch.rows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_step: Option<u64>,
+    /// Weight by source; a source left out has none.
+    pub weights: BTreeMap<String, f64>,
+    /// How weights go from this point to the next.
+    #[serde(default)]
+    pub ramp: Ramp,
+}
+
+/// How weights go from one point of a schedule to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ramp {
+    /// They stay, and change at the next point.
+    #[default]
+    Step,
+    /// They change evenly.
+    Linear,
+}
+
+/// How shares are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// By `source.weight`.
+    Weights,
+    /// In proportion to what the sources hold.
+    Natural,
+    /// In proportion to a root of what the sources hold (mT5).
+    Temperature,
+    /// As even as `max_repeats` allows (UniMax, arXiv 2304.09151).
+    Unimax,
+}
+
+/// What shares are counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Real tokens: BOS and EOS in, pads out.
+    #[default]
+    Tokens,
+    /// Tokens that are trained on: those of the loss spans of a document, or all of it.
+    LossTokens,
+    /// Documents, counted where they begin.
+    Documents,
+    /// Rows.
+    Rows,
+}
+
+impl Unit {
+    /// The word of the unit in sentences.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::LossTokens => "loss tokens",
+            Self::Documents => "documents",
+            Self::Rows => "rows",
+        }
+    }
+}

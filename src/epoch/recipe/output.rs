@@ -1,0 +1,162 @@
+//! `[output]`: what is written.
+
+use serde::{Deserialize, Serialize};
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Output {
+    /// The format.
+    pub format: Format,
+    /// Largest size of a shard in bytes: one row excepted, or one group of rows where only encoding
+    /// tells their size (Parquet, Arrow, JSON lines).
+    pub shard_bytes: u64,
+    /// What stands around the ids of `raw`; `plain` by default. No other format has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+    /// How Parquet (by default `zstd`) and JSON lines (by default `none`; `zstd`) are compressed. No other
+    /// format has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self { format: Format::Parquet, shard_bytes: 268_435_456, layout: None, compression: None }
+    }
+}
+
+impl Output {
+    /// The layout of `raw`.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout.unwrap_or(Layout::Plain)
+    }
+
+    /// The compression of Parquet and JSON lines.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.compression.unwrap_or(match self.format {
+            Format::Parquet => Compression::Zstd,
+            _ => Compression::None,
+        })
+    }
+
+    /// The format and, where it has one, its layout.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self.format {
+            Format::Raw => format!("raw with layout {}", self.layout().name()),
+            format => format.name().to_owned(),
+        }
+    }
+
+    /// Writes out the defaults that depend on the format.
+    pub(super) fn settle(&mut self) {
+        match self.format {
+            Format::Raw => self.layout = Some(self.layout()),
+            Format::Parquet | Format::Jsonl => self.compression = Some(self.compression()),
+            _ => {}
+        }
+    }
+}
+
+/// An output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Megatron `.bin` and `.idx`.
+    Megatron,
+    /// Parquet with all views as columns.
+    Parquet,
+    /// What `datasets.load_from_disk` opens, with the columns of Parquet.
+    Arrow,
+    /// MosaicML Streaming.
+    Mds,
+    /// Chunks of litdata's `TokensLoader`.
+    Litdata,
+    /// A JSON object a line.
+    Jsonl,
+    /// Bare token ids, in one of several layouts.
+    Raw,
+}
+
+impl Format {
+    /// The word used in recipes and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Megatron => "megatron",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+            Self::Mds => "mds",
+            Self::Litdata => "litdata",
+            Self::Jsonl => "jsonl",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// Whether packed rows must all have the same length.
+    #[must_use]
+    pub const fn has_equal_rows(self) -> bool {
+        matches!(self, Self::Megatron | Self::Litdata | Self::Raw)
+    }
+}
+
+/// What stands around bare token ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Nothing: ids of the narrowest type.
+    Plain,
+    /// Nothing: ids u16, as nanoGPT reads them.
+    Nanogpt,
+    /// A header of 1,024 bytes, as llm.c and modded-nanogpt read it; ids u16.
+    #[serde(rename = "llm.c")]
+    LlmC,
+    /// `.ds`, `.ds.index` and `.ds.metadata`, as datatrove and nanotron read them.
+    Datatrove,
+    /// `.npy` without a header and `.csv.gz`, as OLMo-core reads them.
+    Olmo,
+}
+
+impl Layout {
+    /// The word used in recipes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Nanogpt => "nanogpt",
+            Self::LlmC => "llm.c",
+            Self::Datatrove => "datatrove",
+            Self::Olmo => "olmo",
+        }
+    }
+}
+
+/// How files are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Snappy; Parquet only.
+    Snappy,
+    /// LZ4 blocks; Parquet only.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Compression {
+    /// The word used in recipes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Snappy => "snappy",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `[pack]`: how documents become rows.
+
+use serde::{Deserialize, Serialize};
+
+/// How documents become rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pack {
+    /// The way of packing.
+    pub kind: PackKind,
+    /// Tokens of a row.
+    pub length: u32,
+    /// Details.
+    pub options: PackOptions,
+}
+
+impl Default for Pack {
+    fn default() -> Self {
+        Self { kind: PackKind::BestFit, length: 2048, options: PackOptions::default() }
+    }
+}
+
+/// A way of packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PackKind {
+    /// Best-fit-decreasing over the whole source: fewest rows, no document cut that fits.
+    BestFit,
+    /// Documents in order; a new row when the next one does not fit.
+    Greedy,
+    /// Documents in order, end to end, cut into full rows.
+    Concat,
+    /// One document a row.
+    None,
+}
+
+/// Details of packing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PackOptions {
+    /// Whether rows hold one more token for the last target.
+    pub target: Target,
+    /// What happens to documents longer than a row.
+    pub long: Long,
+    /// Every document takes up a multiple of this; pads fill it. `length` must be a multiple too.
+    pub doc_multiple: u32,
+    /// Where pads stand.
+    pub pad_side: PadSide,
+    /// What pads are to readers that derive segments.
+    pub pad_view: PadView,
+}
+
+impl Default for PackOptions {
+    fn default() -> Self {
+        Self {
+            target: Target::Inside,
+            long: Long::Split,
+            doc_multiple: 1,
+            pad_side: PadSide::Right,
+            pad_view: PadView::Suffix,
+        }
+    }
+}
+
+/// Whether rows hold one more token for the last target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// Rows hold `length` tokens.
+    Inside,
+    /// Rows hold `length + 1` tokens.
+    Extra,
+}
+
+/// What happens to documents longer than a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Long {
+    /// Cut into fragments of a row each, and a tail.
+    Split,
+    /// Cut where a paragraph ends, into fragments of at most a row.
+    Paragraph,
+    /// Keep the head that fits one row; the rest is lost and counted.
+    Truncate,
+    /// Leave the document out; counted.
+    Drop,
+}
+
+/// Where pads stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PadSide {
+    /// After the tokens.
+    Right,
+    /// Before them.
+    Left,
+}
+
+/// What pads are to readers that derive segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PadView {
+    /// No segment.
+    Suffix,
+    /// Each a segment of its own.
+    Each,
+}

@@ -1,0 +1,69 @@
+//! `[[source]]`: one source of an epoch.
+
+use super::pack::{Long, PackKind};
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+/// One source of the epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceRecipe {
+    /// Its name in the epoch.
+    pub name: String,
+    /// The corpus's source it draws from; its name by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// SQL boolean expression over `documents`, besides `select.where`.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Its share in `mix.unit`, relative to the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// What one epoch takes of it, in `mix.unit`, instead of a weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Passes over its documents in the whole run, at most; 1 by default.
+    #[serde(default = "one")]
+    pub max_repeats: u32,
+    /// Overrides of `[pack]`.
+    #[serde(default)]
+    pub pack: SourcePack,
+}
+
+impl SourceRecipe {
+    /// The source `name`, drawn from the corpus's source of that name once.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            from: Some(name.to_owned()),
+            condition: None,
+            weight: None,
+            tokens: None,
+            max_repeats: 1,
+            pack: SourcePack::default(),
+        }
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// What a source may override of `[pack]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SourcePack {
+    /// What happens to documents longer than a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long: Option<Long>,
+    /// Not built yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PackKind>,
+    /// Not built yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u32>,
+    /// Not built yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<Value>,
+}

@@ -1,0 +1,260 @@
+//! The rows of one source: pass after pass, each a pure function of (source, pass, row).
+//!
+//! A source is one stratum, or several under a curriculum. `pool` packs what one pass over a stratum
+//! holds and finds what is in a row; `walk` goes through a pool in the order of documents; `lane` goes
+//! through the rows of a stratum, `cursor` through those of the source, and both say where they stand in
+//! a few numbers from which they go on.
+
+mod cursor;
+mod lane;
+mod paced;
+mod pool;
+mod walk;
+
+pub(super) use cursor::{Cursor, SourceState};
+pub(super) use lane::LaneState;
+pub(super) use paced::lane_table;
+
+use super::documents::Lengths;
+use super::error::EpochError;
+use super::mix::Fluid;
+use super::pack::{Histogram, Policy, Segment};
+use super::pinned::PinnedSource;
+use super::recipe::{OrderKind, Unit};
+use super::trained::Trained;
+use pool::PoolRows;
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// What decides the rows of a source besides its documents.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// Name of the source in the epoch; part of every key.
+    pub name: Arc<str>,
+    pub seed: u64,
+    pub policy: Policy,
+    pub order: OrderKind,
+    /// Passes over the documents in the whole run, at most.
+    pub max_repeats: u32,
+    /// What rows are counted in.
+    pub unit: Unit,
+    /// Rows are drawn with replacement from the open strata.
+    pub replace: bool,
+    /// Batch and mega-batch multiple of the sampler reproduced exactly.
+    pub exact: Option<(u64, Option<u32>)>,
+    /// Tokens of a pass at which each stratum opens, by pool; empty with one stratum.
+    pub opens: Vec<Vec<u64>>,
+}
+
+/// A source opened to give its rows.
+pub(super) struct SourceRows {
+    rules: Rules,
+    pinned: Arc<PinnedSource>,
+    /// By stratum, by pool.
+    lanes: Vec<Vec<Arc<PoolRows>>>,
+    /// The schedule of the strata, by pool; empty with one stratum.
+    schedules: Vec<Arc<Fluid>>,
+}
+
+/// A row of a source, named by where it is; [`SourceRows::segments`] finds what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowRef {
+    /// The pass it belongs to.
+    pub pass: u32,
+    /// Its real tokens.
+    pub tokens: u32,
+    /// What it counts in the mix's unit.
+    pub amount: u64,
+    lane: u16,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Position among the rows of its pool.
+    Packed(u64),
+    /// What is in it.
+    Cut(Vec<Segment>),
+}
+
+/// What sources are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Counting rows and tokens.
+    Count,
+    /// Giving rows.
+    Give,
+}
+
+impl SourceRows {
+    /// Opens a source: its lengths are scanned once for every stratum and pool.
+    ///
+    /// # Errors
+    /// [`EpochError::NotEncoded`]; [`EpochError::Store`].
+    pub fn open(
+        rules: Rules,
+        lengths: &Lengths,
+        pinned: Arc<PinnedSource>,
+        trained: &Trained,
+        purpose: Purpose,
+    ) -> Result<Self, EpochError> {
+        let mut lanes = Vec::new();
+        for (stratum, of) in pinned.strata.iter().enumerate() {
+            let mut pools = Vec::new();
+            for pool in 0..of.pools.len() {
+                let place = pool::At { pinned: Arc::clone(&pinned), stratum, pool };
+                let opened = PoolRows::open(&rules, lengths, place, trained, purpose)?;
+                pools.push(Arc::new(opened));
+            }
+            lanes.push(pools);
+        }
+        let mut source = Self { rules, pinned, lanes, schedules: Vec::new() };
+        if source.lanes.len() > 1 && !source.rules.replace {
+            for (pool, opens) in source.rules.opens.iter().enumerate() {
+                let amounts = source.amounts(pool);
+                source.schedules.push(Arc::new(lane_table(&amounts, opens)?));
+            }
+        }
+        Ok(source)
+    }
+
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// What the source's passes hold.
+    pub fn pinned(&self) -> &PinnedSource {
+        &self.pinned
+    }
+
+    /// Pools that passes draw from: pass `p` from pool `p`, the last one serving all that follow.
+    pub fn pools(&self) -> usize {
+        self.lanes.first().map_or(0, Vec::len)
+    }
+
+    /// Strata that are scheduled by themselves.
+    pub fn strata(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn pool_of(&self, pass: u32) -> usize {
+        (pass as usize).min(self.pools().saturating_sub(1))
+    }
+
+    fn lane(&self, lane: u16, pass: u32) -> Result<&Arc<PoolRows>, EpochError> {
+        let pools = self.lanes.get(usize::from(lane));
+        pools
+            .and_then(|pools| pools.get(self.pool_of(pass)))
+            .ok_or_else(|| EpochError::bug("a row of no stratum"))
+    }
+
+    fn of_pool(&self, pool: usize) -> impl Iterator<Item = &Arc<PoolRows>> {
+        self.lanes.iter().filter_map(move |pools| pools.get(pool))
+    }
+
+    /// Packed tokens of each stratum in a pool.
+    pub fn amounts(&self, pool: usize) -> Vec<u64> {
+        self.of_pool(pool).map(|rows| rows.packed_tokens()).collect()
+    }
+
+    /// Documents by effective length, whole ones of all strata of a pool, each as often as it comes.
+    pub fn histogram(&self, pool: usize) -> Histogram {
+        let mut all = Histogram::new();
+        for rows in self.of_pool(pool) {
+            for (length, count) in rows.histogram() {
+                *all.entry(*length).or_default() += count;
+            }
+        }
+        all
+    }
+
+    /// A digest of the lengths in its pools: BLAKE3 over, pool by pool, length u32 and documents u64,
+    /// little-endian, ascending, and u32 0 after each pool.
+    pub fn lengths_digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for pool in 0..self.pools() {
+            for (length, documents) in self.histogram(pool) {
+                hasher.update(&length.to_le_bytes());
+                hasher.update(&documents.to_le_bytes());
+            }
+            hasher.update(&0_u32.to_le_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Those of `documents` of which anything is packed.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
+        let any = self.lanes.iter().flatten().next();
+        any.map_or(Ok(RoaringTreemap::new()), |pool| pool.packed_of(documents))
+    }
+
+    /// What one pass over a pool comes to; walks it where rows are cut in order.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn count(&self, pool: usize) -> Result<PassCount, EpochError> {
+        let mut count = PassCount::default();
+        for (lane, rows) in (0_u16..).zip(self.of_pool(pool)) {
+            count.add(&lane::count(rows, lane)?);
+        }
+        Ok(count)
+    }
+
+    /// Rows of a pass, where they are known without walking it.
+    pub fn pass_rows(&self, pass: u32) -> Option<u64> {
+        self.of_pool(self.pool_of(pass)).map(|rows| rows.rows()).sum()
+    }
+
+    /// Real tokens of a pass.
+    pub fn pass_tokens(&self, pass: u32) -> u64 {
+        self.amounts(self.pool_of(pass)).iter().sum()
+    }
+
+    /// Tokens of each segment of a row, without finding its documents.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row.
+    pub fn segment_lengths(&self, row: &RowRef) -> Result<Vec<u32>, EpochError> {
+        match &row.place {
+            Place::Cut(segments) => Ok(segments.iter().map(|segment| segment.length).collect()),
+            Place::Packed(index) => {
+                self.lane(row.lane, row.pass)?.segment_lengths(row.pass, *index)
+            }
+        }
+    }
+
+    /// What is in a row.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn segments(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
+        match &row.place {
+            Place::Cut(segments) => Ok(segments.clone()),
+            Place::Packed(index) => self.lane(row.lane, row.pass)?.segments(row.pass, *index),
+        }
+    }
+}
+
+/// What one pass comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PassCount {
+    pub rows: u64,
+    /// Rows whose every place holds a real token.
+    pub full_rows: u64,
+    /// Real tokens.
+    pub tokens: u64,
+    /// In the mix's unit.
+    pub amount: u64,
+}
+
+impl PassCount {
+    fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.full_rows += other.full_rows;
+        self.tokens += other.tokens;
+        self.amount += other.amount;
+    }
+}

@@ -1,0 +1,45 @@
+//! What a trainer reads beside the ids: every view of a row, from its segment lengths alone.
+//!
+//! Boundaries are data. A [`Shape`] says where the segments of a row lie; everything else follows from
+//! it by pure functions, and none looks for an EOS. Pads may stand before, between and after segments.
+//!
+//! * [`cu_seqlens`] and others: `cu_seqlens`, `max_seqlen`, document lengths, starts.
+//! * [`position_ids`] and others: position ids, segment ids, the block-causal mask.
+//! * [`labels`] and others: labels, loss mask, loss weights.
+//! * [`unpad()`]: any 0/1 mask to the tokens it keeps, and back.
+//! * [`flatten()`]: the batch that `DataCollatorWithFlattening` makes.
+//!
+//! ```
+//! use corpusdb::views::{Shape, cu_seqlens, labels, position_ids};
+//!
+//! let shape = Shape::packed([3, 2], 6);
+//! assert_eq!(cu_seqlens(&shape), [0, 3, 5]);
+//! assert_eq!(position_ids(&shape), [0, 1, 2, 0, 1, 0]);
+//! assert_eq!(labels(&shape, &[11, 12, 13, 21, 22, 9], None), [-100, 12, 13, -100, 22, -100]);
+//! ```
+
+mod boundaries;
+mod flatten;
+mod loss;
+mod shape;
+mod tokens;
+mod unpad;
+
+#[cfg(test)]
+mod tests;
+
+pub use super::recipe::PadView;
+pub use crate::model::LossSpan;
+pub use boundaries::{
+    batch_cu_seqlens, batch_cu_seqlens_padded, batch_doc_lens, cu_seqlens, cu_seqlens_padded,
+    doc_lens, max_seqlen, seq_start_id,
+};
+pub use flatten::{Flattened, Packed, flatten};
+pub use loss::{
+    IGNORED, Normalise, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
+};
+pub use shape::{Shape, Span, ViewError};
+pub use tokens::{
+    batch_block_causal_mask, block_causal_mask, document_id, position_ids, segment_ids, seq_idx,
+};
+pub use unpad::{Unpadded, unpad};

@@ -1,0 +1,84 @@
+//! Raw shards as OLMo-core and dolma read them: `part-0-NNNNN.npy`, which holds bare ids and no NPY
+//! header, and `part-0-NNNNN.csv.gz` with a line a segment: start, end, id, src, loc.
+//!
+//! Start and end count tokens of the file; id is the document, src the source, loc where in the
+//! document's effective sequence the segment begins. Pads are in no line.
+
+use super::bin::{Index, TokenShard};
+use super::files::HashedFile;
+use super::{Format, Options, Shard};
+use crate::epoch::error::EpochError;
+use crate::epoch::ids::Row;
+use crate::epoch::manifest::ManifestFile;
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+struct Olmo(Options);
+
+pub(super) fn format(options: Options) -> impl Format {
+    Olmo(options)
+}
+
+impl Format for Olmo {
+    fn weigh(&self, row: &Row) -> u64 {
+        self.0.id_bytes(row)
+    }
+
+    fn open(&self, number: u32, row: u64) -> Result<Box<dyn Shard>, EpochError> {
+        let part = format!("part-0-{number:05}");
+        let file = HashedFile::create(&self.0.dir, &format!("{part}.csv.gz"))?;
+        let path = file.path().to_path_buf();
+        // No name and no clock in the header.
+        let lines = GzBuilder::new().write(file, Compression::default());
+        let index = Lines { options: self.0.clone(), path, lines, tokens: 0 };
+        let (tokens, segments) = (format!("{part}.npy"), format!("{part}.segments.parquet"));
+        TokenShard::create(&self.0, &tokens, &segments, row, Box::new(index))
+    }
+}
+
+/// A line a segment.
+struct Lines {
+    options: Options,
+    path: PathBuf,
+    lines: GzEncoder<HashedFile>,
+    tokens: u64,
+}
+
+impl Index for Lines {
+    fn add(&mut self, rows: &[Row]) -> Result<(), EpochError> {
+        let mut text = String::new();
+        for row in rows {
+            let source = field(self.options.source(row));
+            for (segment, span) in row.segments.iter().zip(&row.shape.spans) {
+                let start = self.tokens + u64::from(span.start);
+                let end = start + u64::from(segment.length);
+                // Writing to a string cannot fail.
+                let _ = write!(
+                    text,
+                    "{start},{end},{},{source},{}\r\n",
+                    segment.document, segment.offset
+                );
+            }
+            self.tokens += row.ids.len() as u64;
+        }
+        self.lines.write_all(text.as_bytes()).map_err(EpochError::io("writing", &self.path))
+    }
+
+    fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError> {
+        let file = self.lines.finish().map_err(EpochError::io("writing", &self.path))?;
+        let lines = file.finish(tokens.rows)?;
+        Ok(vec![tokens, lines])
+    }
+}
+
+/// A field of a CSV line, quoted where it must be.
+fn field(text: &str) -> String {
+    if text.contains(['"', ',', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

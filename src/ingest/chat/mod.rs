@@ -1,0 +1,21 @@
+//! Conversations to text: the records people fine-tune on, a model's chat template, and what is trained.
+//!
+//! * `options` what a caller says
+//! * `record` the fields of a record as turns: messages, ShareGPT, Alpaca, prompt and completion
+//! * `template` a chat template and the values it may name, as transformers renders it
+//! * `values` the functions and filters that templates call
+//! * `specials` special tokens that a record would smuggle in
+//! * `spans` the text of a conversation, and which bytes of it are trained on
+
+mod options;
+mod record;
+mod spans;
+mod specials;
+mod template;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use options::{ChatOptions, ChatShape, SpecialInContent};
+pub(super) use spans::Chats;
+pub use template::{ChatTemplate, TemplateError};

@@ -1,0 +1,70 @@
+//! What a caller says about conversations.
+
+use super::template::ChatTemplate;
+use std::sync::Arc;
+
+/// Which fields of a record hold the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ChatShape {
+    /// By the fields of each record.
+    #[default]
+    Auto,
+    /// `messages`: role and content.
+    Messages,
+    /// `conversations`: from and value.
+    ShareGpt,
+    /// `instruction`, `input`, `output`.
+    Alpaca,
+    /// `prompt` and `completion`: two strings, or two lists of messages.
+    PromptCompletion,
+}
+
+impl ChatShape {
+    /// The word for it on the command line and in the store.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Messages => "messages",
+            Self::ShareGpt => "sharegpt",
+            Self::Alpaca => "alpaca",
+            Self::PromptCompletion => "prompt-completion",
+        }
+    }
+}
+
+/// What happens with a message that spells a special token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SpecialInContent {
+    /// The record is rejected.
+    #[default]
+    Reject,
+    /// The text becomes the special token.
+    Allow,
+}
+
+/// How conversations are read.
+#[derive(Clone, Debug, Default)]
+pub struct ChatOptions {
+    /// Which fields hold them.
+    pub shape: ChatShape,
+    /// What writes them as text. Without one, Alpaca records are written with the prompt they were published
+    /// with, prompt and completion one behind the other, and others are rejected.
+    pub template: Option<Arc<ChatTemplate>>,
+    /// What happens with a message that spells a special token.
+    pub special_in_content: SpecialInContent,
+}
+
+impl ChatOptions {
+    /// The options that decide what a record becomes, in one line.
+    pub(in super::super) fn reading(&self) -> String {
+        let special = match self.special_in_content {
+            SpecialInContent::Reject => "reject",
+            SpecialInContent::Allow => "allow",
+        };
+        let template = self.template.as_ref().map_or_else(String::new, |template| {
+            format!(";template={};variables={}", template.hash_words(), template.variables_words())
+        });
+        format!("chat={};special={special}{template}", self.shape.name())
+    }
+}

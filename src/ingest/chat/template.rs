@@ -1,0 +1,323 @@
+//! A chat template and the values it may name, rendered as transformers' `apply_chat_template` does.
+//!
+//! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
+//! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
+
+use super::values::{self, Day};
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment};
+use serde_json::{Map, Value as Json};
+use std::path::{Path, PathBuf};
+
+/// Around what `{% generation %}` encloses: noncharacters, which no record may hold.
+pub(super) const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
+const NAME: &str = "chat template";
+/// Fields of a tokenizer_config.json that templates name.
+const TOKENS: [&str; 7] =
+    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/// A template that cannot be had or does not compile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// A file.
+    #[error("reading {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A tokenizer_config.json without what is needed.
+    #[error("{}: {why}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Not a template.
+    #[error("the chat template does not compile: {0}")]
+    Compile(String),
+    /// Not a day.
+    #[error("`{0}` is not a day; write it as 2024-07-26")]
+    Date(String),
+}
+
+/// A compiled chat template with the values that it may name.
+pub struct ChatTemplate {
+    source: String,
+    variables: Map<String, Json>,
+    specials: Vec<String>,
+    day: Option<Day>,
+    environment: Environment<'static>,
+    is_marked: bool,
+}
+
+impl std::fmt::Debug for ChatTemplate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChatTemplate").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl ChatTemplate {
+    /// Compiles a template; nothing but messages is known to it yet.
+    ///
+    /// # Errors
+    /// [`TemplateError::Compile`].
+    pub fn new(source: &str) -> Result<Self, TemplateError> {
+        let (compiled, is_marked) = mark_generation(source);
+        Ok(Self {
+            source: source.to_owned(),
+            variables: Map::new(),
+            specials: Vec::new(),
+            day: None,
+            environment: environment(compiled, None)?,
+            is_marked,
+        })
+    }
+
+    /// Reads a template: a `.jinja` file, a tokenizer_config.json, or the directory of a tokenizer. A
+    /// `chat_template.jinja` goes before the one in the configuration, whose special tokens are known
+    /// to either. `name` chooses among several; else it is the one named `default`.
+    ///
+    /// # Errors
+    /// [`TemplateError`].
+    pub fn load(path: &Path, name: Option<&str>) -> Result<Self, TemplateError> {
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+        let config_path =
+            if is_json { path.to_path_buf() } else { folder.join("tokenizer_config.json") };
+        let config = if is_json || config_path.is_file() {
+            let config: Json = serde_json::from_slice(&read(&config_path)?)
+                .map_err(|error| config_error(&config_path, format!("not JSON: {error}")))?;
+            Some(config)
+        } else {
+            None
+        };
+        let beside = folder.join("chat_template.jinja");
+        let file = if path.is_dir() || is_json {
+            Some(beside).filter(|beside| name.is_none() && beside.is_file())
+        } else {
+            Some(path.to_path_buf())
+        };
+        let source = match (file, &config) {
+            (Some(file), _) => String::from_utf8(read(&file)?)
+                .map_err(|_| config_error(&file, "not UTF-8".to_owned()))?,
+            (None, Some(config)) => {
+                choose(config, name).map_err(|why| config_error(&config_path, why))?
+            }
+            (None, None) => {
+                let why = "neither chat_template.jinja nor tokenizer_config.json is in it";
+                return Err(config_error(path, why.to_owned()));
+            }
+        };
+        let mut template = Self::new(&source)?;
+        if let Some(config) = &config {
+            template.know(config);
+        }
+        Ok(template)
+    }
+
+    /// Takes the special tokens of a tokenizer_config.json.
+    fn know(&mut self, config: &Json) {
+        for name in TOKENS {
+            if let Some(token) = config.get(name).and_then(spelling) {
+                self.variables.insert(name.to_owned(), Json::from(token));
+                self.specials.push(token.to_owned());
+            }
+        }
+        let additional = config.get("additional_special_tokens").and_then(Json::as_array);
+        self.specials
+            .extend(additional.into_iter().flatten().filter_map(spelling).map(str::to_owned));
+        let added = config.get("added_tokens_decoder").and_then(Json::as_object);
+        for token in added.into_iter().flat_map(Map::values) {
+            if token.get("special").and_then(Json::as_bool) == Some(true) {
+                self.specials.extend(spelling(token).map(str::to_owned));
+            }
+        }
+        self.specials.sort_unstable();
+        self.specials.dedup();
+    }
+
+    /// Sets a value that the template may name, such as `bos_token` or `enable_thinking`.
+    pub fn set(&mut self, name: &str, value: Json) {
+        if let (true, Some(token)) = (TOKENS.contains(&name), value.as_str())
+            && !token.is_empty()
+        {
+            self.specials.push(token.to_owned());
+        }
+        self.variables.insert(name.to_owned(), value);
+    }
+
+    /// Sets the day that `strftime_now` tells, as `2024-07-26`; without one, templates that ask are refused.
+    ///
+    /// # Errors
+    /// [`TemplateError::Date`].
+    pub fn set_date(&mut self, date: &str) -> Result<(), TemplateError> {
+        let day = Day::parse(date).ok_or_else(|| TemplateError::Date(date.to_owned()))?;
+        self.day = Some(day);
+        self.environment = environment(mark_generation(&self.source).0, self.day)?;
+        self.variables.insert("date".to_owned(), Json::from(date));
+        Ok(())
+    }
+
+    /// The template, verbatim.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// blake3 of the template.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        *blake3::hash(self.source.as_bytes()).as_bytes()
+    }
+
+    pub(super) fn hash_words(&self) -> String {
+        blake3::hash(self.source.as_bytes()).to_hex().to_string()
+    }
+
+    /// The values set, as a JSON object.
+    pub(in super::super) fn variables_words(&self) -> String {
+        Json::Object(self.variables.clone()).to_string()
+    }
+
+    pub(super) fn specials(&self) -> &[String] {
+        &self.specials
+    }
+
+    /// Whether `{% generation %}` says what is trained on.
+    pub(super) const fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// What the template writes of `messages`; the words of its refusal otherwise.
+    pub(super) fn render(
+        &self,
+        messages: &[Value],
+        context: &Map<String, Json>,
+        add_generation_prompt: bool,
+    ) -> Result<String, String> {
+        let named = self.variables.iter().chain(context);
+        let named = named.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
+        let ours = [
+            ("messages".to_owned(), Value::from(messages.to_vec())),
+            ("add_generation_prompt".to_owned(), Value::from(add_generation_prompt)),
+        ];
+        let values: Value = named.chain(ours).collect();
+        let template = self.environment.get_template(NAME).map_err(|error| words(&error))?;
+        template.render(values).map_err(|error| words(&error))
+    }
+}
+
+fn environment(source: String, day: Option<Day>) -> Result<Environment<'static>, TemplateError> {
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_formatter(values::write);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function("raise_exception", |why: String| values::raise_exception(&why));
+    environment
+        .add_function("strftime_now", move |format: String| values::strftime_now(day, &format));
+    environment.add_filter("tojson", values::tojson);
+    environment.add_filter("generation", |text: String| {
+        let [open, close] = MARKS;
+        format!("{open}{text}{close}")
+    });
+    let compiled = environment.add_template_owned(NAME, source);
+    compiled.map_err(|error| TemplateError::Compile(words(&error)))?;
+    Ok(environment)
+}
+
+/// Turns `{% generation %}` blocks into filter blocks, which trim space alike; says whether there was one.
+fn mark_generation(source: &str) -> (String, bool) {
+    let mut out = String::with_capacity(source.len() + 32);
+    let (mut rest, mut is_marked) = (source, false);
+    while let Some((before, tag, after)) = next_tag(rest) {
+        out.push_str(before);
+        let word = tag.trim_matches(['-', '+']).trim();
+        match word {
+            "generation" => {
+                is_marked = true;
+                out.push_str(&tag.replacen("generation", " filter generation ", 1));
+            }
+            "endgeneration" => out.push_str(&tag.replacen("endgeneration", " endfilter ", 1)),
+            _ => out.push_str(tag),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    (out, is_marked)
+}
+
+/// Splits at the first block tag: up to its `{%`, between, and from its `%}`.
+fn next_tag(source: &str) -> Option<(&str, &str, &str)> {
+    let open = source.find("{%")? + 2;
+    let (before, inner) = source.split_at_checked(open)?;
+    let (tag, after) = inner.split_at_checked(inner.find("%}")?)?;
+    Some((before, tag, after))
+}
+
+/// An error in one line, with what it says beside its kind.
+fn words(error: &minijinja::Error) -> String {
+    let place = error.line().map_or_else(String::new, |line| format!(" (line {line})"));
+    error.detail().map_or_else(|| error.to_string(), |detail| format!("{detail}{place}"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TemplateError> {
+    std::fs::read(path).map_err(|source| TemplateError::Io { path: path.to_path_buf(), source })
+}
+
+fn config_error(path: &Path, why: String) -> TemplateError {
+    TemplateError::Config { path: path.to_path_buf(), why }
+}
+
+/// A token as a string, or as an object with its content.
+fn spelling(token: &Json) -> Option<&str> {
+    token.as_str().or_else(|| token.get("content").and_then(Json::as_str))
+}
+
+/// The template of a configuration: its one, the one asked for, or the default.
+fn choose(config: &Json, name: Option<&str>) -> Result<String, String> {
+    match config.get("chat_template") {
+        Some(Json::String(source)) => match name {
+            None => Ok(source.clone()),
+            Some(name) => {
+                Err(format!("it has one chat_template without a name, none named `{name}`"))
+            }
+        },
+        Some(Json::Array(all)) => {
+            let named = |wanted: &str| {
+                let is = |entry: &&Json| entry.get("name").and_then(Json::as_str) == Some(wanted);
+                all.iter().find(is).and_then(|entry| entry.get("template")).and_then(Json::as_str)
+            };
+            let wanted = name.unwrap_or("default");
+            let names: Vec<&str> =
+                all.iter().filter_map(|entry| entry.get("name").and_then(Json::as_str)).collect();
+            named(wanted).map(str::to_owned).ok_or_else(|| {
+                format!("no chat_template is named `{wanted}`; there is {}", names.join(", "))
+            })
+        }
+        _ => Err("it has no chat_template".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generation_tags_become_filter_blocks() {
+        assert_eq!(
+            mark_generation("{% if generation %}{%- generation -%}x{%endgeneration%}"),
+            ("{% if generation %}{%-  filter generation  -%}x{% endfilter %}".to_owned(), true)
+        );
+        assert_eq!(
+            mark_generation("{{ generation }} {%"),
+            ("{{ generation }} {%".to_owned(), false)
+        );
+    }
+}

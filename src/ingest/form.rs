@@ -1,0 +1,95 @@
+//! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
+
+use super::chat::Chats;
+use super::error::IngestError;
+use super::given::{self, Given};
+use super::options::{IngestOptions, RecordForm};
+use crate::decide::LoadedTokenizer;
+use crate::model::{Record, Reject, RejectReason, TextForm};
+
+/// A record with how its text is encoded.
+pub(super) struct Formed {
+    pub(super) record: Record,
+    pub(super) form: Option<TextForm>,
+    pub(super) given: Option<Given>,
+}
+
+/// Turns records into what is stored.
+pub(super) struct Former {
+    kind: Kind,
+    id_field: Option<String>,
+    max_doc_bytes: u64,
+}
+
+enum Kind {
+    Text,
+    Chat(Box<Chats>),
+    Given { tokenizer: LoadedTokenizer, specials: Vec<u32> },
+}
+
+impl Former {
+    pub(super) fn new(
+        options: &IngestOptions,
+        tokenizers: &[LoadedTokenizer],
+    ) -> Result<Self, IngestError> {
+        let kind = match &options.form {
+            RecordForm::Text => Kind::Text,
+            RecordForm::Chat(chat) => {
+                let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
+                let specials = specials.map(|(_, spelling)| spelling);
+                Kind::Chat(Box::new(Chats::new(chat, options.read.text_field.as_deref(), specials)))
+            }
+            RecordForm::Pretokenized(name) => {
+                let found = tokenizers.iter().find(|tokenizer| tokenizer.name == *name);
+                let tokenizer = found.ok_or_else(|| {
+                    let names: Vec<&str> =
+                        tokenizers.iter().map(|known| known.name.as_str()).collect();
+                    IngestError::unknown_tokenizer(name, &names)
+                })?;
+                let specials = tokenizer.tokenizer.specials().into_iter().map(|(id, _)| id);
+                Kind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }
+            }
+        };
+        Ok(Self {
+            kind,
+            id_field: options.read.id_field.clone(),
+            max_doc_bytes: options.read.max_doc_bytes,
+        })
+    }
+
+    /// The record as it is stored, or why it is not.
+    pub(super) fn form(&self, record: Record) -> Result<Formed, Reject> {
+        let (text, metadata, form, given) = match &self.kind {
+            Kind::Text => return Ok(Formed { record, form: None, given: None }),
+            Kind::Chat(chats) => match chats.text(&record.metadata) {
+                Ok((text, form)) => (text, None, form, None),
+                Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+            },
+            Kind::Given { tokenizer, specials } => {
+                match given::read(&record.metadata, tokenizer, specials) {
+                    Ok(made) => (made.text, Some(made.metadata), made.form, Some(made.given)),
+                    Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+                }
+            }
+        };
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        if bytes > self.max_doc_bytes {
+            let reason = RejectReason::TooLong { bytes, limit: self.max_doc_bytes };
+            return Err(self.reject(record, reason));
+        }
+        let metadata = metadata.unwrap_or(record.metadata);
+        Ok(Formed { record: Record { text, metadata, ..record }, form: Some(form), given })
+    }
+
+    /// Whether the record becomes a document; told before others that stand behind it are read.
+    pub(super) fn refuses(&self, record: &Record) -> Option<Reject> {
+        match self.kind {
+            Kind::Text => None,
+            Kind::Chat(_) | Kind::Given { .. } => self.form(record.clone()).err(),
+        }
+    }
+
+    fn reject(&self, record: Record, reason: RejectReason) -> Reject {
+        Reject::of(record, self.id_field.as_deref(), reason)
+    }
+}

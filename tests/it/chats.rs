@@ -1,0 +1,427 @@
+//! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
+
+use crate::support::{
+    Random, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, init, json_lines, lines,
+    make, numbers, prose, sound, writer,
+};
+use arrow::datatypes::{DataType, Field, Schema};
+use corpusdb::{DedupMode, IngestOptions, Interrupt, Silent, TrainOptions};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
+fn tokenizer(seed: u64) -> Vec<u8> {
+    let scratch = Scratch::new();
+    let path = scratch.path("corpus");
+    make(&path, DedupMode::Witness, 0.8);
+    let file = scratch.write("a.jsonl", lines(&crawl(seed, 120, false)));
+    let mut writer = writer(&path);
+    writer
+        .ingest(&[file], &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())
+        .unwrap();
+    let specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"].map(str::to_owned).to_vec();
+    writer.train_bpe(&TrainOptions { vocab_size: 500, specials }, &Silent).unwrap()
+}
+
+struct Place {
+    scratch: Scratch,
+    corpus: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let corpus = scratch.arg("corpus");
+        init(&corpus, &[]);
+        scratch.write("chatml.jinja", CHATML);
+        let place = Self { scratch, corpus };
+        place.register("own", 2);
+        place
+    }
+
+    fn register(&self, name: &str, seed: u64) {
+        let file = self.scratch.write(&format!("{name}.json"), tokenizer(seed));
+        corpusdb(&["tokenizer", "add", &self.corpus, name, &file]).good();
+    }
+
+    fn ingest(&self, records: &[Value], more: &[&str]) -> Value {
+        let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+        let arguments =
+            [&["ingest", &self.corpus, "-", "--source", "chats", "--json"], more].concat();
+        corpusdb_reading(&arguments, text.as_bytes()).good().json()
+    }
+
+    fn chat(&self, records: &[Value], more: &[&str]) -> Value {
+        let template = self.scratch.arg("chatml.jinja");
+        let chat = ["--chat", "auto", "--chat-template", &template];
+        self.ingest(records, &[&chat, more].concat())
+    }
+
+    fn tokens(&self, id: u64, tokenizer: &str) -> Vec<Value> {
+        let id = id.to_string();
+        let arguments = ["show", &self.corpus, &id, "--tokens", "--tokenizer", tokenizer, "--json"];
+        corpusdb(&arguments).good().json()["tokens"].as_array().unwrap().clone()
+    }
+
+    /// The text of the trained tokens, and whether all weigh 1.
+    fn trained(&self, id: u64, tokenizer: &str) -> String {
+        let tokens = self.tokens(id, tokenizer);
+        let trained = tokens.iter().filter(|token| token["trained"] == true);
+        trained.map(|token| token["text"].as_str().unwrap()).collect()
+    }
+
+    fn show(&self, id: u64) -> Value {
+        corpusdb(&["show", &self.corpus, &id.to_string(), "--json"]).good().json()
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let rejects = json_lines(&corpusdb(&["rejects", &self.corpus, "--json"]).good().stdout);
+        rejects.iter().map(|reject| reject["reason"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn dialogue(asked: &str, answered: &str) -> Value {
+    json!({"id": asked, "topic": "t", "messages": [
+        {"role": "user", "content": asked}, {"role": "assistant", "content": answered}]})
+}
+
+#[test]
+fn a_conversation_is_stored_as_its_template_writes_it_and_nothing_is_lost() {
+    let place = Place::new();
+    let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
+    let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
+    let shown = place.show(0);
+    assert_eq!(
+        shown["text"],
+        "<|im_start|>user\nWhat is the sea?<|im_end|>\n<|im_start|>assistant\nSalt water, Größe zählt: 海。<|im_end|>\n"
+    );
+    assert_eq!(shown["key"], "What is the sea?");
+    assert_eq!(shown["chat_template"]["source"], CHATML);
+    assert_eq!(shown["chat_template"]["variables"], json!({}));
+    assert_eq!(shown["metadata"]["messages"], record["messages"]);
+    assert_eq!(shown["metadata"]["topic"], "t");
+    let tokens = place.tokens(0, "own");
+    // The template's special tokens are single ids.
+    let ids: Vec<u64> = tokens.iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    assert_eq!(
+        (ids.iter().filter(|id| **id == 1).count(), ids.iter().filter(|id| **id == 2).count()),
+        (2, 2)
+    );
+    let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
+    assert_eq!(spelled, shown["text"].as_str().unwrap());
+    assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
+    let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
+    assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
+    sound(&place.corpus);
+}
+
+#[test]
+fn a_later_tokenizer_finds_the_same_trained_text() {
+    let place = Place::new();
+    place.chat(
+        &[
+            dialogue("one two three", "vier fünf"),
+            json!({"prompt": "a b c ", "completion": "d e f"}),
+        ],
+        &[],
+    );
+    place.ingest(&[json!({"text": "plain text with <|im_end|> spelled in it"})], &[]);
+    place.register("later", 5);
+    for tokenizer in ["own", "later"] {
+        assert_eq!(place.trained(0, tokenizer), "vier fünf<|im_end|>\n", "{tokenizer}");
+        assert_eq!(place.trained(1, tokenizer), "d e f<|im_end|>\n");
+        let plain = place.tokens(2, tokenizer);
+        assert!(plain.iter().all(|token| token["trained"] == true && token["id"] != 2));
+    }
+    sound(&place.corpus);
+}
+
+#[test]
+fn bad_conversations_are_rejected_with_their_reason_and_fail_when_asked_to() {
+    let place = Place::new();
+    let records = [
+        dialogue("fine", "yes"),
+        json!({"messages": [{"role": "user", "content": "<|im_end|>"}, {"role": "assistant", "content": "x"}]}),
+        json!({"other": 1}),
+    ];
+    let report = place.chat(&records, &[]);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 2]);
+    let reasons = place.reasons().join("\n");
+    assert!(
+        reasons.contains("special token `<|im_end|>`") && reasons.contains("not a conversation"),
+        "{reasons}"
+    );
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    let template = place.scratch.arg("chatml.jinja");
+    let arguments = [
+        "ingest",
+        &place.corpus,
+        "-",
+        "--source",
+        "chats",
+        "--chat",
+        "auto",
+        "--chat-template",
+        &template,
+        "--on-error",
+        "fail",
+    ];
+    corpusdb_reading(&arguments, text.as_bytes()).fails(&["record 1", "<|im_end|>"]);
+    let without = ["ingest", &place.corpus, "-", "--source", "chats", "--chat", "messages"];
+    corpusdb_reading(&without, b"").fails(&["need --chat-template"]);
+    place.chat(&records, &["--special-in-content", "allow"]);
+    assert_eq!(place.trained(1, "own"), "x<|im_end|>\n");
+    sound(&place.corpus);
+}
+
+#[test]
+fn templates_are_read_from_a_tokenizer_and_may_be_told_values() {
+    let place = Place::new();
+    let source = "{{ bos_token }}{% if think is defined and think %}T{% endif %}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
+    let config = json!({"bos_token": "<s>", "eos_token": {"content": "<|im_end|>"},
+        "chat_template": [{"name": "default", "template": source}, {"name": "loud", "template": "{{ messages[0].content | upper }}"}]});
+    let path = place.scratch.write("tokenizer_config.json", config.to_string());
+    let ingest = |word: &str, more: &[&str]| {
+        let chat = ["--chat", "messages", "--chat-template", &path];
+        let report = place.ingest(&[dialogue(word, "b")], &[&chat, more].concat());
+        assert_eq!(numbers(&report, ["rejected"]), [0]);
+    };
+    ingest("q", &[]);
+    ingest("r", &["--chat-set", "bos_token=", "--chat-set", "think=true"]);
+    ingest("loud", &["--chat-template-name", "loud"]);
+    let texts: Vec<Value> = (0..3).map(|id| place.show(id)["text"].clone()).collect();
+    assert_eq!(texts, ["<s>q<|im_end|>b<|im_end|>", "Tr<|im_end|>b<|im_end|>", "LOUD"]);
+    let chat = ["ingest", &place.corpus, "-", "--source", "c", "--chat", "auto", "--chat-template"];
+    corpusdb_reading(&[&chat[..], &[&path, "--chat-template-name", "soft"]].concat(), b"")
+        .fails(&["`soft`", "default, loud"]);
+    sound(&place.corpus);
+}
+
+#[test]
+fn ids_that_come_along_are_stored_as_they_are_also_when_the_document_is_removed() {
+    let place = Place::new();
+    place.chat(&[dialogue("the sea is wide and the sky is high", "so it is")], &[]);
+    let ids: Vec<u64> =
+        place.tokens(0, "own").iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    // Another division of the same text: the encoder would not give these ids.
+    let odd: Vec<u64> = vec![3 + u64::from(b'a' - b'!'), 3 + u64::from(b'b' - b'!'), 2];
+    let labels: Vec<i64> = vec![-100, odd[1].cast_signed(), 2];
+    let half: Vec<i64> = ids
+        .iter()
+        .enumerate()
+        .map(|(at, id)| if at < 4 { -100 } else { id.cast_signed() })
+        .collect();
+    let records = [
+        json!({"input_ids": odd, "labels": labels, "kind": "odd"}),
+        // A duplicate of the conversation: removed, its ids stay.
+        json!({"input_ids": ids, "labels": half}),
+        json!({"input_ids": [1, 100_000]}),
+        json!({"input_ids": [1, 2], "labels": [2, -100]}),
+        json!({"input_ids": [1, 2], "labels": [-100, 2], "text": "other"}),
+    ];
+    let report = place.ingest(&records, &["--pretokenized", "own"]);
+    assert_eq!(numbers(&report, ["added", "exact_duplicates", "rejected"]), [2, 1, 3]);
+    let reasons = place.reasons().join("\n");
+    for words in
+        ["input_ids[1] is not an id", "labels must not be shifted", "not what its ids spell"]
+    {
+        assert!(reasons.contains(words), "{reasons}");
+    }
+    let shown = place.tokens(1, "own");
+    assert_eq!(shown.iter().map(|token| token["id"].clone()).collect::<Vec<_>>(), odd);
+    assert_eq!(
+        shown.iter().map(|token| token["trained"] == true).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+    assert_eq!(place.show(1)["metadata"], json!({"kind": "odd"}));
+    assert_eq!(place.show(2)["standing"], "exact");
+    assert_eq!(place.tokens(2, "own").len(), ids.len());
+    // Its twin goes: it is kept now, with the ids and the labels that it brought.
+    corpusdb(&["remove", &place.corpus, "0", "--no-block"]).good();
+    assert_eq!(place.show(2)["standing"], "kept");
+    assert_eq!(place.tokens(2, "own").iter().filter(|token| token["trained"] == false).count(), 4);
+    sound(&place.corpus);
+    // Another tokenizer encodes the text, and finds the same part of it trained.
+    let expected = place.trained(2, "own");
+    place.register("later", 5);
+    assert_eq!(place.trained(2, "later"), expected);
+    assert_eq!(place.tokens(1, "later").len(), 3);
+    sound(&place.corpus);
+    corpusdb_reading(
+        &["ingest", &place.corpus, "-", "--source", "x", "--pretokenized", "none"],
+        b"{}",
+    )
+    .fails(&["`none`", "own"]);
+}
+
+#[test]
+fn a_changed_weight_is_new_content_and_weights_reach_the_tokens() {
+    let place = Place::new();
+    let mut record = dialogue("same", "words");
+    place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
+    record["messages"][1]["weight"] = json!(0.25);
+    let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "updated"]), [1, 1]);
+    let tokens = place.tokens(1, "own");
+    let weights: Vec<f64> = tokens.iter().map(|token| token["weight"].as_f64().unwrap()).collect();
+    assert!(weights.contains(&0.25) && weights.contains(&0.0) && !weights.contains(&1.0));
+    let report = place.chat(&[record], &["--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 1]);
+    sound(&place.corpus);
+}
+
+/// Several hundred conversations, of which some are duplicates and some are refused.
+fn many() -> String {
+    let mut random = Random::new(11);
+    let mut out = String::new();
+    for number in 0..400 {
+        let mut record = dialogue(
+            &format!("{number} {}", prose(&mut random, 0, 20)),
+            &prose(&mut random, 1, 30),
+        );
+        if random.chance(10) {
+            record["messages"][1]["content"] = json!("<|im_end|>");
+        }
+        if random.chance(20) {
+            record["messages"][1]["weight"] = json!(0);
+        }
+        out += &format!("{record}\n");
+        if random.chance(15) {
+            out += &format!("{record}\n");
+        }
+    }
+    out
+}
+
+#[test]
+fn killed_and_run_again_the_trained_tokens_are_as_if_nothing_had_happened() {
+    let place = Place::new();
+    let file = place.scratch.write("many.jsonl", many());
+    let template = place.scratch.arg("chatml.jinja");
+    let fresh = |name: &str| {
+        let corpus = place.scratch.arg(name);
+        init(&corpus, &[]);
+        let own = place.scratch.arg("own.json");
+        corpusdb(&["tokenizer", "add", &corpus, "own", &own]).good();
+        corpus
+    };
+    let arguments = |corpus: &str| {
+        [
+            "ingest",
+            corpus,
+            &file,
+            "--source",
+            "chats",
+            "--id-field",
+            "id",
+            "--batch-bytes",
+            "4kB",
+            "--chat",
+            "messages",
+            "--chat-template",
+            &template,
+        ]
+        .map(str::to_owned)
+    };
+    let whole = fresh("whole");
+    corpusdb(&arguments(&whole)).good();
+    sound(&whole);
+    let expected = digest(&whole);
+    let mut killed = 0;
+    for round in 0..6 {
+        let corpus = fresh(&format!("killed-{round}"));
+        let before = std::fs::metadata(format!("{corpus}/journal")).unwrap().len();
+        let mut child = command(&arguments(&corpus))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while std::fs::metadata(format!("{corpus}/journal")).unwrap().len()
+            < before + 24 * (round + 1)
+            && child.try_wait().unwrap().is_none()
+        {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        killed += u64::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+        corpusdb(&arguments(&corpus)).good();
+        sound(&corpus);
+        assert_eq!(digest(&corpus), expected, "round {round}");
+    }
+    assert!(killed >= 2, "{killed} runs were killed before they ended");
+}
+
+#[test]
+fn what_is_kept_again_has_its_own_trained_tokens() {
+    let place = Place::new();
+    let said = dialogue("the sea is wide and the sky is high", "so it is and so it stays");
+    let mut unsaid = said.clone();
+    unsaid["messages"][1]["weight"] = json!(0);
+    place.chat(&[said, unsaid], &[]);
+    assert_eq!(place.show(1)["standing"], "exact");
+    let never = ["show", &place.corpus, "1", "--tokens"];
+    corpusdb(&never).fails(&["never encoded", "`own`"]);
+    let is_right = || {
+        assert_eq!(place.trained(0, "own"), "so it is and so it stays<|im_end|>\n");
+        assert_eq!(
+            (place.show(1)["standing"].clone(), place.trained(1, "own")),
+            (json!("kept"), String::new())
+        );
+        sound(&place.corpus);
+    };
+    corpusdb(&["dedup", "redo", &place.corpus, "--mode", "none"]).good();
+    is_right();
+    corpusdb(&["dedup", "redo", &place.corpus, "--mode", "witness"]).good();
+    assert_eq!(place.show(1)["standing"], "exact");
+    corpusdb(&["remove", &place.corpus, "0", "--no-block"]).good();
+    is_right();
+}
+
+#[test]
+fn conversations_and_ids_in_parquet_are_those_of_lines() {
+    let place = Place::new();
+    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    let message = DataType::Struct(vec![text("role"), text("content")].into());
+    let ids = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
+    let schema = Arc::new(Schema::new(vec![
+        text("id"),
+        text("topic"),
+        Field::new("messages", DataType::List(Arc::new(Field::new("item", message, true))), true),
+        Field::new("input_ids", ids.clone(), true),
+        Field::new("labels", ids, true),
+    ]));
+    let mut record = dialogue("is it in columns?", "It is, Größe 海.");
+    record["input_ids"] = json!([40, 41, 2]);
+    record["labels"] = json!([-100, 41, 2]);
+    let mut decoder = arrow::json::ReaderBuilder::new(Arc::clone(&schema)).build_decoder().unwrap();
+    decoder.serialize(&[&record]).unwrap();
+    let batch = decoder.flush().unwrap().unwrap();
+    let path = place.scratch.path("chats.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, schema, None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let path = path.to_str().unwrap();
+    let template = place.scratch.arg("chatml.jinja");
+    let ingest = |source: &str, more: &[&str]| {
+        let arguments = ["ingest", &place.corpus, path, "--source", source, "--id-field", "id"];
+        corpusdb(&[&arguments[..], more].concat()).good();
+    };
+    ingest("chats", &["--chat", "messages", "--chat-template", &template]);
+    assert_eq!(place.trained(0, "own"), "It is, Größe 海.<|im_end|>\n");
+    assert_eq!(place.show(0)["metadata"]["messages"], record["messages"]);
+    assert_eq!(place.show(0)["key"], "is it in columns?");
+    ingest("ids", &["--pretokenized", "own"]);
+    let trained: Vec<bool> =
+        place.tokens(1, "own").iter().map(|token| token["trained"] == true).collect();
+    assert_eq!(trained, [false, true, true]);
+    assert_eq!(place.show(1)["metadata"]["topic"], "t");
+    sound(&place.corpus);
+}

@@ -1,0 +1,467 @@
+//! Every output format: what is written is what is stored, in every packing; builds go on where they
+//! were stopped; damage is found; what a format cannot hold is refused before anything is written.
+
+use crate::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows};
+use crate::shards::{Row, files, manifest, numbered, rows};
+use crate::support::MEMORY;
+use corpusdb::{BuildJob, Corpus, DocId, Interrupt, Progress, Silent, Tally, TokenizerId};
+use std::path::Path;
+
+/// The `[output]` of every format and layout.
+const OUTPUTS: [&str; 15] = [
+    "format = \"megatron\"",
+    "format = \"parquet\"",
+    "format = \"parquet\"\ncompression = \"none\"",
+    "format = \"parquet\"\ncompression = \"snappy\"",
+    "format = \"parquet\"\ncompression = \"zstd\"",
+    "format = \"arrow\"",
+    "format = \"mds\"",
+    "format = \"litdata\"",
+    "format = \"jsonl\"",
+    "format = \"jsonl\"\ncompression = \"zstd\"",
+    "format = \"raw\"",
+    "format = \"raw\"\nlayout = \"nanogpt\"",
+    "format = \"raw\"\nlayout = \"llm.c\"",
+    "format = \"raw\"\nlayout = \"datatrove\"",
+    "format = \"raw\"\nlayout = \"olmo\"",
+];
+
+fn recipe(pack: &str, output: &str) -> String {
+    format!(
+        "seed = 3\n{SPECIALS}[pack]\nkind = \"{pack}\"\nlength = 128\n[output]\nshard_bytes = 20000\n{output}\n"
+    )
+}
+
+/// A directory's name for an output.
+fn name(pack: &str, output: &str) -> String {
+    let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("{pack}-{}", output.chars().map(word).collect::<String>())
+}
+
+fn every_format(pack: &str) {
+    let place = Place::holding(400);
+    let stored = Stored::of(&place.corpus);
+    let mut first: Option<Vec<Row>> = None;
+    for output in OUTPUTS {
+        if pack == "none" && output.contains("litdata") {
+            continue;
+        }
+        let (recipe, name) = (recipe(pack, output), name(pack, output));
+        let out = place.build(&recipe, &name, &["--threads", "2"]);
+        place.verified(&name);
+        let mut found = rows(&out);
+        check_rows(&out, &found, &stored, pack);
+        // The epoch is the same in every format.
+        for row in &mut found {
+            row.views = None;
+        }
+        match &first {
+            None => {
+                check_conservation(&found, &stored, true, 128, 1);
+                first = Some(found);
+            }
+            Some(first) => assert!(*first == found, "{output}"),
+        }
+        let single = place.build(&recipe, &format!("{name}-1"), &["--threads", "1"]);
+        assert!(files(&out) == files(&single), "{output} depends on the threads");
+    }
+}
+
+#[test]
+fn every_format_of_best_fit_rows() {
+    every_format("best-fit");
+}
+
+#[test]
+fn every_format_of_concatenated_rows() {
+    every_format("concat");
+}
+
+#[test]
+fn every_format_of_unpacked_documents() {
+    every_format("none");
+}
+
+#[test]
+fn fragments_of_a_document_are_sequences_of_one() {
+    let place = Place::holding(300);
+    // One source in order, so that nothing comes between fragments.
+    let recipe = format!(
+        "{SPECIALS}[order]\nkind = \"sequential\"\n[pack]\nkind = \"none\"\nlength = 32\n[output]\nformat = \"megatron\"\n[[source]]\nname = \"books\"\n"
+    );
+    let out = place.build(&recipe, "out", &[]);
+    place.verified("out");
+    let index = crate::shards::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
+    let rows = rows(&out);
+    let documents = rows.iter().filter(|row| row.offsets == [0]).count();
+    assert!(rows.len() > documents + 50, "documents longer than a row");
+    assert_eq!(index.boundaries.len(), documents + 1);
+    for pair in index.boundaries.windows(2) {
+        let fragments = &rows[pair[0] as usize..pair[1] as usize];
+        assert!(fragments.iter().all(|row| row.documents == fragments[0].documents));
+    }
+}
+
+#[test]
+fn index_files_say_what_the_rows_are() {
+    let place = Place::holding(200);
+    let out =
+        place.build(&recipe("best-fit", "format = \"raw\"\nlayout = \"datatrove\""), "ds", &[]);
+    let found = rows(&out);
+    let mut ends = Vec::new();
+    let mut at = 0_i64;
+    let mut first_of_shard = Vec::new();
+    for row in &found {
+        first_of_shard.push(ends.len());
+        for length in &row.lengths {
+            at += length;
+            ends.push(at);
+        }
+        if row.real() < row.ids.len() {
+            at += (row.ids.len() - row.real()) as i64;
+            ends.push(at);
+        }
+    }
+    let mut read = Vec::new();
+    let mut before = 0;
+    for path in numbered(&out, "", "_unshuffled.ds") {
+        let tokens = (std::fs::metadata(&path).unwrap().len() / 2) as i64;
+        let index = std::fs::read(path.with_extension("ds.index")).unwrap();
+        let own = index.chunks(8).map(|end| i64::from_le_bytes(end.try_into().unwrap()));
+        read.extend(own.map(|end| end + before));
+        before += tokens;
+        let metadata = std::fs::read_to_string(path.with_extension("ds.metadata")).unwrap();
+        assert!(metadata.starts_with(&format!("own|2\n{tokens}\n")), "{metadata}");
+    }
+    assert_eq!(read, ends);
+
+    let out = place.build(&recipe("best-fit", "format = \"raw\"\nlayout = \"llm.c\""), "llmc", &[]);
+    for path in numbered(&out, "shard-", ".bin") {
+        let bytes = std::fs::read(path).unwrap();
+        let header: Vec<u32> =
+            bytes[..1024].chunks(4).map(|n| u32::from_le_bytes(n.try_into().unwrap())).collect();
+        assert_eq!(header[..3], [20_240_520, 1, ((bytes.len() - 1024) / 2) as u32]);
+        assert!(header[3..].iter().all(|number| *number == 0));
+    }
+
+    let out = place.build(&recipe("best-fit", "format = \"raw\"\nlayout = \"olmo\""), "olmo", &[]);
+    let mut lines = Vec::new();
+    for path in numbered(&out, "part-0-", ".csv.gz") {
+        let mut text = String::new();
+        let file = std::fs::File::open(path).unwrap();
+        std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    let segments: usize = found.iter().map(|row| row.lengths.len()).sum();
+    assert_eq!(lines.len(), segments);
+    let fields: Vec<&str> = lines[0].split(',').collect();
+    let first = &found[0];
+    assert_eq!(fields[0], "0");
+    assert_eq!(fields[1], first.lengths[0].to_string());
+    assert_eq!(fields[2], first.documents[0].to_string());
+    assert_eq!(fields[3], first.source);
+}
+
+/// Raises the interrupt when so many tokens are done.
+struct StopAt<'a> {
+    tokens: u64,
+    interrupt: &'a Interrupt,
+}
+
+impl Progress for StopAt<'_> {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+
+    fn advance(&self, done: u64) {
+        if done >= self.tokens {
+            self.interrupt.raise();
+        }
+    }
+
+    fn tally(&self, _: &Tally) {}
+
+    fn end(&self) {}
+
+    fn note(&self, _: &str) {}
+}
+
+/// What stands beside `out` under a name that begins with its own.
+fn staging(out: &Path) -> Vec<std::path::PathBuf> {
+    let name = out.file_name().unwrap().to_str().unwrap().to_owned();
+    let entries = std::fs::read_dir(out.parent().unwrap()).unwrap().map(|e| e.unwrap().path());
+    entries
+        .filter(|path| {
+            path.file_name().unwrap().to_str().unwrap().starts_with(&format!("{name}.tmp-"))
+        })
+        .collect()
+}
+
+#[test]
+fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
+    let place = Place::holding(400);
+    for (number, output) in OUTPUTS.iter().enumerate() {
+        let pack = ["best-fit", "concat", "greedy"][number % 3];
+        // Short rows, since a shard has a group of 1,000 where only encoding tells its size.
+        let recipe = recipe(pack, output).replace("length = 128", "length = 8");
+        let whole = place.build(&recipe, &format!("whole-{number}"), &[]);
+        let plan = manifest(&whole)["plan"].as_str().unwrap().to_owned();
+        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let stored = corpus.info().unwrap().epochs;
+        let stored = stored.iter().find(|epoch| epoch.hash == plan).unwrap().number;
+        let planned = corpus.stored_plan(stored).unwrap();
+        let out = place.path(&format!("resumed-{number}"));
+        let mut stops = 0;
+        // Each build stops once it has finished a shard more.
+        for round in 1.. {
+            let interrupt = Interrupt::default();
+            let before = recorded(&out);
+            let progress = StopAt { tokens: before + 1, interrupt: &interrupt };
+            let job = BuildJob {
+                epoch: 0,
+                out: &out,
+                threads: 1 + round % 2,
+                progress: &progress,
+                interrupt: &interrupt,
+            };
+            match corpus.build(&planned, &job) {
+                Ok(_) => break,
+                Err(error) => assert!(error.is_interrupt(), "{error}"),
+            }
+            assert!(!out.exists());
+            let now = recorded(&out);
+            assert!(now > before, "{output}: {now} tokens after {before}");
+            stops += 1;
+            if round == 2 {
+                // A finished shard that was damaged since is made again, with all after it.
+                let file = std::fs::read_dir(&staging(&out)[0]).unwrap().map(|e| e.unwrap().path());
+                let file = file
+                    .filter(|path| {
+                        path.to_str().unwrap().contains("00000")
+                            || path.to_str().unwrap().contains("chunk-0-0")
+                    })
+                    .min()
+                    .unwrap();
+                let mut bytes = std::fs::read(&file).unwrap();
+                *bytes.last_mut().unwrap() ^= 1;
+                std::fs::write(&file, bytes).unwrap();
+                std::fs::write(staging(&out)[0].join("stray"), "x").unwrap();
+                let interrupt = Interrupt::default();
+                interrupt.raise();
+                let job = BuildJob {
+                    epoch: 0,
+                    out: &out,
+                    threads: 1,
+                    progress: &Silent,
+                    interrupt: &interrupt,
+                };
+                corpus.build(&planned, &job).unwrap_err();
+                assert_eq!(recorded(&out), 0, "{output}");
+                let corpus_again = corpus.build(
+                    &planned,
+                    &BuildJob {
+                        epoch: 0,
+                        out: &out,
+                        threads: 2,
+                        progress: &Silent,
+                        interrupt: &Interrupt::default(),
+                    },
+                );
+                corpus_again.unwrap();
+                break;
+            }
+        }
+        assert!(stops >= 2, "{output}: {stops} stops");
+        assert!(files(&out) == files(&whole), "{output} of {pack}");
+        assert!(staging(&out).is_empty());
+    }
+}
+
+/// Tokens in the finished shards of an interrupted build.
+fn recorded(out: &Path) -> u64 {
+    let Some(staging) = staging(out).pop() else { return 0 };
+    let Ok(text) = std::fs::read(staging.join("progress.json")) else { return 0 };
+    let record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let last = record["shards"].as_array().unwrap().last().unwrap().clone();
+    let sources = last["counts"]["sources"].as_array().unwrap();
+    sources.iter().map(|source| source["tokens"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn two_builds_of_one_output_do_not_meet() {
+    let place = Place::holding(60);
+    place.recipe("plan", SPECIALS, &[]).good();
+    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let planned = corpus.stored_plan(1).unwrap();
+    let hash: String = planned.plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    let staging = place.path(&format!("out.tmp-{}", &hash[..12]));
+    std::fs::create_dir(&staging).unwrap();
+    let lock = std::fs::File::create(staging.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let out = place.path("out");
+    let interrupt = Interrupt::default();
+    let job =
+        BuildJob { epoch: 0, out: &out, threads: 1, progress: &Silent, interrupt: &interrupt };
+    let error = corpus.build(&planned, &job).unwrap_err().to_string();
+    assert!(error.contains("another build"), "{error}");
+    drop(lock);
+    corpus.build(&planned, &job).unwrap();
+    place.verified("out");
+}
+
+#[test]
+fn damage_to_any_file_of_any_format_is_found() {
+    let place = Place::holding(120);
+    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    for output in OUTPUTS {
+        let name = name("damaged", output);
+        let out = place.build(&recipe("best-fit", output), &name, &[]);
+        let hash = manifest(&out)["plan"].as_str().unwrap().to_owned();
+        let corpus_now = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let stored = corpus_now.info().unwrap().epochs;
+        let number = stored.iter().find(|epoch| epoch.hash == hash).unwrap().number;
+        let planned = corpus_now.stored_plan(number).unwrap();
+        let mut random = crate::support::Random::new(7);
+        for (file, bytes) in files(&out) {
+            let path = out.join(&file);
+            let places: Vec<usize> = (0..12).map(|_| random.below(bytes.len())).collect();
+            for at in places.into_iter().chain([0, bytes.len() - 1]) {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << random.below(8);
+                std::fs::write(&path, &damaged).unwrap();
+                let passed = corpus_now
+                    .verify(&planned, &out, &Silent, &Interrupt::default())
+                    .is_ok_and(|verification| verification.passed());
+                assert!(!passed, "byte {at} of {file} of {output}");
+            }
+            for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+                std::fs::write(&path, &bytes[..cut]).unwrap();
+                let passed = corpus_now
+                    .verify(&planned, &out, &Silent, &Interrupt::default())
+                    .is_ok_and(|verification| verification.passed());
+                assert!(!passed, "{file} of {output} cut at {cut}");
+            }
+            std::fs::write(&path, &bytes).unwrap();
+        }
+        assert!(
+            corpus_now.verify(&planned, &out, &Silent, &Interrupt::default()).unwrap().passed()
+        );
+    }
+    drop(corpus);
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused_first() {
+    let place = Place::holding(60);
+    let cases: &[(&str, &[&str])] = &[
+        ("[output]\nformat = \"mds\"\nlayout = \"olmo\"\n", &["output.layout", "raw", "mds"]),
+        ("[output]\nformat = \"raw\"\nlayout = \"npy\"\n", &["npy", "plain", "llm.c", "olmo"]),
+        (
+            "[output]\nformat = \"mds\"\ncompression = \"zstd\"\n",
+            &["output.compression", "leave it out"],
+        ),
+        (
+            "[output]\nformat = \"jsonl\"\ncompression = \"lz4\"\n",
+            &["lz4", "jsonl", "\"none\" or \"zstd\""],
+        ),
+        (
+            "[pack]\nkind = \"none\"\n[output]\nformat = \"litdata\"\n",
+            &["litdata", "pack.kind", "mds"],
+        ),
+        (
+            "[output]\nformat = \"mds\"\nshard_bytes = 4294967296\n",
+            &["mds", "u32", "lower output.shard_bytes"],
+        ),
+        (
+            "[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n[output]\nformat = \"litdata\"\nshard_bytes = 4294967295\n",
+            &["litdata", "u32", "lower output.shard_bytes"],
+        ),
+        (
+            "[output]\nformat = \"raw\"\nlayout = \"llm.c\"\nshard_bytes = 4294967296\n",
+            &["llm.c", "i32", "4294967294"],
+        ),
+        ("[output]\nformat = \"litdata\"\n", &["litdata", "specials.pad", "parquet"]),
+    ];
+    for (recipe, words) in cases {
+        place.recipe("explain", recipe, &[]).fails(words);
+    }
+}
+
+#[test]
+fn tokens_of_many_documents_are_those_of_each() {
+    let place = Place::holding(400);
+    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let view = corpus.view();
+    let mut random = crate::support::Random::new(3);
+    // Dense sets are scanned, thin ones looked up; a document without tokens is told in both.
+    for one_in in [1, 2, 5, 8, 40, 200] {
+        let documents: Vec<DocId> =
+            (0..view.documents()).filter(|_| random.below(one_in) == 0).map(DocId).collect();
+        let mut found = Vec::new();
+        view.for_each_tokens(TokenizerId(0), &documents, |document, ids| {
+            let ids = ids.map(|ids| {
+                let mut out = Vec::new();
+                ids.slice(1..ids.len()).append(&mut out);
+                (ids.len(), out)
+            });
+            found.push((document, ids));
+            Ok::<(), corpusdb::StoreError>(())
+        })
+        .unwrap();
+        let each: Vec<_> = documents
+            .iter()
+            .map(|document| {
+                let mut ids = Vec::new();
+                let stored = view.tokens(TokenizerId(0), *document, &mut ids).unwrap();
+                (*document, stored.then(|| (ids.len(), ids.split_off(1))))
+            })
+            .collect();
+        assert_eq!(found, each);
+        assert!(one_in > 8 || found.iter().any(|(_, ids)| ids.is_none()));
+    }
+}
+
+#[test]
+fn a_thin_selection_is_built_like_any() {
+    let place = Place::holding(600);
+    let recipe = format!("{SPECIALS}[select]\nwhere = \"id % 29 = 3\"\n[pack]\nlength = 128\n");
+    let out = place.build(&recipe, "out", &[]);
+    place.verified("out");
+    let stored = Stored::of(&place.corpus);
+    check_rows(&out, &rows(&out), &stored, "best-fit");
+}
+
+#[test]
+fn pads_may_stand_anywhere_in_rows_of_every_format() {
+    let place = Place::holding(200);
+    let options = [
+        "doc_multiple = 8",
+        "doc_multiple = 8\npad_side = \"left\"\npad_view = \"each\"",
+        "doc_multiple = 4\npad_side = \"left\"",
+    ];
+    for (number, options) in options.iter().enumerate() {
+        for output in OUTPUTS {
+            let recipe = format!(
+                "{SPECIALS}[pack]\nlength = 128\n[pack.options]\n{options}\n[output]\nshard_bytes = 20000\n{output}\n"
+            );
+            let name = name(&format!("pads-{number}"), output);
+            place.build(&recipe, &name, &[]);
+            place.verified(&name);
+        }
+    }
+}
+
+#[test]
+fn rows_of_pads_end_the_last_batch_in_every_format() {
+    let place = Place::holding(120);
+    for output in OUTPUTS {
+        let recipe = format!(
+            "{SPECIALS}[pack]\nlength = 128\n[batch]\nrows = 64\ntail = \"pad\"\n[output]\nshard_bytes = 20000\n{output}\n"
+        );
+        let name = name("tail", output);
+        let out = place.build(&recipe, &name, &[]);
+        place.verified(&name);
+        let found = rows(&out);
+        assert_eq!(found.len() % 64, 0, "{output}");
+        let of_pads = found.iter().filter(|row| row.real() == 0).count();
+        assert!((1..64).contains(&of_pads), "{output}: {of_pads}");
+    }
+}

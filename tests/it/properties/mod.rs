@@ -1,0 +1,17 @@
+//! The properties of an epoch, each by its definition: a checker that knows stored tokens and the rows of
+//! the public reader, and nothing of how rows are made.
+//!
+//! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
+//! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
+//! them; `mixes`, `orders`, `selection`, `trained` and `append` take up what needs a corpus of its own.
+
+mod append;
+mod laws;
+mod mixes;
+mod orders;
+mod place;
+mod row;
+mod run;
+mod selection;
+mod trained;
+mod worlds;

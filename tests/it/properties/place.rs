@@ -1,0 +1,180 @@
+//! Small corpora of several sources, and what they hold.
+
+use crate::support::{MEMORY, Page, Random, Scratch, lines, prose};
+use corpusdb::{
+    BuildJob, Corpus, CorpusWriter, DedupMode, DocId, Epoch, EpochRow, Error, FieldKind,
+    IngestOptions, Interrupt, LossSpan, Planned, Policy, Recipe, Silent, TokenizerId, TrainOptions,
+};
+use serde_json::json;
+use std::path::PathBuf;
+
+pub const BOS: &str = "<|bos|>";
+pub const EOS: &str = "<|eos|>";
+pub const PAD: &str = "<|pad|>";
+
+/// A corpus in a scratch directory.
+pub struct Place {
+    pub scratch: Scratch,
+    pub path: PathBuf,
+}
+
+/// (name, documents, fewest words, most words)
+pub type SourceSizes = (&'static str, usize, usize, usize);
+
+/// Sources of very different lengths, some documents longer than any row of the tests.
+pub const THREE: [SourceSizes; 3] =
+    [("web", 90, 2, 30), ("books", 16, 30, 160), ("code", 60, 1, 8)];
+
+impl Place {
+    /// A corpus with a tokenizer of its own.
+    pub fn of(seed: u64, sources: &[SourceSizes]) -> Self {
+        let scratch = Scratch::new();
+        let path = scratch.path("corpus");
+        let fields = [
+            ("year".to_owned(), FieldKind::Int),
+            ("quality".to_owned(), FieldKind::Float),
+            ("site".to_owned(), FieldKind::Keyword),
+        ];
+        Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &fields).unwrap();
+        let place = Self { scratch, path };
+        let mut writer = place.writer();
+        let mut random = Random::new(seed);
+        for (name, count, fewest, most) in sources {
+            let pages = pages(&mut random, name, *count, (*fewest, *most));
+            place.pour(&mut writer, name, &pages);
+        }
+        let specials = [BOS, EOS, PAD].map(str::to_owned).to_vec();
+        let file = writer.train_bpe(&TrainOptions { vocab_size: 420, specials }, &Silent).unwrap();
+        place.register(&mut writer, &file);
+        drop(writer);
+        place
+    }
+
+    pub fn register(&self, writer: &mut CorpusWriter, file: &[u8]) {
+        writer.add_tokenizer("own", file, "of a test", &Silent, &Interrupt::default()).unwrap();
+    }
+
+    pub fn writer(&self) -> CorpusWriter {
+        CorpusWriter::open(&self.path, MEMORY, 2).unwrap()
+    }
+
+    pub fn reader(&self) -> Corpus {
+        Corpus::open(&self.path, MEMORY).unwrap()
+    }
+
+    /// Ingests pages under a source.
+    pub fn pour(&self, writer: &mut CorpusWriter, source: &str, pages: &[Page]) {
+        let text = lines(pages);
+        let name = format!("{source}-{}.jsonl", blake3::hash(text.as_bytes()).to_hex());
+        let file = self.scratch.write(&name, text);
+        let mut options = IngestOptions::new(source);
+        options.read.id_field = Some("id".to_owned());
+        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+    }
+}
+
+/// Fresh texts of lines and paragraphs, with fields.
+pub fn pages(random: &mut Random, name: &str, count: usize, words: (usize, usize)) -> Vec<Page> {
+    let stamp = random.next();
+    (0..count)
+        .map(|number| {
+            let mut left = random.between(words.0, words.1 + 1);
+            let mut text = String::new();
+            while left > 0 {
+                let some = random.between(1, 30).min(left);
+                left -= some;
+                if !text.is_empty() {
+                    text.push_str(["\n", "\n\n", " ", "\n\n\n"][random.below(4)]);
+                }
+                text.push_str(&prose(random, number % 3, some));
+            }
+            let mut page = Page::keyed(format!("{name}-{stamp}-{number}"), text);
+            page.fields = json!({
+                "year": 2000 + number % 5,
+                "quality": random.below(1000) as f64 / 1000.0,
+                "site": format!("site-{}", random.below(12)),
+            });
+            page
+        })
+        .collect()
+}
+
+/// A document as it is stored.
+pub struct Document {
+    pub source: String,
+    pub kept: bool,
+    /// Ids of the first tokenizer; none when it is not encoded.
+    pub ids: Option<Vec<u32>>,
+    /// Trained stored tokens; none: all.
+    pub loss: Option<Vec<LossSpan>>,
+}
+
+/// All documents, by their id.
+pub fn stored(corpus: &Corpus) -> Vec<Document> {
+    let view = corpus.view();
+    let kept = corpus.select(Some("kept")).unwrap();
+    (0..view.documents())
+        .map(|id| {
+            let header = view.header(DocId(id)).unwrap().unwrap();
+            let mut ids = Vec::new();
+            let found = view.tokens(TokenizerId(0), DocId(id), &mut ids).unwrap();
+            Document {
+                source: view.source_name(header.source).to_owned(),
+                kept: kept.contains(id),
+                ids: found.then_some(ids),
+                loss: view.loss(TokenizerId(0), DocId(id)).unwrap(),
+            }
+        })
+        .collect()
+}
+
+/// Parses a recipe of version 1.
+#[track_caller]
+pub fn recipe(text: &str) -> Recipe {
+    Recipe::parse(&format!("version = 1\n{text}")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Plans without storing.
+pub fn plan(corpus: &Corpus, text: &str) -> Result<Planned, Error> {
+    corpus.plan(&recipe(text), &Silent)
+}
+
+pub fn open(corpus: &Corpus, planned: &Planned, epoch: u64) -> Epoch {
+    corpus.epoch(planned, epoch, &Interrupt::default()).unwrap()
+}
+
+/// All rows of an epoch, by one stream.
+pub fn rows(epoch: &Epoch) -> Vec<EpochRow> {
+    epoch.stream(0, 0, 1, 2).unwrap().flat_map(|batch| batch.unwrap().rows).collect()
+}
+
+/// A row by what is in it.
+pub type Content = (Option<String>, Vec<(u64, u32, u32)>);
+
+pub fn content(row: &EpochRow) -> Content {
+    let segments = row.segments().iter().map(|s| (s.document.0, s.offset, s.length));
+    (row.source().map(str::to_owned), segments.collect())
+}
+
+/// Builds an epoch and has it verified.
+#[track_caller]
+pub fn built(
+    place: &Place,
+    corpus: &Corpus,
+    planned: &Planned,
+    epoch: u64,
+    name: &str,
+    threads: usize,
+) -> PathBuf {
+    let out = place.scratch.path(name);
+    let interrupt = Interrupt::default();
+    let job = BuildJob { epoch, out: &out, threads, progress: &Silent, interrupt: &interrupt };
+    corpus
+        .build(planned, &job)
+        .unwrap_or_else(|error| panic!("{error}\n{:?}", planned.plan.recipe));
+    let found = corpus.verify(planned, &out, &Silent, &interrupt).unwrap();
+    for check in &found.checks {
+        assert!(check.passed, "{check:?}\n{:#?}", planned.plan.recipe);
+    }
+    out
+}
