@@ -7,7 +7,7 @@ use super::index::Index;
 use super::open::Opened;
 use super::ordered::Ordered;
 use super::pack::{Histogram, Patterns};
-use super::planning::Planned;
+use super::planned::Planned;
 use super::rows::Purpose;
 use crate::model::{Interrupt, TokenizerId};
 use crate::store::View;
