@@ -1,9 +1,9 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
 use super::error::EpochError;
-use super::mix::{self, Fluid, Point};
+use super::mix::{Fluid, Point};
 use super::pack::{Losses, Policy};
-use super::recipe::{Long, PackKind, Ramp, Recipe, SourceRecipe, Target};
+use super::recipe::{Long, PackKind, Recipe, SourceRecipe, Target};
 use super::rows::Rules;
 use super::special::SpecialIds;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Plan {
     pub budget: u64,
     /// How the shares of the sources go with time; empty: constant, by `weight`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schedule: Vec<PlannedPoint>,
+    pub schedule: Vec<Point>,
     /// The sources, in the recipe's order.
     pub sources: Vec<PlannedSource>,
 }
@@ -45,18 +45,6 @@ pub struct Ledger {
     pub plan: String,
     /// Rows of its run that are consumed: the next one is the first that is not.
     pub next_row: u64,
-}
-
-/// Shares of the sources from a moment on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedPoint {
-    /// The moment, in the mix's unit given since the run began.
-    pub at: u64,
-    /// By source, relative to each other.
-    pub shares: Vec<u64>,
-    /// How they go to the next point.
-    pub ramp: Ramp,
 }
 
 /// The snapshot a plan draws from.
@@ -265,7 +253,7 @@ impl Plan {
 
 impl PlannedSource {
     /// What all its passes count.
-    fn available(&self) -> u64 {
+    pub(super) fn available(&self) -> u64 {
         let later = u128::from(self.later_amount) * u128::from(self.max_repeats.saturating_sub(1));
         narrow(u128::from(self.amount) + later)
     }
@@ -284,25 +272,14 @@ impl PlannedSource {
 /// What each source is due at any moment of the run.
 pub(super) fn fluid(
     sources: &[PlannedSource],
-    schedule: &[PlannedPoint],
+    schedule: &[Point],
     capacity: u32,
 ) -> Result<Fluid, EpochError> {
     if schedule.is_empty() {
         let weights: Vec<u64> = sources.iter().map(|source| source.weight).collect();
         return Ok(Fluid::constant(&weights));
     }
-    let points: Vec<Point> = schedule
-        .iter()
-        .map(|point| Point {
-            at: point.at,
-            shares: point.shares.clone(),
-            ramp: match point.ramp {
-                Ramp::Step => mix::Ramp::Step,
-                Ramp::Linear => mix::Ramp::Linear,
-            },
-        })
-        .collect();
-    Fluid::scheduled(&points, capacity.into()).map_err(|why| EpochError::Plan(why.to_string()))
+    Fluid::scheduled(schedule, capacity.into()).map_err(|why| EpochError::Plan(why.to_string()))
 }
 
 /// The largest amount of a whole run that the passes of every source reach; none when there is no end.

@@ -4,6 +4,7 @@ use super::error::MixError;
 use super::integer::{apportion, bounded};
 use super::moment::{Moment, Place};
 use super::ramp::Parabola;
+use serde::{Deserialize, Serialize};
 
 /// Fraction bits of the amounts at the points of a schedule: rounding there costs a source 1/256 at most.
 const FRACTION: u32 = 8;
@@ -13,7 +14,8 @@ const LATEST: u64 = 1 << 50;
 const WHOLE: u64 = 1 << 55;
 
 /// A point of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Point {
     /// The total amount at which it holds.
     pub at: u64,
@@ -24,7 +26,8 @@ pub struct Point {
 }
 
 /// How shares go from one point of a schedule to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Ramp {
     /// They stay until the next point.
     #[default]

@@ -44,6 +44,17 @@ pub struct Fragment {
 }
 
 impl Fragment {
+    /// Cut into parts of `capacity` tokens and a rest.
+    pub fn cut(self, capacity: u32) -> impl Iterator<Item = Self> {
+        let mut placed = 0;
+        std::iter::from_fn(move || {
+            let length = (self.length - placed).min(capacity);
+            let part = Self { offset: self.offset + placed, length, ..self };
+            placed += length;
+            (length > 0).then_some(part)
+        })
+    }
+
     /// As a segment of a row.
     #[must_use]
     pub const fn segment(&self) -> Segment {

@@ -6,7 +6,7 @@ use super::strata::strata;
 use crate::epoch::documents::{Lengths, blocks_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::keyed;
-use crate::epoch::pack::{Fragment, Policy};
+use crate::epoch::pack::Policy;
 use crate::epoch::pinned::{PinnedPool, PinnedSource, PinnedStratum};
 use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{Long, PackKind, Recipe, SourceRecipe};
@@ -102,7 +102,8 @@ impl<'a> Pinning<'a> {
     /// Cuts what is longer than a row and what is cut by hand.
     fn pool(&self, policy: &Policy, mut pool: PinnedPool) -> Result<PinnedPool, EpochError> {
         if policy.kind != PackKind::Concat {
-            pool.fragments = pool.fragments.iter().flat_map(|part| chunks(part, policy)).collect();
+            pool.fragments =
+                pool.fragments.iter().flat_map(|part| part.cut(policy.capacity)).collect();
         }
         if policy.long == Long::Paragraph {
             let ends = self.against.ends.ok_or_else(|| {
@@ -150,18 +151,6 @@ impl<'a> Pinning<'a> {
         }
         Ok(())
     }
-}
-
-/// A fragment cut into rows.
-fn chunks(part: &Fragment, policy: &Policy) -> Vec<Fragment> {
-    let mut chunks = Vec::new();
-    let mut placed = 0;
-    while placed < part.length {
-        let length = (part.length - placed).min(policy.capacity);
-        chunks.push(Fragment { offset: part.offset + placed, length, ..*part });
-        placed += length;
-    }
-    chunks
 }
 
 fn copies(

@@ -1,8 +1,8 @@
 //! What each source gives of an epoch: weights, budgets and schedules as integers.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::mix::{MixError, integer_weights, temperature, unimax, with_fixed};
-use crate::epoch::plan::{PlannedPoint, PlannedSource, capacity, fluid, largest_total, narrow};
+use crate::epoch::mix::{MixError, Point, integer_weights, temperature, unimax, with_fixed};
+use crate::epoch::plan::{PlannedSource, capacity, fluid, largest_total, narrow};
 use crate::epoch::recipe::{Method, Recipe, Unit};
 
 /// Sets the weights of `sources` and what an epoch asks of each; gives the budget of an epoch, in the
@@ -13,7 +13,7 @@ use crate::epoch::recipe::{Method, Recipe, Unit};
 pub(super) fn set(
     recipe: &Recipe,
     sources: &mut [PlannedSource],
-) -> Result<(u64, Vec<PlannedPoint>), EpochError> {
+) -> Result<(u64, Vec<Point>), EpochError> {
     let amounts: Vec<u64> = sources.iter().map(|source| source.amount).collect();
     let whole = |amounts: &[u64]| narrow(amounts.iter().map(|amount| u128::from(*amount)).sum());
     let asked = recipe.mix.tokens;
@@ -24,7 +24,7 @@ pub(super) fn set(
         Some(Method::Temperature) => temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0)),
         Some(Method::Unimax) => {
             // All passes of a source are what it holds; a budget beyond all of that asks for all.
-            let passes: Vec<u64> = sources.iter().map(all_passes).collect();
+            let passes: Vec<u64> = sources.iter().map(PlannedSource::available).collect();
             unimax(&passes, 1, asked.unwrap_or_else(|| whole(&passes)))
         }
         Some(Method::Natural) | None => amounts.clone(),
@@ -64,11 +64,6 @@ pub(super) fn set(
     Ok((budget, schedule))
 }
 
-fn all_passes(source: &PlannedSource) -> u64 {
-    let later = u128::from(source.later_amount) * u128::from(source.max_repeats.saturating_sub(1));
-    narrow(u128::from(source.amount) + later)
-}
-
 /// Weights given by the recipe, in a common scale with the budgets given there.
 fn by_weight(recipe: &Recipe) -> Result<Vec<u64>, EpochError> {
     let fixed: Vec<Option<u64>> = recipe.sources.iter().map(|source| source.tokens).collect();
@@ -93,8 +88,8 @@ fn told(why: &MixError) -> String {
     }
 }
 
-fn schedule(recipe: &Recipe) -> Result<Vec<PlannedPoint>, EpochError> {
-    let mut points: Vec<PlannedPoint> = Vec::new();
+fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
+    let mut points: Vec<Point> = Vec::new();
     for point in &recipe.mix.schedule {
         let weights: Vec<f64> = recipe
             .sources
@@ -119,7 +114,7 @@ fn schedule(recipe: &Recipe) -> Result<Vec<PlannedPoint>, EpochError> {
                 recipe.mix.unit.name()
             )));
         }
-        points.push(PlannedPoint { at, shares, ramp: point.ramp });
+        points.push(Point { at, shares, ramp: point.ramp });
     }
     Ok(points)
 }

@@ -83,13 +83,15 @@ fn for_each(
     block: u64,
     mut each: impl FnMut(DocId, &[u32]),
 ) -> Result<(), EpochError> {
+    let documents: Vec<DocId> =
+        slots(selection, block).map(|slot| DocId::at(block, slot)).collect();
     let mut ids = Vec::new();
-    for slot in slots(selection, block) {
-        let document = DocId::at(block, slot);
-        ids.clear();
-        if view.tokens(tokenizer, document, &mut ids)? {
+    view.for_each_tokens(tokenizer, &documents, |document, stored| {
+        if let Some(stored) = stored {
+            ids.clear();
+            stored.append(&mut ids);
             each(document, &ids);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -1,5 +1,6 @@
 //! `[mix]`: how sources share an epoch.
 
+use crate::epoch::mix::Ramp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,17 +40,6 @@ pub struct SchedulePoint {
     /// How weights go from this point to the next.
     #[serde(default)]
     pub ramp: Ramp,
-}
-
-/// How weights go from one point of a schedule to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ramp {
-    /// They stay, and change at the next point.
-    #[default]
-    Step,
-    /// They change evenly.
-    Linear,
 }
 
 /// How shares are set.

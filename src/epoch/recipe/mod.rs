@@ -15,7 +15,7 @@ mod source;
 
 pub use batch::{Batch, Count, Tail};
 pub use form::Recipe;
-pub use mix::{Method, Mix, Ramp, SchedulePoint, Unit};
+pub use mix::{Method, Mix, SchedulePoint, Unit};
 pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing};
 pub use output::{Compression, Format, Layout, Output};
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
@@ -23,6 +23,7 @@ pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
 pub use source::{SourcePack, SourceRecipe};
 
 use super::error::EpochError;
+pub use super::mix::Ramp;
 
 impl Recipe {
     /// Reads a recipe.

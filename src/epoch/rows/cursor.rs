@@ -185,7 +185,7 @@ impl SourceRows {
             return None;
         }
         let pool = self.pool_of(pass);
-        let tokens: u64 = self.amounts(pool).iter().sum();
+        let tokens = self.pass_tokens(pass);
         let opens = self.rules.opens.get(pool);
         let now = u128::from(next) * u128::from(tokens) / u128::from(whole);
         let open = |stratum: usize| {

@@ -124,14 +124,7 @@ impl PoolRows {
         let capacity = self.rules.policy.capacity;
         let mut rows = Vec::new();
         for block in blocks {
-            for part in self.parts(*block)? {
-                let mut placed = 0;
-                while placed < part.length {
-                    let length = (part.length - placed).min(capacity);
-                    rows.push(Fragment { offset: part.offset + placed, length, ..part });
-                    placed += length;
-                }
-            }
+            rows.extend(self.parts(*block)?.into_iter().flat_map(|part| part.cut(capacity)));
         }
         Ok(rows)
     }
@@ -235,12 +228,12 @@ impl PoolRows {
 
     /// What one pass comes to, where that is known without walking it.
     pub fn known_count(&self) -> Option<PassCount> {
-        let policy = &self.rules.policy;
         let Body::Patterned { patterns, .. } = &self.body else { return None };
-        if policy.multiple != 1 || !matches!(self.rules.unit, Unit::Tokens | Unit::Rows) {
+        if !self.counts_fast() {
             return None;
         }
-        let full = patterns.patterns().iter().filter(|found| found.tokens == policy.capacity);
+        let capacity = self.rules.policy.capacity;
+        let full = patterns.patterns().iter().filter(|found| found.tokens == capacity);
         let (rows, tokens) = (patterns.rows(), self.packed_tokens);
         let amount = if self.rules.unit == Unit::Rows { rows } else { tokens };
         let full_rows = full.map(|pattern| pattern.rows).sum();
@@ -279,7 +272,7 @@ impl PoolRows {
         let mut begun = 0;
         if self.rules.policy.multiple > 1 || self.rules.unit == Unit::Documents {
             tokens = 0;
-            for (_, item) in self.items_of(items, pattern, nth, pass)? {
+            for item in self.items_of(items, pattern, nth, pass)? {
                 tokens += item.tokens();
                 begun += u64::from(item.offset() == 0);
             }
@@ -316,14 +309,14 @@ impl PoolRows {
         }
     }
 
-    /// (size, item) of a row, in placing order.
+    /// The items of a row, in placing order.
     fn items_of(
         &self,
         items: &Items,
         pattern: &crate::epoch::pack::Pattern,
         nth: u64,
         pass: u32,
-    ) -> Result<Vec<(u32, Item)>, EpochError> {
+    ) -> Result<Vec<Item>, EpochError> {
         let mut found = Vec::new();
         for item in &pattern.items {
             let count = items.count(item.size);
@@ -333,7 +326,7 @@ impl PoolRows {
                 let ordinal = item.first + nth * u64::from(item.copies) + u64::from(copy);
                 let located = items.locate(item.size, order.at(ordinal));
                 let located = located.ok_or_else(|| EpochError::bug("an item that is nowhere"))?;
-                found.push((item.size, located));
+                found.push(located);
             }
         }
         Ok(found)
@@ -350,7 +343,7 @@ impl PoolRows {
         };
         let found = patterns.row(index).ok_or_else(|| EpochError::bug("a row that is nowhere"))?;
         let items = self.items_of(items, found.0, found.1, pass)?;
-        Ok(items.iter().map(|(_, item)| item.tokens()).collect())
+        Ok(items.iter().map(Item::tokens).collect())
     }
 
     /// Row `index` of the pool: random access, at the cost of a few look-ups.
@@ -372,7 +365,7 @@ impl PoolRows {
         let (pattern, nth) = patterns.row(index).ok_or_else(none)?;
         let layers = &self.at.pool()?.layers;
         let mut segments = Vec::new();
-        for (_, item) in self.items_of(items, pattern, nth, pass)? {
+        for item in self.items_of(items, pattern, nth, pass)? {
             segments.push(match item {
                 Item::Fragment(fragment) => fragment.segment(),
                 Item::Ranked { length, rank, offset, tokens } => Segment {

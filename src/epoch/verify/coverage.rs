@@ -62,13 +62,15 @@ impl Coverage {
         }
         let from_start = pass != self.first.0 || self.first.1;
         for pool in source.pinned().pools_of(pass) {
-            let left = seen.left(pool, &source.rules().policy);
+            let mut left = seen.left(pool, &source.rules().policy);
             if let Some(document) = left.beyond.min() {
                 return Err(format!("document {document} comes too often in a pass"));
             }
-            let mut due = left;
-            drop_unpacked(&mut due.layers, source).map_err(|error| error.to_string())?;
-            if let Some((document, missing)) = due.missing().filter(|_| pass_over && from_start) {
+            if !(pass_over && from_start) {
+                continue;
+            }
+            drop_unpacked(&mut left.layers, source).map_err(|error| error.to_string())?;
+            if let Some((document, missing)) = left.missing() {
                 return Err(format!(
                     "{missing} documents are missing in a pass, or come in part; document {document} is one"
                 ));

@@ -86,8 +86,10 @@ struct ArrowShard {
 
 impl Shard for ArrowShard {
     fn append(&mut self, rows: &[Row]) -> Result<(), EpochError> {
-        let columns: Vec<ArrayRef> =
-            columns(rows, &self.options)?.into_iter().map(as_datasets).collect();
+        let columns: Vec<ArrayRef> = columns(&rows.iter().collect::<Vec<_>>(), &self.options)?
+            .into_iter()
+            .map(as_datasets)
+            .collect();
         let before = self.writer.get_ref().bytes();
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .and_then(|batch| self.writer.write(&batch))

@@ -113,7 +113,7 @@ impl SegmentTable {
         let numbers: ArrayRef =
             Arc::new(UInt64Array::from_iter_values((self.row..).take(rows.len())));
         let mut columns = vec![numbers];
-        columns.extend(segment_columns(rows, options)?);
+        columns.extend(segment_columns(&rows.iter().collect::<Vec<_>>(), options)?);
         self.table.write(&columns, rows.len())?;
         self.row += rows.len() as u64;
         Ok(())

@@ -10,7 +10,7 @@ use super::{Format, Options, Shard, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::views::{self, PadView};
+use crate::epoch::views;
 use ::arrow::array::ArrayRef;
 use ::arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ struct ParquetShard {
 
 impl Shard for ParquetShard {
     fn append(&mut self, rows: &[Row]) -> Result<(), EpochError> {
-        let columns = columns(rows, &self.options)?;
+        let columns = columns(&rows.iter().collect::<Vec<_>>(), &self.options)?;
         let before = self.file.bytes();
         self.file.write(&columns, rows.len())?;
         self.largest = self.largest.max(self.file.bytes() - before);
@@ -76,7 +76,7 @@ pub(super) fn fields() -> Vec<Field> {
 }
 
 /// The columns of [`fields`].
-pub(super) fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
+pub(super) fn columns(rows: &[&Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
     let ids: Vec<Vec<i32>> =
         rows.par_iter().map(|row| options.signed(row)).collect::<Result<_, _>>()?;
     let tokens = ids.iter().map(Vec::len).sum();
@@ -101,8 +101,7 @@ pub(super) fn columns(rows: &[Row], options: &Options) -> Result<Vec<ArrayRef>, 
     let mut starts = Vec::new();
     for row in rows {
         // Of documents, as the columns beside it, also where every pad is a segment to other views.
-        let of_documents = row.shape.clone().with_pads(PadView::Suffix);
-        starts.extend(views::seq_start_id(&of_documents));
+        starts.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
     }
     columns.insert(5, list_column::<Int32Type>(starts, rows.iter().map(|row| row.segments.len())));
     Ok(columns)

@@ -83,7 +83,7 @@ impl<W: Write> BatchPrinter<W> {
                 out.write_all(&bytes).map_err(EpochError::Output)
             }
             Out::Arrow(writer, schema) => {
-                let rows: Vec<Row> = batch.rows.iter().map(|row| row.inner().clone()).collect();
+                let rows: Vec<&Row> = batch.rows.iter().map(EpochRow::inner).collect();
                 let numbers = batch.rows.iter().map(EpochRow::number);
                 let mut all: Vec<ArrayRef> = vec![
                     Arc::new(UInt64Array::from_iter_values(numbers)),

@@ -20,7 +20,7 @@ pub(super) fn segment_fields() -> Vec<Field> {
 
 /// The columns of [`segment_fields`].
 pub(super) fn segment_columns(
-    rows: &[Row],
+    rows: &[&Row],
     options: &Options,
 ) -> Result<Vec<ArrayRef>, EpochError> {
     let segments = || rows.iter().flat_map(|row| &row.segments);
