@@ -3,6 +3,7 @@
 mod v0001_baseline;
 mod v0002_generations;
 mod v0003_loss;
+mod v0004_tokenizers;
 
 use super::StoreError;
 use rocksdb::{DB, WriteBatch};
@@ -16,4 +17,5 @@ pub struct Step {
 }
 
 /// All steps, in order; the last one's `to` is the format this release writes.
-pub const STEPS: &[Step] = &[v0001_baseline::STEP, v0002_generations::STEP, v0003_loss::STEP];
+pub const STEPS: &[Step] =
+    &[v0001_baseline::STEP, v0002_generations::STEP, v0003_loss::STEP, v0004_tokenizers::STEP];

@@ -56,9 +56,12 @@ mod query;
 mod store;
 mod tokenizer;
 
-pub use corpus::{BuildJob, Corpus, CorpusWriter};
-pub use curate::{CurateError, RedoReport, RedoSource, RemovalReport, ShownToken, ShownTokens};
-pub use decide::{Counts, DecideError};
+pub use corpus::{Added, BuildJob, Corpus, CorpusWriter, NewTokenizer};
+pub use curate::{
+    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
+    ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
+};
+pub use decide::{Counts, DecideError, LoadedTokenizer};
 pub use dry_run::DryRun;
 #[cfg(feature = "generated")]
 pub use epoch::measured;
@@ -93,9 +96,15 @@ pub use query::{
 };
 pub use store::columns;
 pub use store::{
-    CommitRecord, Depth, EpochRecord, Fault, Header, RejectRecord, SnapshotRecord, SourceRecord,
-    State, StoreError, StoredIds, TemplateRecord, TokenizerRecord, View, format_version,
+    CommitRecord, Depth, EpochRecord, Fault, Header, OriginalFile, RejectRecord, SnapshotRecord,
+    SourceRecord, State, StoreError, StoredIds, TemplateRecord, TokenizerRecord, View,
+    format_version,
 };
+pub use tokenizer::analyse;
 pub use tokenizer::{
-    Backend, Encoder, Offsets, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
+    Backend, Case, Converted, Digits, EmbeddingMap, EmbeddingRow, Encoder, ExtendError, Extension,
+    FormReport, Given, GroupReport, GrowthOptions, Library, Mass, ModelKind, NAMED_PATTERNS,
+    Normalizer, Offsets, Origin, Outcome, Pattern, Piece, RoundTrip, TermForms, TermOptions,
+    TermReport, Tokenizer, TokenizerCheck, TokenizerError, TrainOptions, TrainReport, Verdict,
+    VocabularyDiff, convert, from_vocab_and_merges,
 };

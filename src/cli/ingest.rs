@@ -174,6 +174,10 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
     print::line(&format!("  {} unchanged, {} rejected", n(report.unchanged), n(report.rejected)))?;
     for (name, tokens) in &report.tokens {
         print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
+        for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
+            let documents = n(*documents);
+            print::line(&format!("    {documents} documents spell {special}: encoded as text"))?;
+        }
     }
     print::line(&format!("  {}", report.policy))?;
     for alarm in &report.alarms {

@@ -29,6 +29,7 @@ mod similar;
 mod snapshot;
 mod sql;
 mod tokenizer;
+mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use setup::Context;

@@ -3,11 +3,12 @@
 mod epochs;
 #[cfg(feature = "generated")]
 mod generated;
+mod tokenizer_verbs;
 
 pub use epochs::BuildJob;
+pub use tokenizer_verbs::{Added, NewTokenizer};
 
-use crate::curate::{self, RedoReport, RemovalReport, ShownTokens};
-use crate::decide::LoadedTokenizer;
+use crate::curate::{self, RedoReport, RemovalReport};
 use crate::error::Error;
 use crate::ingest::read::expand;
 use crate::ingest::{self, IngestError, IngestOptions, IngestReport};
@@ -19,14 +20,13 @@ use crate::query::{
     QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
 };
 use crate::store::{
-    self, CommitRecord, Depth, Fault, Memory, RejectRecord, SnapshotRecord, StoreError,
-    TokenizerRecord, View, Writer, fields,
+    self, CommitRecord, Depth, Fault, Memory, RejectRecord, SnapshotRecord, StoreError, View,
+    Writer, fields,
 };
-use crate::tokenizer::{Backend, Tokenizer, TrainOptions};
 use arrow::record_batch::RecordBatch;
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use tokenizer_verbs::{load_to_write, load_tokenizers};
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
 pub struct Corpus {
@@ -120,28 +120,6 @@ impl Corpus {
     /// [`Error::Query`] when there is no such document.
     pub fn show(&self, document: DocId) -> Result<Shown, Error> {
         Ok(query::show(&self.view, document)?)
-    }
-
-    /// The stored tokens of a document by the tokenizer of that name, or by the first, with what of
-    /// them is trained on.
-    ///
-    /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it was never encoded.
-    pub fn tokens_of(
-        &self,
-        document: DocId,
-        tokenizer: Option<&str>,
-    ) -> Result<ShownTokens, Error> {
-        let mut known = self.view.tokenizers();
-        let found = known.find(|(_, record)| tokenizer.is_none_or(|name| record.name == name));
-        let Some((id, record)) = found else {
-            let known: Vec<&str> =
-                self.view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
-            let name = tokenizer.unwrap_or_default();
-            return Err(IngestError::unknown_tokenizer(name, &known).into());
-        };
-        let loaded = Tokenizer::load(&self.view.tokenizer_file(id)?, &[])?;
-        Ok(curate::shown_tokens(&self.view, document, id, &record.name, &loaded)?)
     }
 
     /// The documents that had a key, newest last.
@@ -310,7 +288,7 @@ impl CorpusWriter {
                 return Err(IngestError::unknown_tokenizer(name, &known).into());
             }
         }
-        let loaded = load_tokenizers(self.view())?;
+        let loaded = load_to_write(&mut self.writer)?;
         for tokenizer in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
             curate::encode_stored(
@@ -322,78 +300,6 @@ impl CorpusWriter {
             )?;
         }
         Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
-    }
-
-    /// Registers a tokenizer under `name` and encodes all kept documents. Adding the same file under
-    /// the same name again goes on where an interrupt stopped; answers the record and tokens added.
-    ///
-    /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
-    pub fn add_tokenizer(
-        &mut self,
-        name: &str,
-        json: &[u8],
-        lineage: &str,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<(TokenizerRecord, u64), Error> {
-        let hash = *blake3::hash(json).as_bytes();
-        let sample = curate::sample_texts(self.view())?;
-        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
-        let tokenizer = Tokenizer::load(json, &sample)?;
-        let known = self
-            .view()
-            .tokenizer_named(name)
-            .filter(|(_, record)| record.hash == hash)
-            .map(|(id, _)| id);
-        let id = match known {
-            Some(id) => id,
-            None => {
-                check_name(name)?;
-                let record = TokenizerRecord {
-                    name: name.to_owned(),
-                    hash,
-                    vocab_size: tokenizer.vocab_size(),
-                    lineage: lineage.to_owned(),
-                    backend: backend_words(tokenizer.backend()),
-                    encoded_to: 0,
-                };
-                let mut batch = self.writer.begin()?;
-                let id = batch.add_tokenizer(&record, json)?;
-                let subject = name.to_owned();
-                batch.commit(&CommitRecord {
-                    kind: "tokenizer".to_owned(),
-                    subject,
-                    ..CommitRecord::default()
-                })?;
-                id
-            }
-        };
-        let tokens = curate::encode_stored(&mut self.writer, id, &tokenizer, progress, interrupt)?;
-        self.writer.flush()?;
-        progress.end();
-        let record = self
-            .view()
-            .tokenizers()
-            .find(|(other, _)| *other == id)
-            .map(|(_, record)| record.clone());
-        let missing =
-            StoreError::Missing { what: "tokenizer", family: "tokenizers", key: id.to_string() };
-        Ok((record.ok_or(missing)?, tokens))
-    }
-
-    /// Trains a byte-level BPE on the kept documents; answers its `tokenizer.json`.
-    ///
-    /// # Errors
-    /// [`Error::Curate`] when there is nothing to train on.
-    pub fn train_bpe(
-        &self,
-        options: &TrainOptions,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>, Error> {
-        let answer = curate::train_bpe(self.view(), options, progress)?;
-        progress.end();
-        Ok(answer)
     }
 
     /// Removes documents; see [`RemovalReport`]. With `block`, documents of their texts and keys are
@@ -408,7 +314,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
-        let loaded = load_tokenizers(self.view())?;
+        let loaded = load_to_write(&mut self.writer)?;
         Ok(curate::remove(&mut self.writer, &loaded, selection, block, progress, interrupt)?)
     }
 
@@ -422,7 +328,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
-        let loaded = load_tokenizers(self.view())?;
+        let loaded = load_to_write(&mut self.writer)?;
         Ok(curate::restore(&mut self.writer, &loaded, selection, progress, interrupt)?)
     }
 
@@ -441,7 +347,7 @@ impl CorpusWriter {
     ) -> Result<RedoReport, Error> {
         policy.check()?;
         check_keep(&policy.keep, self.view().fields())?;
-        let loaded = load_tokenizers(self.view())?;
+        let loaded = load_to_write(&mut self.writer)?;
         Ok(curate::redo(&mut self.writer, &loaded, policy, progress, interrupt)?)
     }
 
@@ -495,27 +401,6 @@ impl CorpusWriter {
         }
         let name = format!("commit-{}", self.view().commit());
         Ok(self.create_snapshot(&name)?.name)
-    }
-}
-
-fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
-    let mut loaded = Vec::new();
-    for (id, record) in view.tokenizers() {
-        let tokenizer = Arc::new(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
-        loaded.push(LoadedTokenizer {
-            id,
-            name: record.name.clone(),
-            vocab_size: record.vocab_size,
-            tokenizer,
-        });
-    }
-    Ok(loaded)
-}
-
-fn backend_words(backend: &Backend) -> String {
-    match backend {
-        Backend::Fast => backend.name().to_owned(),
-        Backend::Oracle { reason } => format!("{} ({reason})", backend.name()),
     }
 }
 

@@ -1,11 +1,14 @@
-//! Encodes the kept documents that a later tokenizer has not seen, in resumable commits.
+//! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits.
 
 use super::error::CurateError;
-use crate::decide::{Encoded, encode_document, store_encoded};
+use super::extend::{BaseIds, BaseScratch, take_ids};
+use crate::decide::{EncodedBatch, PIECE, store_encoded};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 
 /// Texts encoded per commit, in bytes.
 const COMMIT_BYTES: u64 = 32 << 20;
@@ -32,8 +35,23 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
     Ok(texts)
 }
 
-/// Encodes every kept document from where the tokenizer's record says that it stopped; answers how
-/// many tokens were added. Already encoded documents are passed over.
+/// What a backfill did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backfilled {
+    /// Documents that got ids.
+    pub documents: u64,
+    /// Of these, those whose ids were taken over from the tokenizer that this one extends; the texts of
+    /// the others were encoded.
+    pub copied: u64,
+    /// Tokens stored.
+    pub tokens: u64,
+    /// Documents among the encoded that spell a special token, which was encoded as the text that it is.
+    pub special_tokens_in_text: BTreeMap<String, u64>,
+}
+
+/// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that
+/// it stopped. Already encoded documents are passed over; an extended tokenizer takes over the ids of its
+/// base where nothing new stands.
 ///
 /// # Errors
 /// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
@@ -43,8 +61,10 @@ pub fn encode_stored(
     tokenizer: &Tokenizer,
     progress: &dyn Progress,
     interrupt: &Interrupt,
-) -> Result<u64, CurateError> {
-    let mut total = 0;
+) -> Result<Backfilled, CurateError> {
+    let mut total = Backfilled::default();
+    let shown = kept_in_snapshots(writer.view())?;
+    let base = BaseIds::of(writer.view(), id)?;
     progress.begin("encoding stored documents", Some(writer.view().documents()));
     loop {
         let mut batch = writer.begin()?;
@@ -62,25 +82,39 @@ pub fn encode_stored(
         while next < view.documents() && bytes < COMMIT_BYTES {
             let document = DocId(next);
             next += 1;
-            if batch.is_kept(document) && batch.token_count(id, document)?.is_none() {
+            let is_wanted = batch.is_kept(document) || shown.contains(document.0);
+            if is_wanted && batch.token_count(id, document)?.is_none() {
                 let header = view.expect_header(document)?;
                 bytes += header.bytes;
                 work.push((document, header));
             }
         }
-        let encoded: Vec<Encoded> = work
-            .par_iter()
-            .with_min_len(8)
+        let taken: Vec<(EncodedBatch, u64)> = work
+            .par_chunks(PIECE)
             .map_init(
-                || tokenizer.encoder(),
-                |encoder, (document, header)| {
-                    encode_document(&view, tokenizer, encoder, *document, header)
+                || BaseScratch::new(tokenizer),
+                |scratch, piece| {
+                    let (mut out, mut copied) = (EncodedBatch::default(), 0);
+                    for (document, header) in piece {
+                        let base = base.as_ref();
+                        let is_copied =
+                            take_ids(base, &view, tokenizer, scratch, *document, header, &mut out)?;
+                        copied += u64::from(is_copied);
+                    }
+                    Ok((out, copied))
                 },
             )
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, CurateError>>()?;
+        for (encoded, copied) in &taken {
+            encoded.add_spelled(tokenizer, &mut total.special_tokens_in_text);
+            total.copied += copied;
+        }
+        let encoded = taken.iter().flat_map(|(encoded, _)| encoded.iter());
         for ((document, header), encoded) in work.iter().zip(encoded) {
             let vocab_size = record.vocab_size;
-            total += store_encoded(&mut batch, id, vocab_size, *document, header.source, &encoded)?;
+            let source = batch.is_kept(*document).then_some(header.source);
+            total.tokens += store_encoded(&mut batch, id, vocab_size, *document, source, encoded)?;
+            total.documents += 1;
         }
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };
@@ -99,4 +133,13 @@ pub fn encode_stored(
             return Err(CurateError::Interrupted);
         }
     }
+}
+
+/// Documents that a snapshot shows as kept.
+fn kept_in_snapshots(view: &View) -> Result<RoaringTreemap, CurateError> {
+    let mut shown = RoaringTreemap::new();
+    for snapshot in view.snapshots()? {
+        shown |= view.snapshot_kept(&snapshot.name)?;
+    }
+    Ok(shown)
 }

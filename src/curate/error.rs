@@ -2,6 +2,7 @@
 
 use crate::decide::DecideError;
 use crate::model::DocId;
+use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -39,10 +40,60 @@ pub enum CurateError {
         /// The tokenizer's name.
         tokenizer: String,
     },
+    /// Ids that another reference library made, and that this one would not.
+    #[error(
+        "the ids of tokenizer `{tokenizer}` were made by {stored}, and this release gives others (document {document}): register its file under another name and backfill, or go on with the older release"
+    )]
+    OtherLineage {
+        /// The tokenizer's name.
+        tokenizer: String,
+        /// The library that made the stored ids.
+        stored: String,
+        /// A document whose ids differ.
+        document: DocId,
+    },
+    /// A tokenizer that something depends on.
+    #[error("{}; `--force` drops it all the same", in_use(tokenizer, plans, *given))]
+    InUse {
+        /// The tokenizer's name.
+        tokenizer: String,
+        /// Plans that could not be opened without it.
+        plans: Vec<u32>,
+        /// Documents whose ids came with their records.
+        given: u64,
+    },
+    /// A selection that cannot be had.
+    #[error(transparent)]
+    Select(Box<QueryError>),
+    /// A text that was to be one token.
+    #[error("seed token `{token}` cannot be one token: {reason}")]
+    SeedToken {
+        /// As given.
+        token: String,
+        /// Why not.
+        reason: String,
+    },
     /// Nothing to train on.
-    #[error("the corpus has no kept documents to train a tokenizer on; ingest some first")]
+    #[error("there are no kept documents to train a tokenizer on; ingest some, or widen --where")]
     NothingToTrainOn,
+    /// Nothing to analyse on.
+    #[error(
+        "no kept document is selected, so there is nothing to analyse a tokenizer on; select others, or ingest some first"
+    )]
+    NothingToAnalyse,
     /// A stop was asked for.
     #[error("interrupted; run the same command again to go on")]
     Interrupted,
+}
+
+fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {
+    let mut what = Vec::new();
+    if !plans.is_empty() {
+        let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
+        what.push(format!("plans {} are by tokenizer `{tokenizer}`", plans.join(", ")));
+    }
+    if given > 0 {
+        what.push(format!("the ids of {given} documents by `{tokenizer}` came with their records and cannot be made again"));
+    }
+    what.join(", and ")
 }

@@ -1,6 +1,7 @@
-//! The stored tokens of one document, each with the text that it stands for and what it counts in the loss.
+//! The stored tokens of documents: told with their texts, compared with those of an encoder.
 
 use super::error::CurateError;
+use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
 use crate::model::{DocId, LossSpan, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::Tokenizer;
@@ -54,6 +55,37 @@ pub fn shown_tokens(
         ShownToken { id, text, trained: weight > 0.0, weight }
     });
     Ok(ShownTokens { document: document.0, tokenizer: name.to_owned(), tokens: tokens.collect() })
+}
+
+/// Documents compared with an encoder.
+const COMPARED: u64 = 256;
+
+/// A stored document whose ids are not those that its tokenizer gives now, among some hundred spread
+/// over the corpus.
+///
+/// # Errors
+/// [`CurateError`] when one cannot be read.
+pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>, CurateError> {
+    let kept = view.kept()?;
+    let count = COMPARED.min(kept.len());
+    let (mut encoder, mut stored) = (loaded.tokenizer.encoder(), Vec::new());
+    for at in 0..count {
+        let Some(document) = kept.select(at * kept.len() / count).map(DocId) else { continue };
+        let header = view.expect_header(document)?;
+        let form = view.text_form(document)?;
+        stored.clear();
+        if form.is_some_and(|form| form.given == Some(loaded.id))
+            || !view.tokens(loaded.id, document, &mut stored)?
+        {
+            continue;
+        }
+        let mut now = EncodedBatch::default();
+        encode_document(view, &loaded.tokenizer, &mut encoder, document, &header, &mut now)?;
+        if now.iter().any(|(ids, _)| ids != stored) {
+            return Ok(Some(document));
+        }
+    }
+    Ok(None)
 }
 
 /// By their place in the text, where encoding it gives these ids; else each decoded for itself.

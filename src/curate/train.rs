@@ -1,64 +1,238 @@
-//! Trains a tokenizer on the kept texts.
+//! Trains a tokenizer on stored texts: one scan that counts pre-tokens, then the trainer.
 
 use super::error::CurateError;
-use crate::model::{BLOCK_SIZE, DocId, Progress};
+use super::groups::{Grouping, Groups};
+use super::sample::{Sample, for_each_block};
+use crate::model::{DocId, Interrupt, Progress};
+use crate::query::select;
 use crate::store::View;
-use crate::tokenizer::{BpeTraining, TrainOptions};
+use crate::tokenizer::{
+    Extension, GrowthOptions, PretokenCounter, PretokenTable, Splitter, TermForms, TermOptions,
+    TokenizerError, TrainOptions, TrainReport, Trained, extend_by_growth, extend_by_terms,
+    pipeline, tokens_by_group, train,
+};
 use rayon::prelude::*;
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
 
 /// Documents counted as one piece of parallel work.
-const PIECE: usize = 1024;
+const PIECE: usize = 256;
 
-/// Trains a byte-level BPE on every kept document; answers its `tokenizer.json`. The same corpus
-/// gives the same file, for any number of threads.
+/// The texts that a tokenizer is trained on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainedOn {
+    /// Kept documents of this SQL condition; none: all kept ones.
+    pub condition: Option<String>,
+    /// What `alpha`, `weights` and the report tell apart.
+    pub grouping: Grouping,
+    /// A uniform sample of about so many bytes; none: all.
+    pub sample_bytes: Option<u64>,
+}
+
+/// Everything that decided a trained tokenizer, and what it came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TrainDecisions {
+    /// Always `trained`.
+    pub kind: String,
+    /// The release that trained it.
+    pub release: String,
+    /// Every option.
+    pub options: TrainOptions,
+    /// The texts asked for.
+    pub on: TrainedOn,
+    /// The commit whose documents these were.
+    pub commit: u64,
+    /// Documents trained on.
+    pub documents: u64,
+    /// Bytes of their texts.
+    pub bytes: u64,
+    /// Bytes of all texts that they were drawn from.
+    pub of_bytes: u64,
+    /// blake3 of the bitmap of these documents, in the portable format.
+    pub selection: String,
+    /// blake3 of the `tokenizer.json`.
+    pub hash: String,
+    /// What became of the counts, by group.
+    pub report: TrainReport,
+    /// Bytes of text for a token, in the order of the report's groups; none without a token.
+    pub bytes_per_token: Vec<Option<f64>>,
+}
+
+/// A trained tokenizer with what decided it.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// The bytes of its `tokenizer.json`.
+    pub json: Vec<u8>,
+    /// What decided it.
+    pub decisions: TrainDecisions,
+}
+
+/// Trains on the kept documents asked for. The same corpus and options give the same file, for any number
+/// of threads.
 ///
 /// # Errors
-/// [`CurateError::NothingToTrainOn`], or when a text cannot be read.
-pub fn train_bpe(
+/// [`CurateError::NothingToTrainOn`]; [`CurateError::Tokenizer`] for options that cannot be had;
+/// [`CurateError`] when the condition is wrong or a text cannot be read.
+pub fn train_tokenizer(
     view: &View,
     options: &TrainOptions,
+    on: &TrainedOn,
     progress: &dyn Progress,
-) -> Result<Vec<u8>, CurateError> {
-    let kept = view.kept()?;
-    if kept.is_empty() {
-        return Err(CurateError::NothingToTrainOn);
-    }
-    progress.begin("counting pre-tokens", Some(kept.len()));
-    let mut training = BpeTraining::new(BpeTraining::DEFAULT_LIMIT)?;
-    let mut done = 0;
-    let mut documents = kept.iter();
-    loop {
-        // One block's worth at a time keeps the tables of the pieces few.
-        let block: Vec<u64> =
-            documents.by_ref().take(usize::try_from(BLOCK_SIZE).unwrap_or(PIECE)).collect();
-        if block.is_empty() {
-            break;
-        }
-        let counted = block
-            .par_chunks(PIECE)
-            .map(|piece| {
-                let mut part = BpeTraining::new(BpeTraining::DEFAULT_LIMIT)?;
-                for document in piece {
-                    part.feed(&view.text(DocId(*document))?)?;
-                }
-                Ok::<_, CurateError>(part)
-            })
-            .try_reduce_with(|a, b| Ok(a.merge(b)));
-        if let Some(counted) = counted {
-            training = training.merge(counted?);
-        }
-        done += block.len() as u64;
-        progress.advance(done);
-    }
-    if training.sampled_one_in() > 1 {
+    interrupt: &Interrupt,
+) -> Result<Training, CurateError> {
+    options.check()?;
+    let selected = selection(view, on.condition.as_deref())?;
+    let sample = Sample::draw(view, &selected, on.sample_bytes)?;
+    let groups = Groups::of(view, &sample.documents, on.grouping)?;
+    let json = pipeline(options)?;
+    let table = count(view, &json, &sample.documents, &groups, progress, interrupt)?;
+    if table.sampled_one_in > 1 {
         progress.note(&format!(
             "memory sufficed for one in {} texts: the counts are of a sample",
-            training.sampled_one_in()
+            table.sampled_one_in
         ));
     }
-    if training.skipped() > 0 {
-        progress.note(&format!("{} pre-tokens over 256 bytes were left out", training.skipped()));
+    if table.skipped() > 0 {
+        progress.note(&format!("{} overlong pre-tokens were left out", table.skipped()));
     }
     progress.begin("training", None);
-    Ok(training.finish(options)?)
+    let trained = train_with_seeds(&table, &groups.names, options)?;
+    let tokens = tokens_by_group(&trained.json, &table)?;
+    let per_token = |(mass, tokens): (&crate::tokenizer::Mass, &u64)| {
+        (*tokens > 0).then(|| mass.bytes as f64 / *tokens as f64)
+    };
+    let mut bitmap = Vec::new();
+    // Into memory, which does not fail.
+    let _ = sample.documents.serialize_into(&mut bitmap);
+    let decisions = TrainDecisions {
+        kind: "trained".to_owned(),
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        options: options.clone(),
+        on: on.clone(),
+        commit: view.commit().0,
+        documents: sample.documents.len(),
+        bytes: sample.bytes,
+        of_bytes: sample.of_bytes,
+        selection: blake3::hash(&bitmap).to_hex().to_string(),
+        hash: blake3::hash(&trained.json).to_hex().to_string(),
+        bytes_per_token: table.masses.iter().zip(&tokens).map(per_token).collect(),
+        report: trained.report,
+    };
+    Ok(Training { json: trained.json, decisions })
+}
+
+/// The kept documents of a condition.
+pub(super) fn selection(
+    view: &View,
+    condition: Option<&str>,
+) -> Result<RoaringTreemap, CurateError> {
+    let mut selected = view.kept()?;
+    if condition.is_some() {
+        selected &=
+            select(view, condition).map_err(|error| CurateError::Select(Box::new(error)))?;
+    }
+    if selected.is_empty() {
+        return Err(CurateError::NothingToTrainOn);
+    }
+    Ok(selected)
+}
+
+/// Counts the pre-tokens of documents by group, as the `tokenizer.json` splits them.
+pub(super) fn count(
+    view: &View,
+    json: &[u8],
+    documents: &RoaringTreemap,
+    groups: &Groups,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<PretokenTable, CurateError> {
+    let limit = PretokenCounter::DEFAULT_LIMIT;
+    let empty = PretokenCounter::new(json, groups.names.len(), limit)?;
+    progress.begin("counting pre-tokens", Some(documents.len()));
+    let (mut total, mut done) = (empty.fresh(), 0);
+    // One block's worth at a time keeps the tables of the pieces few.
+    for_each_block(documents, |block, members| {
+        let of = groups.of_block(view, block, members)?;
+        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
+        let counted = work
+            .par_chunks(PIECE)
+            .try_fold(
+                || empty.fresh(),
+                |mut part, piece| {
+                    if interrupt.is_raised() {
+                        return Err(CurateError::Interrupted);
+                    }
+                    for (document, group) in piece {
+                        part.feed(*group, &view.text(*document)?)?;
+                    }
+                    Ok(part)
+                },
+            )
+            .try_reduce_with(|a, b| Ok(a.merge(b)));
+        if let Some(counted) = counted {
+            let before = std::mem::replace(&mut total, empty.fresh());
+            total = before.merge(counted?);
+        }
+        done += members.len() as u64;
+        progress.advance(done);
+        Ok(())
+    })?;
+    Ok(total.finish())
+}
+
+/// Goes on training a BPE of the corpus on the kept documents of a condition.
+///
+/// # Errors
+/// As [`train_tokenizer`]; [`CurateError::Tokenizer`] when the base is no BPE.
+pub fn grow(
+    view: &View,
+    base: &[u8],
+    options: GrowthOptions,
+    condition: Option<&str>,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Extension, CurateError> {
+    let selected = selection(view, condition)?;
+    let groups = Groups::of(view, &selected, Grouping::All)?;
+    let table = count(view, base, &selected, &groups, progress, interrupt)?;
+    progress.begin("growing", None);
+    let splitter = Splitter::of(base)?;
+    let counts = table.groups.into_iter().next().unwrap_or_default();
+    Ok(extend_by_growth(base, &counts, options, |word, out| splitter.spell(word, out))?)
+}
+
+/// Trains so that the tokens asked for, which a BPE has to merge, have room behind those learnt.
+fn train_with_seeds(
+    table: &PretokenTable,
+    groups: &[String],
+    options: &TrainOptions,
+) -> Result<Trained, CurateError> {
+    /// A smaller vocabulary may need a few more tokens on the way to one asked for.
+    const TRIES: u32 = 8;
+    let mut room = 0;
+    for _ in 0..TRIES {
+        let vocab_size = options.vocab_size.saturating_sub(room);
+        let mut trained = train(table, groups, &TrainOptions { vocab_size, ..options.clone() })?;
+        if trained.report.pending_seed_tokens.is_empty() {
+            return Ok(trained);
+        }
+        let forms = TermOptions { forms: TermForms::Bare };
+        let seeds = std::mem::take(&mut trained.report.pending_seed_tokens);
+        let extended = extend_by_terms(&trained.json, &seeds, forms)?;
+        for term in &extended.terms {
+            if let Some(reason) = term.refused() {
+                let (token, reason) = (term.term.clone(), reason.to_owned());
+                return Err(CurateError::SeedToken { token, reason });
+            }
+        }
+        let added = u32::try_from(extended.map.rows.len()).unwrap_or(u32::MAX);
+        trained.report.vocab_size = trained.report.vocab_size.saturating_add(added);
+        if trained.report.vocab_size <= options.vocab_size {
+            return Ok(Trained { json: extended.json, report: trained.report });
+        }
+        room += trained.report.vocab_size - options.vocab_size;
+    }
+    let asked = options.vocab_size;
+    Err(TokenizerError::VocabularyTooSmall { asked, least: asked as usize + room as usize }.into())
 }

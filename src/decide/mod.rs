@@ -27,5 +27,6 @@ pub use error::DecideError;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
 pub use tokens::{
-    Encoded, LoadedTokenizer, encode_document, encode_kept_again, encode_text, store_encoded,
+    Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_document, encode_kept_again, encode_text,
+    store_encoded,
 };

@@ -6,7 +6,11 @@ use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
 use crate::store::{Batch, Header, StoreError, View};
 use crate::tokenizer::{Encoder, Tokenizer, TokenizerError};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Documents encoded into one buffer, by one thread.
+pub const PIECE: usize = 64;
 
 /// A registered tokenizer, ready to encode.
 #[derive(Clone)]
@@ -28,6 +32,104 @@ pub struct Encoded {
     pub ids: Vec<u32>,
     /// The trained ones; none: all.
     pub spans: Option<Vec<LossSpan>>,
+}
+
+/// What one tokenizer makes of some documents: their ids one behind the other in one buffer.
+#[derive(Debug, Default)]
+pub struct EncodedBatch {
+    ids: Vec<u32>,
+    ends: Vec<usize>,
+    /// Of documents whose tokens are not all trained: their place, and the trained ones.
+    spans: Vec<(usize, Vec<LossSpan>)>,
+    /// Documents that spell a special token as text, by its place among the tokenizer's, and the last of
+    /// them; empty while there is none.
+    spelled: Vec<(u64, usize)>,
+}
+
+impl EncodedBatch {
+    /// Encodes a text as its form says, behind the others.
+    ///
+    /// # Errors
+    /// [`TokenizerError`] when the tokenizer refuses the text.
+    pub fn push(
+        &mut self,
+        tokenizer: &Tokenizer,
+        encoder: &mut Encoder<'_>,
+        text: &str,
+        form: Option<&TextForm>,
+    ) -> Result<(), TokenizerError> {
+        if form.is_none_or(|form| !form.specials && form.spans.is_none()) {
+            encoder.encode(text, &mut self.ids)?;
+        } else {
+            let Encoded { ids, spans } = encode_text(tokenizer, encoder, text, form)?;
+            self.ids.extend(ids);
+            self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
+        }
+        self.ends.push(self.ids.len());
+        if form.is_none_or(|form| !form.specials) {
+            let document = self.ends.len();
+            let spelled = &mut self.spelled;
+            tokenizer.specials_in(text, |special| {
+                if spelled.len() <= special {
+                    spelled.resize(special + 1, (0, 0));
+                }
+                if let Some((documents, last)) = spelled.get_mut(special)
+                    && *last != document
+                {
+                    (*documents, *last) = (*documents + 1, document);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Puts ids behind the others, if `take` says that it appended them.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn push_with<E>(
+        &mut self,
+        take: impl FnOnce(&mut Vec<u32>) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let start = self.ids.len();
+        let taken = take(&mut self.ids);
+        if matches!(taken, Ok(true)) {
+            self.ends.push(self.ids.len());
+        } else {
+            self.ids.truncate(start);
+        }
+        taken
+    }
+
+    /// Keeps a place for a document that has its ids already.
+    pub fn pass(&mut self) {
+        self.ends.push(self.ids.len());
+    }
+
+    /// The ids of each document, and what of them is trained; none: all of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], Option<&[LossSpan]>)> {
+        let mut spans = self.spans.iter().peekable();
+        let mut start = 0;
+        self.ends.iter().enumerate().map(move |(at, end)| {
+            let ids = self.ids.get(start..*end).unwrap_or_default();
+            start = *end;
+            let spans = spans.next_if(|(place, _)| *place == at);
+            (ids, spans.map(|(_, spans)| spans.as_slice()))
+        })
+    }
+
+    /// Adds to `documents` how many of these spell each special token of their tokenizer.
+    pub fn add_spelled(&self, tokenizer: &Tokenizer, documents: &mut BTreeMap<String, u64>) {
+        if self.spelled.is_empty() {
+            return;
+        }
+        let specials = tokenizer.specials();
+        for ((count, _), (_, special)) in self.spelled.iter().zip(specials) {
+            if *count > 0 {
+                *documents.entry(special).or_default() += count;
+            }
+        }
+    }
 }
 
 /// Encodes a text as its form says; without one it is plain text.
@@ -64,7 +166,7 @@ fn token_spans(bytes: &[LossSpan], offsets: &[(u32, u32)]) -> Vec<LossSpan> {
     spans.filter(|span| span.start < span.end).collect()
 }
 
-/// Encodes a stored document as its form says.
+/// Encodes a stored document as its form says, behind others.
 ///
 /// # Errors
 /// [`DecideError`] when the store cannot be read or the text is refused.
@@ -74,13 +176,15 @@ pub fn encode_document(
     encoder: &mut Encoder<'_>,
     document: DocId,
     header: &Header,
-) -> Result<Encoded, DecideError> {
+    out: &mut EncodedBatch,
+) -> Result<(), DecideError> {
     let text = view.text_of_owner(header.text_owner(document))?;
     let form = view.text_form(document)?;
-    Ok(encode_text(tokenizer, encoder, &text, form.as_ref())?)
+    Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
 }
 
-/// Stores what a tokenizer made of a kept document; answers how many tokens.
+/// Stores the ids of a document and what of them is trained; answers how many. A kept one has the source
+/// that they count for.
 ///
 /// # Errors
 /// [`StoreError`] when the rows cannot be written.
@@ -89,14 +193,17 @@ pub fn store_encoded(
     tokenizer: TokenizerId,
     vocab_size: u32,
     document: DocId,
-    source: SourceId,
-    encoded: &Encoded,
+    source: Option<SourceId>,
+    (ids, spans): (&[u32], Option<&[LossSpan]>),
 ) -> Result<u64, StoreError> {
-    batch.tokens(tokenizer, document, source, &encoded.ids, vocab_size)?;
-    if let Some(spans) = &encoded.spans {
+    let count = batch.put_tokens(tokenizer, document, ids, vocab_size)?;
+    if let Some(source) = source {
+        batch.count_tokens(tokenizer, source, count)?;
+    }
+    if let Some(spans) = spans {
         batch.loss(tokenizer, document, spans)?;
     }
-    Ok(encoded.ids.len() as u64)
+    Ok(ids.len() as u64)
 }
 
 /// Counts the tokens of stored documents that came back, and encodes those that never were; answers
@@ -118,20 +225,25 @@ pub fn encode_kept_again(
         }
     }
     let view = batch.view().clone();
-    let encoded: Vec<Encoded> = unencoded
-        .par_iter()
-        .with_min_len(8)
+    let encoded: Vec<EncodedBatch> = unencoded
+        .par_chunks(PIECE)
         .map_init(
             || tokenizer.tokenizer.encoder(),
-            |encoder, (document, header)| {
-                encode_document(&view, &tokenizer.tokenizer, encoder, *document, header)
+            |encoder, piece| {
+                let mut out = EncodedBatch::default();
+                for (document, header) in piece {
+                    let tokenizer = &tokenizer.tokenizer;
+                    encode_document(&view, tokenizer, encoder, *document, header, &mut out)?;
+                }
+                Ok(out)
             },
         )
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, DecideError>>()?;
     let mut total = 0;
+    let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((document, header), encoded) in unencoded.iter().zip(encoded) {
-        let (id, vocab_size) = (tokenizer.id, tokenizer.vocab_size);
-        total += store_encoded(batch, id, vocab_size, *document, header.source, &encoded)?;
+        let (id, vocab_size, source) = (tokenizer.id, tokenizer.vocab_size, Some(header.source));
+        total += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(total)
 }

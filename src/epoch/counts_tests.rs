@@ -5,7 +5,9 @@ use crate::epoch::documents::{Lengths, blocks_of, with_tokens};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
-use crate::store::{self, CommitRecord, Memory, TokenizerRecord, View, Writer, fields};
+use crate::store::{
+    self, CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer, fields,
+};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -22,10 +24,13 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
         vocab_size: 100,
         lineage: String::new(),
         backend: String::new(),
-        encoded_to: 0,
+        encoded_to: u64::MAX,
+        ..TokenizerRecord::default()
     };
     let mut batch = writer.begin().unwrap();
-    batch.add_tokenizer(&record, b"{}").unwrap();
+    batch
+        .add_tokenizer(&record, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .unwrap();
     batch.commit(&CommitRecord::default()).unwrap();
     let mut blocks = counts.chunks(BLOCK_SIZE as usize);
     writer

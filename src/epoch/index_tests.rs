@@ -9,7 +9,7 @@ use crate::epoch::planning::{Against, plan};
 use crate::epoch::recipe::Recipe;
 use crate::epoch::rows::Purpose;
 use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
-use crate::store::{self, CommitRecord, Memory, TokenizerRecord, View, Writer};
+use crate::store::{self, CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer};
 use std::sync::Arc;
 
 const TOKENIZER: &[u8] = br#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"<unk>":0},"unk_token":"<unk>"}}"#;
@@ -25,10 +25,13 @@ fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
         vocab_size: 100,
         lineage: String::new(),
         backend: String::new(),
-        encoded_to: 0,
+        encoded_to: u64::MAX,
+        ..TokenizerRecord::default()
     };
     let mut batch = writer.begin().unwrap();
-    batch.add_tokenizer(&record, TOKENIZER).unwrap();
+    batch
+        .add_tokenizer(&record, TokenizerParts { file: TOKENIZER, ..TokenizerParts::default() })
+        .unwrap();
     batch.commit(&CommitRecord::default()).unwrap();
     writer
         .generate(TokenizerId(0), sources, scratch.path(), &mut |block, values| {

@@ -2,11 +2,12 @@
 
 use super::error::IngestError;
 use super::prepare::Prepared;
-use crate::decide::{Encoded, LoadedTokenizer, encode_text, store_encoded};
+use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, store_encoded};
 use crate::model::{DocId, SourceId};
 use crate::store::Batch;
 use crate::tokenizer::TokenizerError;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
 /// encoder could give them again.
@@ -28,41 +29,52 @@ pub(super) fn store_form(
     Ok(())
 }
 
-/// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens.
+/// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens. `spelled` gets
+/// how many documents spell each special token as text.
 pub(super) fn encode(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     source: SourceId,
     kept: &[(DocId, &Prepared)],
+    spelled: &mut BTreeMap<String, u64>,
 ) -> Result<u64, IngestError> {
-    let encoded: Vec<Option<Encoded>> = kept
-        .par_iter()
-        .with_min_len(8)
+    let is_given = |prepared: &Prepared| {
+        prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
+    };
+    let encoded: Vec<EncodedBatch> = kept
+        .par_chunks(PIECE)
         .map_init(
             || tokenizer.tokenizer.encoder(),
-            |encoder, (_, prepared)| {
-                let form = prepared.form.as_ref();
-                if form.is_some_and(|form| form.given == Some(tokenizer.id)) {
-                    return Ok(None);
+            |encoder, piece| {
+                let mut out = EncodedBatch::default();
+                for (_, prepared) in piece {
+                    if is_given(prepared) {
+                        out.pass();
+                        continue;
+                    }
+                    let (text, form) = (&prepared.record.text, prepared.form.as_ref());
+                    out.push(&tokenizer.tokenizer, encoder, text, form)?;
                 }
-                encode_text(&tokenizer.tokenizer, encoder, &prepared.record.text, form).map(Some)
+                Ok(out)
             },
         )
         .collect::<Result<_, TokenizerError>>()?;
+    for encoded in &encoded {
+        encoded.add_spelled(&tokenizer.tokenizer, spelled);
+    }
     let mut total = 0;
+    let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {
-        let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());
-        total += match encoded {
-            Some(encoded) => {
-                let vocab_size = tokenizer.vocab_size;
-                store_encoded(batch, tokenizer.id, vocab_size, *id, source, &encoded)?
-            }
-            None => {
-                let count = i64::try_from(given).unwrap_or(i64::MAX);
-                batch.count_tokens(tokenizer.id, source, count)?;
-                given as u64
-            }
-        };
+        if is_given(prepared) {
+            // Stored with the document; a kept one's count for its source.
+            let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());
+            let count = i64::try_from(given).unwrap_or(i64::MAX);
+            batch.count_tokens(tokenizer.id, source, count)?;
+            total += given as u64;
+        } else {
+            let vocab_size = tokenizer.vocab_size;
+            total += store_encoded(batch, tokenizer.id, vocab_size, *id, Some(source), encoded)?;
+        }
     }
     Ok(total)
 }

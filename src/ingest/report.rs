@@ -49,6 +49,8 @@ pub struct IngestReport {
     pub rejected: u64,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
+    /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.
+    pub special_tokens_in_text: BTreeMap<String, BTreeMap<String, u64>>,
     /// Bytes of text read.
     pub bytes: u64,
     /// Wall time.

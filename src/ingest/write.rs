@@ -14,6 +14,7 @@ use crate::store::{
     TextEncoder, View, Writer,
 };
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
@@ -122,9 +123,16 @@ pub(super) fn write(
 
     let started = Instant::now();
     for tokenizer in tokenizers {
-        let added = encode(&mut batch, tokenizer, source, &kept)?
+        let mut spelled = BTreeMap::new();
+        let added = encode(&mut batch, tokenizer, source, &kept, &mut spelled)?
             + encode_kept_again(&mut batch, tokenizer, &kept_again)?;
         *report.tokens.entry(tokenizer.name.clone()).or_default() += added;
+        if !spelled.is_empty() {
+            let known = report.special_tokens_in_text.entry(tokenizer.name.clone()).or_default();
+            for (special, documents) in spelled {
+                *known.entry(special).or_default() += documents;
+            }
+        }
     }
     report.stages.encode += started.elapsed().as_secs_f64();
 

@@ -7,7 +7,8 @@ use crate::model::{
 };
 use crate::store;
 use crate::store::{
-    CommitRecord, FileRecord, Header, Memory, NewDocument, TokenizerRecord, View, Writer,
+    CommitRecord, FileRecord, Header, Memory, NewDocument, TokenizerParts, TokenizerRecord, View,
+    Writer,
 };
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
@@ -64,8 +65,11 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         lineage: "test".to_owned(),
         backend: "test".to_owned(),
         encoded_to: 0,
+        ..TokenizerRecord::default()
     };
-    batch.add_tokenizer(&tokenizer, b"{}").unwrap();
+    batch
+        .add_tokenizer(&tokenizer, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .unwrap();
     batch
         .commit(&CommitRecord { kind: "tokenizer".to_owned(), ..CommitRecord::default() })
         .unwrap();
@@ -115,7 +119,8 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
             .unwrap();
         batch.stand(id, &header, None, sketch.standing).unwrap();
         if let Some(count) = sketch.tokens {
-            batch.tokens(TokenizerId(0), id, source, &vec![1; count], 100).unwrap();
+            let count = batch.put_tokens(TokenizerId(0), id, &vec![1; count], 100).unwrap();
+            batch.count_tokens(TokenizerId(0), source, count).unwrap();
         }
         if let Some(witness) = sketch.witness {
             let kind = match sketch.standing {

@@ -10,8 +10,7 @@ use super::bitmap::Delta;
 use super::codec;
 use super::columns::{
     Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches,
-    Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts,
-    Tokenizers, Tokens,
+    Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts, Tokens,
 };
 use super::db;
 use super::error::StoreError;
@@ -22,14 +21,13 @@ use super::indexed::Indexed;
 use super::journal::Entry;
 use super::keys::{
     Block, ColumnKey, CommitKey, DocumentKey, ExactKey, FileKey, IdentityKey, Key, MatchKey,
-    MemberKey, NameKey, NumberKey, PostingKey, SourceKey, TermKey, TokenizerKey, TokensKey,
+    MemberKey, NameKey, NumberKey, PostingKey, SourceKey, TermKey, TokensKey,
 };
 use super::matching::{encode_match, encode_member};
 use super::numbers::{ColumnBlock, Patch, encode_patch};
 use super::open::{Writer, synced};
 use super::records::{
     CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord, State,
-    TokenizerRecord,
 };
 use super::sorted_rows::SortedRows;
 use super::terms;
@@ -522,22 +520,6 @@ impl<'w> Batch<'w> {
         }
     }
 
-    /// Stores the token ids of a kept document, and counts them.
-    ///
-    /// # Errors
-    /// [`StoreError::Encode`] when an id does not fit the tokenizer's width.
-    pub fn tokens(
-        &mut self,
-        tokenizer: TokenizerId,
-        document: DocId,
-        source: SourceId,
-        tokens: &[u32],
-        vocab_size: u32,
-    ) -> Result<(), StoreError> {
-        let count = self.put_tokens(tokenizer, document, tokens, vocab_size)?;
-        self.count_tokens(tokenizer, source, count)
-    }
-
     /// Stores the token ids of a document; answers how many. The tokens of kept documents are
     /// counted apart ([`Batch::count_tokens`]).
     ///
@@ -596,44 +578,13 @@ impl<'w> Batch<'w> {
         Ok(true)
     }
 
-    /// Registers a tokenizer with its verbatim file.
-    ///
-    /// # Errors
-    /// [`StoreError::Name`] when the name is taken or there are 4,096 already.
-    pub fn add_tokenizer(
-        &mut self,
-        record: &TokenizerRecord,
-        file: &[u8],
-    ) -> Result<TokenizerId, StoreError> {
-        if self.view.tokenizer_named(&record.name).is_some() {
-            return Err(StoreError::Name(format!(
-                "tokenizer `{}` exists already; choose another name",
-                record.name
-            )));
-        }
-        let id = TokenizerId(self.state.next_tokenizer);
-        if id.0 >= 0x1000 {
-            return Err(StoreError::Name("a corpus holds at most 4,096 tokenizers".to_owned()));
-        }
-        self.state.next_tokenizer += 1;
-        self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part: 1 }, file)?;
-        self.update_tokenizer(id, record)?;
-        Ok(id)
-    }
-
-    /// Rewrites a tokenizer's record.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the record cannot be encoded.
-    pub fn update_tokenizer(
-        &mut self,
-        tokenizer: TokenizerId,
-        record: &TokenizerRecord,
-    ) -> Result<(), StoreError> {
-        self.put::<Tokenizers>(
-            &TokenizerKey { tokenizer, part: 0 },
-            &codec::encode("tokenizer", record)?,
-        )
+    /// The next tokenizer's number, if there are fewer than `most`.
+    pub(super) fn next_tokenizer(&mut self, most: u16) -> Option<TokenizerId> {
+        let next = self.state.next_tokenizer;
+        (next < most).then(|| {
+            self.state.next_tokenizer += 1;
+            TokenizerId(next)
+        })
     }
 
     /// Stores a named snapshot of the moment before this batch.

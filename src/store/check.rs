@@ -83,6 +83,12 @@ pub fn check(
     let mut faults = Faults::default();
     check_journal(view, path, &mut faults)?;
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
+    let damaged = view.damaged_tokenizers();
+    note(
+        damaged.map(|all| all.into_iter().for_each(|what| faults.push("tokenizers", what))),
+        "tokenizers",
+        &mut faults,
+    );
     if depth >= Depth::Full {
         progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
         every_row(view, progress, &mut faults);

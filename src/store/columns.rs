@@ -72,8 +72,8 @@ columns! {
     Sources = "sources", Small, keys::SourceKey, "source u32, file u32" => "file 0: record of the source with its counters; else the file's absolute path";
     /// What was read of each file. Written by ingest, read by the next one.
     Files = "files", Small, keys::FileKey, "source u32, path bytes" => "record: size, mtime, resume point";
-    /// Tokenizers with their verbatim files.
-    Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => "part 0: record; part 1: the user's file, verbatim";
+    /// Tokenizers with their files.
+    Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => "part 0: record; 1: `tokenizer.json`; 2: how it was made, JSON; from 16: the files it was made of, verbatim";
     /// Named snapshots and the kept bitmap each one pins.
     Snapshots = "snapshots", Small, keys::NameKey, "name" => "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
     /// Epoch plans and the selections they pin.

@@ -70,6 +70,19 @@ pub enum StoreError {
         /// Last commit in the journal.
         journal: u64,
     },
+    /// The database's list of its tables ends before it did.
+    #[error(
+        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}; restore a backup, or ingest again into a new corpus",
+        path.display()
+    )]
+    LostTables {
+        /// The corpus.
+        path: PathBuf,
+        /// Length of the manifest, in bytes.
+        found: u64,
+        /// The length that it had.
+        noted: u64,
+    },
     /// Bytes that no release wrote.
     #[error(
         "corrupt {what} in family {family}, key {key}, byte {offset}: {why}; run `corpusdb check --deep`"

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::bytes::Cursor;
-use super::columns::Loss;
+use super::columns::{Loss, corrupt};
 use super::error::{Malformed, StoreError};
 use super::keys::{Key, TokensKey};
 use super::view::View;
@@ -129,6 +129,22 @@ impl View {
     pub fn text_form(&self, document: DocId) -> Result<Option<TextForm>, StoreError> {
         let key = TokensKey { tokenizer: TEXT, document };
         self.pinned().read::<Loss, _>("trained text", &key, decode_form)
+    }
+
+    /// Documents whose ids of `tokenizer` came with their records.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn given_by(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
+        let key = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Loss>(key.get(..2).unwrap_or_default())?;
+        let mut documents = 0;
+        while let Some((key, value)) = rows.advance()? {
+            let form =
+                decode_form(value).map_err(|why| corrupt::<Loss>("trained text", key, why))?;
+            documents += u64::from(form.given == Some(tokenizer));
+        }
+        Ok(documents)
     }
 
     /// Whether any document has a [`TextForm`].

@@ -17,6 +17,7 @@ mod db;
 mod digest;
 mod error;
 pub mod fields;
+mod grown;
 mod header;
 mod ids;
 mod indexed;
@@ -37,6 +38,7 @@ mod templates;
 mod terms;
 mod texts;
 mod token_reads;
+mod tokenizer_files;
 mod tuning;
 mod values;
 mod view;
@@ -53,13 +55,14 @@ pub use migrate::current as format_version;
 pub use numbers::ColumnBlock;
 pub use open::{Writer, create, read, twin};
 pub use records::{
-    CommitRecord, EpochRecord, FileRecord, RedoRecord, RejectRecord, SnapshotRecord, SourceRecord,
-    State, TokenizerRecord,
+    CommitRecord, EpochRecord, FileRecord, OriginalFile, RedoRecord, RejectRecord, SnapshotRecord,
+    SourceRecord, State, TokenizerRecord,
 };
 pub use redo::Totals;
 pub use templates::TemplateRecord;
 pub use texts::TextEncoder;
 pub use token_reads::StoredIds;
+pub use tokenizer_files::TokenizerParts;
 pub use tuning::Memory;
 pub use values::{ColumnValues, Offsets};
 pub use view::View;

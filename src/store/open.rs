@@ -6,6 +6,7 @@ use super::codec;
 use super::columns::{self, Column, Commits, Meta};
 use super::db;
 use super::error::StoreError;
+use super::grown::{Grown, refuse_shorter};
 use super::journal::{self, Entries, Entry, Journal};
 use super::keys::{CommitKey, Key};
 use super::migrate;
@@ -103,6 +104,7 @@ pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
     let view = loop {
         // The journal first: the database, read later, can only be ahead of it.
         let acknowledged = journal::read(&place.journal())?.last();
+        refuse_shorter(&place)?;
         let logs = place.logs()?;
         let options = tuning::database(memory, 2);
         match DB::open_cf_descriptors_read_only(
@@ -180,6 +182,8 @@ pub struct Writer {
     view: View,
     /// A commit began and did not end.
     pub(super) is_torn: bool,
+    place: Place,
+    noted: Option<Grown>,
     _lock: Lock,
 }
 
@@ -193,6 +197,7 @@ impl Writer {
         let found = place.read_format()?;
         let lock = place.lock()?;
         let entries = journal::read(&place.journal())?;
+        refuse_shorter(&place)?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
         options.create_missing_column_families(found < migrate::current());
@@ -228,6 +233,8 @@ impl Writer {
             bands,
             view,
             is_torn: false,
+            place,
+            noted: None,
             _lock: lock,
         })
     }
@@ -238,7 +245,9 @@ impl Writer {
         &self.view
     }
 
+    /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {
+        self.note_manifest()?;
         self.view = View::at_now(&self.db, self.bands.index())?;
         Ok(())
     }
@@ -285,6 +294,18 @@ impl Writer {
         if self.bands.take_backlog() {
             self.db.wait_for_compact(&WaitForCompactOptions::default())?;
         }
-        self.bands.reclaim()
+        drop(handles);
+        drop(families);
+        self.bands.reclaim()?;
+        self.note_manifest()
+    }
+
+    fn note_manifest(&mut self) -> Result<(), StoreError> {
+        let found = Grown::now(&self.place);
+        if let Some(grown) = found.filter(|_| found != self.noted) {
+            grown.note(&self.place)?;
+            self.noted = found;
+        }
+        Ok(())
     }
 }

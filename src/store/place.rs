@@ -30,6 +30,11 @@ impl Place {
         self.root.join("journal")
     }
 
+    /// How long the database's manifest had grown.
+    pub(super) fn manifest_note(&self) -> PathBuf {
+        self.root.join("manifest")
+    }
+
     /// Tables in the making; on the database's file system, so that they are moved, not copied.
     pub(super) fn folding(&self) -> PathBuf {
         self.root.join("folding")

@@ -143,12 +143,12 @@ pub struct CommitRecord {
     pub rejected: u64,
 }
 
-/// A registered tokenizer; its verbatim file stands beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+/// A registered tokenizer; its files stand beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct TokenizerRecord {
     /// Its name.
     pub name: String,
-    /// blake3 of the verbatim file.
+    /// blake3 of its `tokenizer.json`, which decides every id.
     pub hash: [u8; 32],
     /// One more than the largest id.
     pub vocab_size: u32,
@@ -158,6 +158,23 @@ pub struct TokenizerRecord {
     pub backend: String,
     /// Documents below this id are encoded if kept; others await encoding (an interrupted `add`).
     pub encoded_to: u64,
+    /// The reference library and its version: what the ids in the store are equal to.
+    pub reference: String,
+    /// The tokenizer that it extends, when that is stored here.
+    pub base: Option<u16>,
+    /// The files as they were given, where they were not a `tokenizer.json` that is used as it is.
+    pub originals: Vec<OriginalFile>,
+    /// Its ids and files are gone. Its number is not given again.
+    pub dropped: bool,
+}
+
+/// A file that a tokenizer was made of, stored verbatim.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OriginalFile {
+    /// Its name, without directories.
+    pub name: String,
+    /// blake3 of its bytes.
+    pub hash: [u8; 32],
 }
 
 /// A durable, named moment.

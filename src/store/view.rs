@@ -93,6 +93,11 @@ impl View {
         Ok(Self(Arc::new(inner), None))
     }
 
+    /// Records of tokenizers by id, dropped ones included.
+    pub(super) fn all_tokenizers(&self) -> &[TokenizerRecord] {
+        &self.0.tokenizers
+    }
+
     pub(super) fn pinned(&self) -> &Pinned {
         &self.0.pinned
     }
@@ -154,7 +159,7 @@ impl View {
         self.0.pinned.table_bytes()
     }
 
-    // ---- sources, tokenizers, and the other records ----
+    // ---- sources and the other records ----
 
     /// Sources, ascending by id.
     pub fn sources(&self) -> impl Iterator<Item = (SourceId, &SourceRecord)> {
@@ -171,31 +176,6 @@ impl View {
     #[must_use]
     pub fn source_name(&self, source: SourceId) -> &str {
         self.0.sources.get(source.0 as usize).map_or("?", |record| &record.name)
-    }
-
-    /// Tokenizers, ascending by id.
-    pub fn tokenizers(&self) -> impl Iterator<Item = (TokenizerId, &TokenizerRecord)> {
-        (0..).map(TokenizerId).zip(&self.0.tokenizers)
-    }
-
-    /// The tokenizer of that name.
-    #[must_use]
-    pub fn tokenizer_named(&self, name: &str) -> Option<(TokenizerId, &TokenizerRecord)> {
-        self.tokenizers().find(|(_, record)| record.name == name)
-    }
-
-    /// The verbatim file of a tokenizer.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it is absent or cannot be read.
-    pub fn tokenizer_file(&self, tokenizer: TokenizerId) -> Result<Vec<u8>, StoreError> {
-        let key = TokenizerKey { tokenizer, part: 1 };
-        let file = self.0.pinned.get::<Tokenizers>(&key)?;
-        file.map(|bytes| bytes.to_vec()).ok_or(StoreError::Missing {
-            what: "tokenizer file",
-            family: "tokenizers",
-            key: tokenizer.to_string(),
-        })
     }
 
     /// What was read of a file.

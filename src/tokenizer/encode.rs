@@ -3,8 +3,10 @@
 use super::error::TokenizerError;
 use super::fast::{Fast, FastScratch};
 use super::oracle::Oracle;
-use super::self_test;
 use super::spelling::{Offsets, Spellings};
+use super::vocabulary::Vocabulary;
+use super::{self_test, unigram};
+use aho_corasick::{AhoCorasick, MatchKind};
 use std::sync::OnceLock;
 
 /// Which encoder gives the ids. Both give the same; they differ in speed.
@@ -33,40 +35,89 @@ impl Backend {
 /// A loaded tokenizer. Text is only text: special tokens spelled in it are not recognised, and
 /// neither beginning nor end marks are added.
 pub struct Tokenizer {
-    oracle: Oracle,
+    json: Box<[u8]>,
+    /// Loaded when first asked, if the fast encoder is proven already.
+    oracle: OnceLock<Oracle>,
     fast: Option<Fast>,
     backend: Backend,
+    vocabulary: Vocabulary,
     vocab_size: u32,
     spellings: OnceLock<Spellings>,
+    /// Finds special tokens that a text spells; none if it cannot be built, which is an error then.
+    finder: OnceLock<Option<AhoCorasick>>,
     /// Whether the fast encoder gives the oracle's ids where special tokens are special.
     is_fast_with_specials: OnceLock<bool>,
 }
 
 impl Tokenizer {
     /// Loads the bytes of a `tokenizer.json` and compares the fast encoder with the oracle on
-    /// built-in hostile strings and on `sample` (its first 2 MB). On any difference the oracle is
-    /// used, and [`Tokenizer::backend`] says why.
+    /// built-in hostile strings and on `sample` (its first 2 MB): about a second. On any difference
+    /// the oracle is used, and [`Tokenizer::backend`] says why.
     ///
     /// # Errors
     /// [`TokenizerError::Load`] when the oracle cannot read the file, [`TokenizerError::Dropout`]
     /// when it asks for random ids, [`TokenizerError::EmptyVocabulary`] when it has no token.
     pub fn load(json: &[u8], sample: &[&str]) -> Result<Self, TokenizerError> {
-        let oracle = Oracle::load(json)?;
-        let vocab_size =
-            oracle.largest_id().ok_or(TokenizerError::EmptyVocabulary)?.saturating_add(1);
-        let proven = Fast::load(json)
+        let readings = unigram::readings(json)?;
+        let oracle = Oracle::load_by(json, readings.as_ref())?;
+        let vocabulary = Vocabulary::of(&oracle);
+        let is_numbered_alike = Vocabulary::read(json).as_ref() == Some(&vocabulary);
+        let proven = Fast::load(readings.as_ref().map_or(json, |readings| &readings.fast))
             .map_err(|why| format!("the fast encoder cannot load the file: {why}"))
-            .and_then(|fast| self_test::compare(&fast, &oracle, sample).map(|()| fast));
+            .and_then(|fast| {
+                if !is_numbered_alike {
+                    return Err("its tokens cannot be numbered without the oracle".to_owned());
+                }
+                self_test::compare(&fast, &oracle, &vocabulary, sample).map(|()| fast)
+            });
         let (fast, backend) = match proven {
             Ok(fast) => (Some(fast), Backend::Fast),
             Err(reason) => (None, Backend::Oracle { reason }),
         };
+        Self::of(json, Some(oracle), fast, backend, vocabulary)
+    }
+
+    /// Loads a file that [`Tokenizer::load`] was given before, by its verdict then: `fast` is whether
+    /// the fast encoder was proven. Nothing is compared, and the oracle is loaded when it is needed.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub fn load_proven(json: &[u8], fast: bool) -> Result<Self, TokenizerError> {
+        let refused = match (fast, unigram::readings(json)?) {
+            (false, _) => "the fast encoder was not proven when the tokenizer was added".to_owned(),
+            (true, readings) => {
+                let loaded = Fast::load(readings.as_ref().map_or(json, |readings| &readings.fast));
+                match (loaded, Vocabulary::read(json)) {
+                    (Ok(fast), Some(vocabulary)) => {
+                        return Self::of(json, None, Some(fast), Backend::Fast, vocabulary);
+                    }
+                    (Err(why), _) => format!("the fast encoder cannot load the file: {why}"),
+                    (_, None) => "its tokens cannot be numbered without the oracle".to_owned(),
+                }
+            }
+        };
+        let oracle = Oracle::load(json)?;
+        let vocabulary = Vocabulary::of(&oracle);
+        Self::of(json, Some(oracle), None, Backend::Oracle { reason: refused }, vocabulary)
+    }
+
+    fn of(
+        json: &[u8],
+        oracle: Option<Oracle>,
+        fast: Option<Fast>,
+        backend: Backend,
+        vocabulary: Vocabulary,
+    ) -> Result<Self, TokenizerError> {
+        let vocab_size = vocabulary.size().ok_or(TokenizerError::EmptyVocabulary)?;
         Ok(Self {
-            oracle,
+            json: json.into(),
+            oracle: oracle.map(OnceLock::from).unwrap_or_default(),
             fast,
             backend,
+            vocabulary,
             vocab_size,
             spellings: OnceLock::new(),
+            finder: OnceLock::new(),
             is_fast_with_specials: OnceLock::new(),
         })
     }
@@ -74,6 +125,18 @@ impl Tokenizer {
     #[cfg(test)]
     pub(super) fn without_fast(self) -> Self {
         Self { fast: None, ..self }
+    }
+
+    fn oracle(&self) -> Result<&Oracle, TokenizerError> {
+        if let Some(oracle) = self.oracle.get() {
+            return Ok(oracle);
+        }
+        let loaded = Oracle::load(&self.json)?;
+        Ok(self.oracle.get_or_init(|| loaded))
+    }
+
+    pub(super) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     /// An encoder with scratch space of its own; one per thread.
@@ -97,13 +160,35 @@ impl Tokenizer {
     /// The id of a token spelled as in the vocabulary, special tokens included.
     #[must_use]
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
-        self.oracle.token_to_id(token)
+        self.vocabulary.id(token)
     }
 
     /// Special tokens as they are spelled, ascending by id.
     #[must_use]
     pub fn specials(&self) -> Vec<(u32, String)> {
-        self.oracle.specials()
+        self.vocabulary.specials().map(|(id, token)| (id, token.to_owned())).collect()
+    }
+
+    /// Calls `each` with every special token that `text` spells, from its start, the longest where
+    /// several begin: its place in [`Tokenizer::specials`]. They stay text when encoded; this is for
+    /// telling that they are there.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Specials`] when they are too many to look for.
+    pub fn specials_in(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize),
+    ) -> Result<(), TokenizerError> {
+        let finder = self.finder.get_or_init(|| {
+            let specials = self.vocabulary.specials().map(|(_, token)| token);
+            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(specials).ok()
+        });
+        let finder = finder.as_ref().ok_or(TokenizerError::Specials)?;
+        for found in finder.find_iter(text) {
+            each(found.pattern().as_usize());
+        }
+        Ok(())
     }
 
     /// The ids of `text`, and for each the bytes of the text that it stands for, as half-open ranges
@@ -121,7 +206,7 @@ impl Tokenizer {
         if let Some(found) = self.fast_offsets(text, specials) {
             return Ok(found);
         }
-        let (ids, places) = self.oracle.encode_placed(text, specials)?;
+        let (ids, places) = self.oracle()?.encode_placed(text, specials)?;
         let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
         let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
         for (from, to) in places {
@@ -142,15 +227,18 @@ impl Tokenizer {
         let (mut ids, mut scratch) =
             (Vec::with_capacity(text.len() / 3 + 1), FastScratch::default());
         if specials {
-            let is_proven = self
-                .is_fast_with_specials
-                .get_or_init(|| self_test::compare_specials(fast, &self.oracle).is_ok());
+            let is_proven = self.is_fast_with_specials.get_or_init(|| {
+                let oracle = self.oracle();
+                oracle.is_ok_and(|oracle| {
+                    self_test::compare_specials(fast, oracle, &self.vocabulary).is_ok()
+                })
+            });
             is_proven.then_some(())?;
             fast.encode_special(text, &mut scratch, &mut ids).ok()?;
         } else {
             fast.encode(text, &mut scratch, &mut ids).ok()?;
         }
-        let spellings = self.spellings.get_or_init(|| Spellings::new(&self.oracle));
+        let spellings = self.spellings.get_or_init(|| Spellings::new(&self.vocabulary));
         let offsets = spellings.place(text, &ids)?;
         Some((ids, offsets))
     }
@@ -170,7 +258,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::Decode`] when the decoder refuses; unknown ids are skipped.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        self.oracle.decode(ids)
+        self.oracle()?.decode(ids)
     }
 }
 
@@ -192,6 +280,6 @@ impl Encoder<'_> {
         {
             return Ok(());
         }
-        self.tokenizer.oracle.encode(text, out)
+        self.tokenizer.oracle()?.encode(text, out)
     }
 }

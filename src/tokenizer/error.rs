@@ -15,6 +15,9 @@ pub enum TokenizerError {
     /// The tokenizer has neither tokens nor added tokens.
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
+    /// Special tokens beyond what can be looked for at once.
+    #[error("the tokenizer has more special tokens than can be looked for in a text")]
+    Specials,
     /// The reference implementation refused a text.
     #[error("cannot encode a text of {bytes} bytes")]
     Encode {
@@ -56,9 +59,38 @@ pub enum TokenizerError {
         /// What is wrong with it.
         what: String,
     },
-    /// The vocabulary asked for has no room for the bytes and the special tokens.
+    /// A file of one kind given as another.
+    #[error("what was given as {given} is {is}")]
+    Misgiven {
+        /// What it was given as.
+        given: &'static str,
+        /// What it is, and the way out.
+        is: &'static str,
+    },
+    /// A file in the canonical form of tokenizers 1.0 that has no equal in the older form.
+    #[error("the tokenizer.json has version 2.0, and its {0}; give the file it was converted from")]
+    Dialect(String),
+    /// A SentencePiece model that cannot be read or used.
+    #[error("SentencePiece model: {0}")]
+    SentencePiece(String),
+    /// A tiktoken rank file that cannot be read or used.
+    #[error("tiktoken ranks, line {line}: {what}")]
+    Ranks {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// What was given with a tiktoken rank file does not fit it.
+    #[error("tiktoken ranks: {0}")]
+    Tiktoken(String),
+    /// The tokenizer does what no SentencePiece model can say.
+    #[error("cannot be written as a SentencePiece model: {0}")]
+    Inexpressible(String),
+    /// The vocabulary asked for has no room for the alphabet and the special tokens.
     #[error(
-        "a vocabulary of {asked} tokens is too small: 256 bytes and the special tokens need {least}"
+        "a vocabulary of {asked} tokens is too small: the bytes or characters and the special tokens \
+         need {least}; ask for more tokens, or for a lower character coverage"
     )]
     VocabularyTooSmall {
         /// Size asked for.
@@ -72,6 +104,37 @@ pub enum TokenizerError {
         /// The token.
         token: String,
         /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A split pattern that is not known or does not compile.
+    #[error("split pattern `{pattern}`: {what}")]
+    Pattern {
+        /// As given.
+        pattern: String,
+        /// What is wrong with it, and where.
+        what: String,
+    },
+    /// The pre-tokenizer refused a text.
+    #[error("cannot split a text of {bytes} bytes into pre-tokens")]
+    Split {
+        /// Length of the text.
+        bytes: usize,
+        /// The tokenizers crate's own words.
+        #[source]
+        source: Source,
+    },
+    /// A tokenizer that cannot be extended.
+    #[error(transparent)]
+    Extend(#[from] super::extend_error::ExtendError),
+    /// Options of a training that exclude one another or are out of range.
+    #[error("training options: {0}")]
+    TrainOptions(String),
+    /// A text that cannot become one token.
+    #[error("seed token `{token}` {what}")]
+    SeedToken {
+        /// As given.
+        token: String,
+        /// Why not.
         what: &'static str,
     },
     /// Training on nothing.

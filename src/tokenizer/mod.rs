@@ -1,29 +1,62 @@
 //! Text to token ids and back: loading, encoding, training. The only code that names the tokenizers crates.
 //!
-//! Stages of a tokenizer's life: a `tokenizer.json` is had as it is ([`Tokenizer::load`]), from
-//! GPT-2's two files ([`from_vocab_and_merges`]) or by training ([`BpeTraining`]). Loading proves
+//! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
+//! ([`convert`]), by training ([`train()`]) or by extension ([`extend_by_terms`], [`extend_by_growth`]). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
 //!
 //! Two encoders stand behind one type. `oracle` is the reference (tokenizers 0.23): its ids are
 //! right by definition. `fast` (tokenizers 1.0 release candidate) is some forty times faster and is
 //! used only after it gave the oracle's ids on hostile strings and on the caller's sample.
 
+pub mod analyse;
+mod check;
+mod doubt;
 mod encode;
 mod error;
+mod extend;
+mod extend_error;
 mod fast;
 mod file;
-mod gpt2;
+mod load;
+mod merges;
 mod oracle;
-mod pretokens;
+mod pattern;
+mod pieces;
+mod prepare;
+mod proto;
 mod self_test;
 mod spelling;
+mod split;
 mod train;
+mod unigram;
+mod vocabulary;
+mod words;
+mod write;
 
+pub use check::{Case, Library, TokenizerCheck, Verdict, check};
 pub use encode::{Backend, Encoder, Tokenizer};
 pub use error::TokenizerError;
-pub use gpt2::from_vocab_and_merges;
+pub use extend::{
+    Affected, AffectedScratch, EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions,
+    Origin, Outcome, TermForms, TermOptions, TermReport, VocabularyDiff, diff, extend_by_growth,
+    extend_by_terms,
+};
+pub use extend_error::ExtendError;
+pub use load::{Converted, Given, convert, from_vocab_and_merges};
+pub use pattern::{NAMED_PATTERNS, Pattern};
+pub use pieces::{Piece, pieces};
 pub use spelling::Offsets;
-pub use train::{BpeTraining, TrainOptions};
+pub use split::Splitter;
+pub use train::{
+    Digits, GroupReport, Mass, ModelKind, Normalizer, PretokenCounter, PretokenTable, RoundTrip,
+    TrainOptions, TrainReport, Trained, pipeline, tokens_by_group, train,
+};
+pub use write::to_sentencepiece;
+
+/// The reference library and its version: ids are right when they are its.
+pub const REFERENCE: &str = "tokenizers 0.23.2";
+/// The library behind the fast encoder, and its version.
+pub const FAST: &str = "tokenizers 1.0.0-rc.3";
 
 #[cfg(test)]
 mod tests;

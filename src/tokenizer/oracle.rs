@@ -1,6 +1,7 @@
 //! The reference encoder: tokenizers 0.23. What it says is right by definition.
 
 use super::error::TokenizerError;
+use super::unigram::{self, Readings};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
@@ -8,7 +9,10 @@ use tokenizers::models::ModelWrapper;
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
 /// inside it are not recognised, nothing is added, cut or padded.
 pub(super) struct Oracle {
+    /// Where text could spell special tokens, they have other names in it.
     plain: tokenizers::Tokenizer,
+    /// The tokenizer of the file itself, where `plain` is not that.
+    whole: Option<tokenizers::Tokenizer>,
     /// Twins that tell positions, made when first asked: of plain text, and of text with special tokens.
     placing: [OnceLock<tokenizers::Tokenizer>; 2],
 }
@@ -18,17 +22,24 @@ pub(super) type Placed = (Vec<u32>, Vec<(usize, usize)>);
 
 impl Oracle {
     pub(super) fn load(json: &[u8]) -> Result<Self, TokenizerError> {
-        let mut tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
-            .map_err(TokenizerError::Load)?;
-        if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
-            && let Some(dropout) = bpe.dropout
-        {
-            return Err(TokenizerError::Dropout(dropout));
-        }
-        tokenizer.with_truncation(None).map_err(TokenizerError::Load)?;
-        tokenizer.with_padding(None);
-        tokenizer.set_encode_special_tokens(true);
-        Ok(Self { plain: tokenizer, placing: Default::default() })
+        Self::load_by(json, unigram::readings(json)?.as_ref())
+    }
+
+    /// `readings`: what [`unigram::readings`] made of the file.
+    pub(super) fn load_by(
+        json: &[u8],
+        readings: Option<&Readings>,
+    ) -> Result<Self, TokenizerError> {
+        let (plain, whole) = match readings {
+            Some(readings) => (read(&readings.plain)?, Some(read(&readings.whole)?)),
+            None => (read(json)?, None),
+        };
+        Ok(Self { plain, whole, placing: Default::default() })
+    }
+
+    /// The tokenizer of the file itself.
+    fn whole(&self) -> &tokenizers::Tokenizer {
+        self.whole.as_ref().unwrap_or(&self.plain)
     }
 
     pub(super) fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
@@ -47,7 +58,7 @@ impl Oracle {
         let [plain, special] = &self.placing;
         let twin = if specials { special } else { plain };
         let twin = twin.get_or_init(|| {
-            let mut twin = self.plain.clone();
+            let mut twin = if specials { self.whole().clone() } else { self.plain.clone() };
             twin.set_encode_special_tokens(!specials);
             // It adds nothing here, and some trim the space off positions.
             twin.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
@@ -60,39 +71,33 @@ impl Oracle {
 
     /// The model's own tokens with their ids, in no particular order.
     pub(super) fn vocabulary(&self) -> impl Iterator<Item = (String, u32)> {
-        self.plain.get_vocab(false).into_iter()
+        self.whole().get_vocab(false).into_iter()
     }
 
-    /// Added tokens as they are spelled.
-    pub(super) fn added(&self) -> impl Iterator<Item = (u32, String)> {
-        let added = self.plain.get_added_tokens_decoder();
-        added.into_iter().map(|(id, token)| (id, token.content))
-    }
-
-    /// Special tokens as they are spelled, by id.
-    pub(super) fn specials(&self) -> Vec<(u32, String)> {
-        let added = self.plain.get_added_tokens_decoder();
-        let mut found: Vec<(u32, String)> = added
-            .into_iter()
-            .filter(|(_, token)| token.special)
-            .map(|(id, token)| (id, token.content))
-            .collect();
-        found.sort_unstable();
-        found
+    /// Added tokens as they are spelled, in no particular order: id, spelling, whether special.
+    pub(super) fn added(&self) -> impl Iterator<Item = (u32, String, bool)> {
+        let added = self.whole().get_added_tokens_decoder();
+        added.into_iter().map(|(id, token)| (id, token.content, token.special))
     }
 
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        guard("decoding", || self.plain.decode(ids, false))?
+        guard("decoding", || self.whole().decode(ids, false))?
             .map_err(|source| TokenizerError::Decode { ids: ids.len(), source })
     }
+}
 
-    pub(super) fn token_to_id(&self, token: &str) -> Option<u32> {
-        self.plain.token_to_id(token)
+fn read(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    let mut tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
+        .map_err(TokenizerError::Load)?;
+    if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
+        && let Some(dropout) = bpe.dropout
+    {
+        return Err(TokenizerError::Dropout(dropout));
     }
-
-    pub(super) fn largest_id(&self) -> Option<u32> {
-        self.plain.get_vocab(true).into_values().max()
-    }
+    tokenizer.with_truncation(None).map_err(TokenizerError::Load)?;
+    tokenizer.with_padding(None);
+    tokenizer.set_encode_special_tokens(true);
+    Ok(tokenizer)
 }
 
 /// Runs third-party code so that its panic is an error of ours. Sound to resume after: the

@@ -1,17 +1,22 @@
 //! The bytes that each id of a byte-level vocabulary stands for: one behind the other, they are the text.
 
-use super::oracle::Oracle;
-use super::pretokens::byte_characters;
+use super::vocabulary::Vocabulary;
 use std::collections::HashMap;
+use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
 
 /// Of each token the bytes of the text that it stands for, half-open.
 pub type Offsets = Vec<(u32, u32)>;
+
+/// The character that stands for each byte in a byte-level vocabulary, by byte.
+pub(in crate::tokenizer) fn byte_characters() -> [char; 256] {
+    ByteLevel::alphabet()
+}
 
 /// Bytes by id; none where a token is not spelled in bytes.
 pub(super) struct Spellings(Vec<Box<[u8]>>);
 
 impl Spellings {
-    pub(super) fn new(oracle: &Oracle) -> Self {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let bytes: HashMap<char, u8> = byte_characters().into_iter().zip(0..=u8::MAX).collect();
         let mut spellings: Vec<Box<[u8]>> = Vec::new();
         let mut set = |id: u32, spelled: Vec<u8>| {
@@ -23,13 +28,13 @@ impl Spellings {
                 *slot = spelled.into_boxed_slice();
             }
         };
-        for (token, id) in oracle.vocabulary() {
+        for (token, id) in vocabulary.own() {
             let spelled: Option<Vec<u8>> =
                 token.chars().map(|letter| bytes.get(&letter).copied()).collect();
             set(id, spelled.unwrap_or_default());
         }
-        for (id, token) in oracle.added() {
-            set(id, token.into_bytes());
+        for (id, token, _) in vocabulary.added() {
+            set(id, token.as_bytes().to_vec());
         }
         Self(spellings)
     }

@@ -1,17 +1,14 @@
 //! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
 
 use super::oracle::Oracle;
-use super::self_test::{UNICODE_17, hostile};
-use super::{Backend, BpeTraining, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges};
+use super::self_test::hostile;
+use super::{
+    Backend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
+    pipeline,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::HashSet;
 use std::sync::LazyLock;
-use tokenizers::models::bpe::{BPE, BpeTrainer};
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::{
-    AddedToken, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer, TokenizerImpl,
-};
 
 const TEXTS: [&str; 6] = [
     "The quick brown fox jumps over the lazy dog. The dog doesn't mind; it's the lazy dog.",
@@ -33,16 +30,13 @@ fn options(vocab_size: u32) -> TrainOptions {
     TrainOptions { vocab_size, ..TrainOptions::default() }
 }
 
-fn counted(texts: &[&str]) -> BpeTraining {
-    let mut training = BpeTraining::new(BpeTraining::DEFAULT_LIMIT).expect("new");
-    for text in texts {
-        training.feed(text).expect("feed");
-    }
-    training
-}
-
 fn train(texts: &[&str], options: &TrainOptions) -> Vec<u8> {
-    counted(texts).finish(options).expect("trains")
+    let json = pipeline(options).expect("pipeline");
+    let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).expect("new");
+    for text in texts {
+        counter.feed(0, text).expect("feed");
+    }
+    super::train(&counter.finish(), &["all".to_owned()], options).expect("trains").json
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
@@ -85,89 +79,6 @@ fn an_unmodified_library_reads_the_file_and_gives_the_same_ids() {
     // Left alone, the library takes a spelled special token for the token itself.
     let spelled = reference.encode("<|endoftext|>", true).expect("encodes");
     assert_eq!(spelled.get_ids(), [0]);
-}
-
-#[test]
-fn training_equals_the_reference_trainer_on_texts() {
-    let special = AddedToken::from("<|endoftext|>", true);
-    let mut trainer = BpeTrainer::builder()
-        .show_progress(false)
-        .vocab_size(400)
-        .min_frequency(2)
-        .special_tokens(vec![special])
-        .initial_alphabet(ByteLevel::alphabet().into_iter().collect::<HashSet<char>>())
-        .build();
-    let mut reference: TokenizerImpl<
-        BPE,
-        tokenizers::NormalizerWrapper,
-        ByteLevel,
-        tokenizers::PostProcessorWrapper,
-        ByteLevel,
-    > = TokenizerImpl::new(BPE::default());
-    reference.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
-    reference.train(&mut trainer, TEXTS.iter()).expect("trains");
-    let theirs = serde_json::to_value(reference.get_model()).expect("serializes");
-    let ours: Value = serde_json::from_slice(&TRAINED).expect("parses");
-    assert_eq!(ours["model"]["merges"], theirs["merges"]);
-    assert_eq!(ours["model"]["vocab"], theirs["vocab"]);
-    assert!(theirs["merges"].as_array().is_some_and(|merges| merges.len() > 50));
-}
-
-#[test]
-fn order_threads_and_runs_do_not_change_the_training() {
-    let mut reversed = TEXTS;
-    reversed.reverse();
-    for _ in 0..5 {
-        assert_eq!(train(&reversed, &options(400)), *TRAINED);
-    }
-    let merged = counted(&TEXTS[3..]).merge(counted(&TEXTS[..3]));
-    assert_eq!(merged.finish(&options(400)).expect("trains"), *TRAINED);
-}
-
-#[test]
-fn a_full_table_samples_texts_the_same_in_any_order() {
-    let texts: Vec<String> =
-        (0..2000).map(|n| format!("word{} common text number {n} of many", n % 700)).collect();
-    let counted = |order: &mut dyn Iterator<Item = &String>| {
-        let mut training = BpeTraining::new(400).expect("new");
-        for text in order {
-            training.feed(text).expect("feed");
-        }
-        training
-    };
-    let forward = counted(&mut texts.iter());
-    assert!(forward.sampled_one_in() > 1, "the limit was met");
-    let backward = counted(&mut texts.iter().rev());
-    let halves = counted(&mut texts[..900].iter()).merge(counted(&mut texts[900..].iter()));
-    let sampled = forward.sampled_one_in();
-    assert_eq!([backward.sampled_one_in(), halves.sampled_one_in()], [sampled; 2]);
-    let forward = forward.finish(&options(300)).expect("trains");
-    assert_eq!(backward.finish(&options(300)).expect("trains"), forward);
-    assert_eq!(halves.finish(&options(300)).expect("trains"), forward);
-}
-
-#[test]
-fn overlong_pretokens_are_left_out_and_counted() {
-    let long = "a".repeat(100_000);
-    let mut training = counted(&TEXTS);
-    training.feed(&long).expect("feed");
-    assert_eq!(training.skipped(), 1);
-    assert_eq!(training.finish(&options(400)).expect("trains"), *TRAINED);
-}
-
-#[test]
-fn training_refuses_what_cannot_work() {
-    let finish = |options: &TrainOptions| counted(&TEXTS).finish(options);
-    assert!(matches!(
-        finish(&options(256)),
-        Err(TokenizerError::VocabularyTooSmall { asked: 256, least: 257 })
-    ));
-    for bad in [vec![""], vec!["the"], vec!["<a>", "<a>"]] {
-        let specials = bad.into_iter().map(str::to_owned).collect();
-        let options = TrainOptions { vocab_size: 400, specials };
-        assert!(matches!(finish(&options), Err(TokenizerError::Special { .. })));
-    }
-    assert!(matches!(counted(&[""]).finish(&options(400)), Err(TokenizerError::NoText)));
 }
 
 #[test]
@@ -259,28 +170,6 @@ fn broken_files_are_errors() {
     file["model"]["dropout"] = json!(0.1);
     let error = Tokenizer::load(file.to_string().as_bytes(), &[]).err().expect("must fail");
     assert!(matches!(error, TokenizerError::Dropout(_)));
-}
-
-/// But for the characters on which their editions of Unicode differ.
-#[test]
-fn the_fast_split_is_the_reference_split() {
-    let is_newer = |c: char| UNICODE_17.iter().any(|(a, b)| (*a..=*b).contains(&u32::from(c)));
-    let byte_level = ByteLevel::new(false, true, true);
-    let mut splitter = super::pretokens::Splitter::new().expect("new");
-    for text in hostile() {
-        let text: String = text.chars().filter(|c| !is_newer(*c)).collect();
-        let mut ours = Vec::new();
-        splitter.split(&text, |pretoken| ours.push(pretoken)).expect("splits");
-        let mut reference = PreTokenizedString::from(text.as_str());
-        byte_level.pre_tokenize(&mut reference).expect("splits");
-        let theirs: Vec<&str> = reference
-            .get_splits(OffsetReferential::Original, OffsetType::Byte)
-            .into_iter()
-            .map(|(_, (start, end), _)| &text[start..end])
-            .collect();
-        let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
-        assert_eq!((first, ours.len()), (None, theirs.len()));
-    }
 }
 
 proptest! {

@@ -2,10 +2,10 @@
 
 use crate::support::{
     Random, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, init, json_lines, lines,
-    make, numbers, prose, sound, writer,
+    make, numbers, prose, sound, train, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
-use corpusdb::{DedupMode, IngestOptions, Interrupt, Silent, TrainOptions};
+use corpusdb::{DedupMode, IngestOptions, Interrupt, Silent};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -24,8 +24,7 @@ fn tokenizer(seed: u64) -> Vec<u8> {
     writer
         .ingest(&[file], &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())
         .unwrap();
-    let specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"].map(str::to_owned).to_vec();
-    writer.train_bpe(&TrainOptions { vocab_size: 500, specials }, &Silent).unwrap()
+    train(&writer, 500, &["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
 }
 
 struct Place {

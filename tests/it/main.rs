@@ -28,4 +28,5 @@ mod readers;
 mod shards;
 mod splits;
 mod support;
+mod tokenizers;
 mod tokens;

@@ -1,11 +1,10 @@
 //! However the same input is cut into ingests, batches and threads: the same corpus.
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, crawl, lines, make, reader, sound_digest, writer,
+    MEMORY, Page, Random, Scratch, crawl, lines, make, reader, sound_digest, train, writer,
 };
 use corpusdb::{
     CorpusWriter, DedupMode, Depth, IngestOptions, IngestReport, Interrupt, ReadOptions, Silent,
-    TrainOptions,
 };
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
@@ -18,8 +17,7 @@ pub fn trained() -> Vec<u8> {
     writer
         .ingest(&[file], &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())
         .unwrap();
-    let options = TrainOptions { vocab_size: 400, ..TrainOptions::default() };
-    writer.train_bpe(&options, &Silent).unwrap()
+    train(&writer, 400, &["<|endoftext|>"])
 }
 
 /// One way to ingest the same files.

@@ -2,7 +2,7 @@
 
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, Depth, FieldKind, IngestOptions, IngestReport, Interrupt,
-    Policy, Silent,
+    Policy, Silent, TrainOptions, TrainedOn,
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -221,6 +221,14 @@ pub fn reader(path: &Path) -> Corpus {
 }
 
 /// Ingests through the library.
+/// Trains on all kept documents; answers the `tokenizer.json`.
+pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u8> {
+    let specials = specials.iter().map(|token| (*token).to_owned()).collect();
+    let options = TrainOptions { vocab_size, specials, ..TrainOptions::default() };
+    let on = TrainedOn::default();
+    writer.train_tokenizer(&options, &on, &Silent, &Interrupt::default()).unwrap().json
+}
+
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
     writer.ingest(paths, options, &[], &Silent, &Interrupt::default()).unwrap()
 }

@@ -3,7 +3,7 @@
 use super::Demo;
 use crate::cli::print;
 use anyhow::Context as _;
-use corpusdb::TrainOptions;
+use corpusdb::{TrainOptions, TrainedOn};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -44,7 +44,10 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
     let mut writer = context.write(&demo.place.corpus())?;
     let started = Instant::now();
     let options = TrainOptions { vocab_size: VOCAB_SIZE, ..TrainOptions::default() };
-    let json = writer.train_bpe(&options, context.progress.as_ref())?;
+    let on = TrainedOn::default();
+    let trained =
+        writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
+    let json = trained.json;
     let train_seconds = started.elapsed().as_secs_f64();
     super::stop_if_asked(&context.interrupt)?;
     let lineage = format!("bpe, {VOCAB_SIZE} ids, trained at commit {}", writer.view().commit());

@@ -83,6 +83,14 @@ pub fn extend(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Planned, EpochError> {
+    let (_, tokenizer) = find_tokenizer(against.view, &mut recipe.clone())?;
+    let before = &parent.plan.tokenizer;
+    if tokenizer.hash != before.hash {
+        return Err(EpochError::Recipe(format!(
+            "the plan that is extended is by tokenizer `{}`, this recipe by `{}`: ids of two lineages do not mix; name `{}`, or make a plan of its own",
+            before.name, tokenizer.name, before.name
+        )));
+    }
     progress.begin("remainder", None);
     let opened = Opened::open(against.view, &parent.plan, &parent.pinned, Purpose::Give)?;
     let remainder = Remainder::of(&opened, next_row, interrupt)?;
@@ -192,6 +200,11 @@ fn find_tokenizer(
         name: name.clone(),
         known: listing(&names),
     })?;
+    if record.encoded_to < view.documents() {
+        return Err(EpochError::Recipe(format!(
+            "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
+        )));
+    }
     let specials = special_ids(&view.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
     recipe.tokenizer.name = Some(name.clone());
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();

@@ -1,9 +1,9 @@
 //! Small corpora of several sources, and what they hold.
 
-use crate::support::{MEMORY, Page, Random, Scratch, lines, prose};
+use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
 use corpusdb::{
     BuildJob, Corpus, CorpusWriter, DedupMode, DocId, Epoch, EpochRow, Error, FieldKind,
-    IngestOptions, Interrupt, LossSpan, Planned, Policy, Recipe, Silent, TokenizerId, TrainOptions,
+    IngestOptions, Interrupt, LossSpan, Planned, Policy, Recipe, Silent, TokenizerId,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -43,8 +43,7 @@ impl Place {
             let pages = pages(&mut random, name, *count, (*fewest, *most));
             place.pour(&mut writer, name, &pages);
         }
-        let specials = [BOS, EOS, PAD].map(str::to_owned).to_vec();
-        let file = writer.train_bpe(&TrainOptions { vocab_size: 420, specials }, &Silent).unwrap();
+        let file = train(&writer, 420, &[BOS, EOS, PAD]);
         place.register(&mut writer, &file);
         drop(writer);
         place

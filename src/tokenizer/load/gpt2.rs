@@ -1,7 +1,7 @@
 //! GPT-2's two files, `vocab.json` and `merges.txt`, as one `tokenizer.json`.
 
-use super::error::TokenizerError;
-use super::file;
+use super::assemble::{BpeSettings, Parts, added_token, bpe, byte_level};
+use crate::tokenizer::TokenizerError;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,9 +29,15 @@ pub fn from_vocab_and_merges(vocab: &[u8], merges: &[u8]) -> Result<Vec<u8>, Tok
     let merges = parse_merges(merges, &ids)?;
     let vocab: Map<String, Value> =
         by_id.into_iter().map(|(id, token)| (token.to_owned(), Value::from(id))).collect();
-    let specials: Vec<(String, u32)> =
-        ids.get(END_OF_TEXT).map(|id| (END_OF_TEXT.to_owned(), *id)).into_iter().collect();
-    file::byte_level_bpe(vocab, Value::Array(merges), &specials)
+    let end_of_text = ids.get(END_OF_TEXT).map(|id| added_token(*id, END_OF_TEXT, true));
+    let parts = Parts {
+        added_tokens: end_of_text.into_iter().collect(),
+        normalizer: Value::Null,
+        pre_tokenizer: byte_level(true),
+        decoder: byte_level(true),
+        model: bpe(vocab, merges, &BpeSettings::default()),
+    };
+    parts.into_json()
 }
 
 fn parse_merges(merges: &[u8], ids: &HashMap<String, u32>) -> Result<Vec<Value>, TokenizerError> {

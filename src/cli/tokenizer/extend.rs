@@ -1,0 +1,230 @@
+//! `corpusdb tokenizer extend` and `diff`: new ids behind the old ones, and what differs between two tokenizers.
+
+use super::told;
+use crate::cli::print;
+use crate::cli::setup::Context;
+use anyhow::Context as _;
+use clap::ValueEnum;
+use corpusdb::{
+    CorpusWriter, Extension, GrowthOptions, NewTokenizer, Outcome, TermForms, TermOptions,
+    TermReport,
+};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Extend a tokenizer: old ids stay, new ones follow
+///
+/// Registers the extended tokenizer, encodes what is stored (documents without a new token take over the ids of the
+/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 --where \"source = 'code'\" --out gpt2-code"
+)]
+pub(in crate::cli) struct Extend {
+    /// The corpus
+    corpus: PathBuf,
+    /// The tokenizer to extend
+    base: String,
+    /// The name of the extended one
+    name: String,
+    /// A file of terms, one a line, each to become one token
+    #[arg(long, value_name = "FILE", required_unless_present = "grow", conflicts_with = "grow")]
+    terms: Option<PathBuf>,
+    /// Where a term is one token: behind a space and elsewhere, or only one of them
+    #[arg(long, value_enum, default_value_t = Forms::Both, requires = "terms")]
+    forms: Forms,
+    /// Go on with byte-pair training for N new ids (BPE only)
+    #[arg(long, value_name = "N")]
+    grow: Option<u32>,
+    /// Grow on the documents of this SQL condition [default: all kept ones]
+    #[arg(long = "where", value_name = "SQL", requires = "grow")]
+    condition: Option<String>,
+    /// The least count of a pair that becomes a token
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "grow")]
+    min_frequency: u64,
+    /// The longest new token, in symbols of the model (bytes, where it is byte-level)
+    #[arg(long, value_name = "N", requires = "grow")]
+    max_token_length: Option<usize>,
+    /// A new directory for tokenizer.json and the embedding map
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Register only; `tokenizer backfill`, or the next ingest, encodes what is stored
+    #[arg(long)]
+    no_backfill: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Forms {
+    /// Behind a space and elsewhere: two tokens in most models
+    Both,
+    /// Only behind a space
+    AfterSpace,
+    /// Only where no space is before it
+    Bare,
+}
+
+/// Compare two tokenizers: ids kept, moved, removed and added
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  corpusdb tokenizer diff crawl gpt2 gpt2-med")]
+pub(in crate::cli) struct Diff {
+    /// The corpus
+    corpus: PathBuf,
+    /// The one before
+    a: String,
+    /// The one after
+    b: String,
+}
+
+pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<()> {
+    let mut writer = context.write(&verb.corpus)?;
+    std::fs::create_dir(&verb.out)
+        .with_context(|| format!("making the new directory {}", verb.out.display()))?;
+    let extension = extension(verb, &writer, context)?;
+    tell_terms(&extension.terms, context)?;
+    write(&verb.out, &extension)?;
+    let decisions = serde_json::to_vec(&decisions(verb, &extension, &writer))?;
+    let how = match verb.grow {
+        Some(_) => "grown",
+        None => "extended by terms",
+    };
+    let lineage = format!("{} {how}, {} new ids", verb.base, extension.map.rows.len());
+    let new = NewTokenizer {
+        name: &verb.name,
+        json: &extension.json,
+        lineage: &lineage,
+        decisions: Some(&decisions),
+        base: Some(&verb.base),
+        ..NewTokenizer::default()
+    };
+    let record = writer.register(&new)?;
+    if verb.no_backfill {
+        return told::record(&record, None, context);
+    }
+    let added = writer.backfill(&verb.name, context.progress.as_ref(), &context.interrupt)?;
+    told::record(&added.record, Some(&added), context)
+}
+
+fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {
+    if let Some(new_tokens) = verb.grow {
+        let options = GrowthOptions {
+            new_tokens,
+            min_frequency: verb.min_frequency,
+            max_token_length: verb.max_token_length,
+        };
+        let condition = verb.condition.as_deref();
+        let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+        return Ok(writer.extend_by_growth(&verb.base, options, condition, progress, interrupt)?);
+    }
+    let Some(file) = &verb.terms else { anyhow::bail!("give --terms or --grow") };
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let terms: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    anyhow::ensure!(!terms.is_empty(), "{} holds no term; write one a line", file.display());
+    let forms = match verb.forms {
+        Forms::Both => TermForms::Both,
+        Forms::AfterSpace => TermForms::AfterSpace,
+        Forms::Bare => TermForms::Bare,
+    };
+    Ok(writer.extend_by_terms(&verb.base, &terms, TermOptions { forms })?)
+}
+
+fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
+    let lines = extension.map.json_lines().map_err(corpusdb::TokenizerError::from);
+    let tensors = extension.map.safetensors().map_err(corpusdb::TokenizerError::from);
+    let files = [
+        ("tokenizer.json", extension.json.clone()),
+        ("embedding_map.jsonl", lines.map_err(corpusdb::Error::from)?.into_bytes()),
+        ("embedding_map.safetensors", tensors.map_err(corpusdb::Error::from)?),
+    ];
+    for (name, bytes) in files {
+        let path = out.join(name);
+        std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Forms of terms that became tokens, were tokens already, and could not become one.
+fn counts(terms: &[TermReport]) -> [usize; 3] {
+    let outcomes = || terms.iter().flat_map(|term| &term.forms).map(|form| &form.outcome);
+    [
+        outcomes().filter(|outcome| matches!(outcome, Outcome::Added { .. })).count(),
+        outcomes().filter(|outcome| matches!(outcome, Outcome::Existed { .. })).count(),
+        outcomes().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count(),
+    ]
+}
+
+fn decisions(verb: &Extend, extension: &Extension, writer: &CorpusWriter) -> Value {
+    let [added, existed, refused] = counts(&extension.terms);
+    json!({
+        "kind": "extended",
+        "base": verb.base,
+        "base_hash": extension.map.base,
+        "commit": writer.view().commit().0,
+        "grow": verb.grow,
+        "where": verb.condition,
+        "min_frequency": verb.grow.map(|_| verb.min_frequency),
+        "max_token_length": verb.max_token_length,
+        "terms": { "forms_added": added, "forms_existed": existed, "forms_refused": refused },
+        "new_ids": extension.map.rows.len(),
+        "new_merges": extension.merges,
+        "base_vocab_size": extension.map.base_vocab_size,
+    })
+}
+
+/// Refused terms one by one, the others as a count.
+fn tell_terms(terms: &[TermReport], context: &Context) -> anyhow::Result<()> {
+    if terms.is_empty() {
+        return Ok(());
+    }
+    if context.json {
+        return print::json(&json!({ "type": "terms", "terms": terms }));
+    }
+    for term in terms {
+        for form in &term.forms {
+            if let Outcome::Refused { reason } = &form.outcome {
+                print::talk(&format!("`{}` is not added: {reason}", term.term));
+            }
+        }
+    }
+    let [added, existed, refused] = counts(terms);
+    print::line(&format!(
+        "{} terms: {added} forms became tokens, {existed} were tokens, {refused} cannot be one",
+        terms.len()
+    ))
+}
+
+pub(super) fn diff(verb: &Diff, context: &Context) -> anyhow::Result<()> {
+    let found = context.read(&verb.corpus)?.diff_tokenizers(&verb.a, &verb.b)?;
+    if context.json {
+        return print::typed("tokenizer_diff", &found);
+    }
+    let rows = [
+        ("kept", found.kept),
+        ("moved", found.moved.len() as u64),
+        ("removed", found.removed.len() as u64),
+        ("added", found.added.len() as u64),
+        ("merges kept", found.merges_kept),
+        ("merges removed", found.merges_removed),
+        ("merges added", found.merges_added),
+    ];
+    let rows: Vec<Vec<String>> =
+        rows.map(|(name, count)| vec![name.to_owned(), print::number(count)]).to_vec();
+    print::table(&["ids", "count"], &rows)?;
+    let most = 10;
+    for (token, from, to) in found.moved.iter().take(most) {
+        print::line(&format!("moved {token:?}: {from} -> {to}"))?;
+    }
+    for (token, id) in found.removed.iter().take(most) {
+        print::line(&format!("removed {token:?}: {id}"))?;
+    }
+    for (token, id) in found.added.iter().take(most) {
+        print::line(&format!("added {token:?}: {id}"))?;
+    }
+    let compatible = if found.keeps_old_ids {
+        "every old id keeps its token: ids of the first are ids of the second"
+    } else {
+        "old ids do not keep their tokens: ids of the first mean nothing to the second"
+    };
+    print::line(compatible)
+}

@@ -1,0 +1,93 @@
+//! `corpusdb tokenizer`: register, train, extend, ask and drop tokenizers.
+
+mod add;
+mod analyse;
+mod ask;
+mod check;
+mod export;
+mod extend;
+mod told;
+mod train;
+
+use super::Outcome;
+use super::setup::Context;
+use std::path::PathBuf;
+
+/// Register, train, extend, analyse, ask and drop tokenizers
+#[derive(clap::Subcommand)]
+pub(super) enum Verb {
+    /// Register a tokenizer and encode what is stored
+    Add(add::Add),
+    Train(train::Train),
+    Extend(extend::Extend),
+    Diff(extend::Diff),
+    Analyse(analyse::Analyse),
+    Check(check::Check),
+    Export(export::Export),
+    /// Encode what a registered tokenizer has not encoded yet; goes on where an interrupt stopped
+    #[command(after_help = "Example:\n  corpusdb tokenizer backfill crawl llama")]
+    Backfill {
+        /// The corpus
+        corpus: PathBuf,
+        /// The tokenizer
+        name: String,
+    },
+    /// Forget a tokenizer with all its ids; refused while a stored plan is by it
+    #[command(after_help = "Example:\n  corpusdb tokenizer drop crawl old")]
+    Drop {
+        /// The corpus
+        corpus: PathBuf,
+        /// The tokenizer
+        name: String,
+        /// Also when plans depend on it (they cannot be opened afterwards) or ids of it came with records
+        #[arg(long)]
+        force: bool,
+    },
+    /// List tokenizers
+    List {
+        /// The corpus
+        corpus: PathBuf,
+    },
+    /// Show where a tokenizer came from: record, files, and every decision of its training
+    #[command(after_help = "Example:\n  corpusdb tokenizer show crawl own-32k")]
+    Show {
+        /// The corpus
+        corpus: PathBuf,
+        /// The tokenizer
+        name: String,
+    },
+    /// Show the tokens of a text: ids and pieces
+    Encode(ask::Encode),
+    /// Show the text of ids, piece by piece
+    Decode(ask::Decode),
+}
+
+pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+    match verb {
+        Verb::Add(add) => add::run(&add, context)?,
+        Verb::Train(train) => train::run(&train, context)?,
+        Verb::Extend(extend) => extend::run(&extend, context)?,
+        Verb::Analyse(analyse) => analyse::run(&analyse, context)?,
+        Verb::Check(check) => return check::run(&check, context),
+        Verb::Export(export) => export::run(&export, context)?,
+        Verb::Diff(diff) => extend::diff(&diff, context)?,
+        Verb::Backfill { corpus, name } => {
+            let mut writer = context.write(&corpus)?;
+            let added = writer.backfill(&name, context.progress.as_ref(), &context.interrupt)?;
+            told::record(&added.record, Some(&added), context)?;
+        }
+        Verb::Drop { corpus, name, force } => {
+            let plans = context.write(&corpus)?.drop_tokenizer(&name, force)?;
+            told::dropped(&name, &plans, context)?;
+        }
+        Verb::List { corpus } => {
+            for (_, record) in context.read(&corpus)?.view().tokenizers() {
+                told::record(record, None, context)?;
+            }
+        }
+        Verb::Show { corpus, name } => told::show(&context.read(&corpus)?, &name, context)?,
+        Verb::Encode(encode) => ask::encode(&encode, context)?,
+        Verb::Decode(decode) => ask::decode(&decode, context)?,
+    }
+    Ok(Outcome::Good)
+}

@@ -1,0 +1,422 @@
+//! The tokenizers of a corpus: registered, trained, extended, asked, dropped.
+
+use super::{Corpus, CorpusWriter, check_name};
+use crate::curate::{
+    self, AnalyseOptions, Backfilled, CurateError, ShownTokens, TrainedOn, Training,
+};
+use crate::decide::LoadedTokenizer;
+use crate::epoch::Plan;
+use crate::error::Error;
+use crate::ingest::IngestError;
+use crate::model::{DocId, Interrupt, Progress, TokenizerId};
+use crate::store::{
+    CommitRecord, OriginalFile, StoreError, TokenizerParts, TokenizerRecord, View, Writer,
+};
+use crate::tokenizer::{
+    self, Backend, Extension, FAST, GrowthOptions, Piece, REFERENCE, TermOptions, Tokenizer,
+    TokenizerCheck, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
+};
+use std::sync::Arc;
+
+/// A tokenizer to be registered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewTokenizer<'a> {
+    /// The name it gets.
+    pub name: &'a str,
+    /// Its `tokenizer.json`.
+    pub json: &'a [u8],
+    /// Where it came from, in words.
+    pub lineage: &'a str,
+    /// The files it was made of, by name, where they were not this `tokenizer.json`.
+    pub originals: &'a [(String, Vec<u8>)],
+    /// How it was trained or extended, as JSON.
+    pub decisions: Option<&'a [u8]>,
+    /// The registered tokenizer that it extends: documents without a new token take over its ids.
+    pub base: Option<&'a str>,
+}
+
+/// What registering or backfilling did.
+#[derive(Clone, Debug)]
+pub struct Added {
+    /// The record as it is now.
+    pub record: TokenizerRecord,
+    /// What was encoded.
+    pub done: Backfilled,
+}
+
+impl Corpus {
+    /// The tokenizer of that name, or the first, with its encoder.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when its file is damaged.
+    pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
+        load_one(&self.view, name)
+    }
+
+    /// The stored tokens of a document by the tokenizer of that name, or by the first, with what of
+    /// them is trained on.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it was never encoded.
+    pub fn tokens_of(
+        &self,
+        document: DocId,
+        tokenizer: Option<&str>,
+    ) -> Result<ShownTokens, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;
+        Ok(curate::shown_tokens(&self.view, document, *id, name, tokenizer)?)
+    }
+
+    /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when the text is refused.
+    pub fn encode(
+        &self,
+        tokenizer: Option<&str>,
+        text: &str,
+        specials: bool,
+    ) -> Result<Vec<Piece>, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        Ok(tokenizer::pieces(&loaded.tokenizer, text, specials)?.0)
+    }
+
+    /// What tokenizers make of the kept documents of a condition, by language or source; lengths are
+    /// relative to `reference`, or else to the first one.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
+    /// when nothing is selected.
+    pub fn analyse(
+        &self,
+        names: &[String],
+        reference: Option<&str>,
+        condition: Option<&str>,
+        options: &AnalyseOptions,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<AnalysisReport, Error> {
+        let loaded: Vec<LoadedTokenizer> =
+            names.iter().map(|name| load_one(&self.view, Some(name))).collect::<Result<_, _>>()?;
+        let first = names.first().map_or("", String::as_str);
+        let reference = reference.unwrap_or(first);
+        if !names.iter().any(|name| name == reference) {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(IngestError::unknown_tokenizer(reference, &known).into());
+        }
+        let selected = match condition {
+            Some(_) => self.select(condition)?,
+            None => self.view.kept()?,
+        };
+        let answer = curate::analyse(
+            &self.view, &selected, &loaded, reference, options, progress, interrupt,
+        )?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// Goes through what trips tokenizers, compares both encoders anew on a sample of the corpus, and stored
+    /// ids with those that the texts have now.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error`] when a text cannot be read or encoded.
+    pub fn check_tokenizer(&self, name: &str) -> Result<(TokenizerCheck, Option<DocId>), Error> {
+        let (id, _) = find(&self.view, name)?;
+        let sample = curate::sample_texts(&self.view)?;
+        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+        let check = tokenizer::check(&self.view.tokenizer_file(id)?, &sample)?;
+        let other = curate::other_ids(&self.view, &load_one(&self.view, Some(name))?)?;
+        Ok((check, other))
+    }
+
+    /// The bytes of a tokenizer's `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Store`] when it cannot be read.
+    pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
+        Ok(self.view.tokenizer_file(find(&self.view, name)?.0)?)
+    }
+
+    /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Store`] when one cannot be read.
+    pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let (id, record) = find(&self.view, name)?;
+        let named = record.originals.iter().enumerate();
+        let files: Vec<(String, Vec<u8>)> = named
+            .map(|(at, file)| Ok((file.name.clone(), self.view.tokenizer_original(id, at)?)))
+            .collect::<Result<_, StoreError>>()?;
+        if files.is_empty() {
+            return Ok(vec![("tokenizer.json".to_owned(), self.view.tokenizer_file(id)?)]);
+        }
+        Ok(files)
+    }
+
+    /// A tokenizer as the bytes of a SentencePiece model.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when no such model can do what it does.
+    pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
+        Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
+    }
+
+    /// What differs between two tokenizers.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when a file is damaged.
+    pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
+        Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
+    }
+
+    /// The text of ids, special tokens spelled out.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
+    pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        Ok(loaded.tokenizer.decode(ids)?)
+    }
+}
+
+impl CorpusWriter {
+    /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
+    pub fn add_tokenizer(
+        &mut self,
+        name: &str,
+        json: &[u8],
+        lineage: &str,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(TokenizerRecord, u64), Error> {
+        let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
+        self.register(&new)?;
+        let Added { record, done } = self.backfill(name, progress, interrupt)?;
+        Ok((record, done.tokens))
+    }
+
+    /// Registers a tokenizer; [`CorpusWriter::backfill`] then encodes what is stored. The same file under
+    /// the same name is registered once.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken by
+    /// another.
+    pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
+        let hash = *blake3::hash(new.json).as_bytes();
+        if let Some((_, known)) = self.view().tokenizer_named(new.name)
+            && known.hash == hash
+        {
+            return Ok(known.clone());
+        }
+        let sample = curate::sample_texts(self.view())?;
+        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+        let tokenizer = Tokenizer::load(new.json, &sample)?;
+        check_name(new.name)?;
+        let base = new.base.map(|name| find(self.view(), name).map(|(id, _)| id.0)).transpose()?;
+        let originals = new.originals.iter().map(|(name, bytes)| OriginalFile {
+            name: name.clone(),
+            hash: *blake3::hash(bytes).as_bytes(),
+        });
+        let record = TokenizerRecord {
+            name: new.name.to_owned(),
+            hash,
+            vocab_size: tokenizer.vocab_size(),
+            lineage: new.lineage.to_owned(),
+            backend: backend_words(tokenizer.backend()),
+            encoded_to: 0,
+            reference: REFERENCE.to_owned(),
+            base,
+            originals: originals.collect(),
+            dropped: false,
+        };
+        let originals: Vec<Vec<u8>> =
+            new.originals.iter().map(|(_, bytes)| bytes.clone()).collect();
+        let parts =
+            TokenizerParts { file: new.json, decisions: new.decisions, originals: &originals };
+        let mut batch = self.writer.begin()?;
+        batch.add_tokenizer(&record, parts)?;
+        batch.commit(&about(new.name))?;
+        Ok(record)
+    }
+
+    /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`], what was committed before it stays.
+    pub fn backfill(
+        &mut self,
+        name: &str,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Added, Error> {
+        let loaded = load_one(self.view(), Some(name))?;
+        prove_lineage(&mut self.writer, &loaded)?;
+        let LoadedTokenizer { id, tokenizer, .. } = &loaded;
+        let done = curate::encode_stored(&mut self.writer, *id, tokenizer, progress, interrupt)?;
+        self.writer.flush()?;
+        progress.end();
+        let (_, record) = find(self.view(), name)?;
+        Ok(Added { record: record.clone(), done })
+    }
+
+    /// Trains a tokenizer; not registered yet.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is nothing to train on or the options cannot be had.
+    pub fn train_tokenizer(
+        &self,
+        options: &TrainOptions,
+        on: &TrainedOn,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Training, Error> {
+        let answer = curate::train_tokenizer(self.view(), options, on, progress, interrupt)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
+    pub fn extend_by_growth(
+        &self,
+        base: &str,
+        options: GrowthOptions,
+        condition: Option<&str>,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Extension, Error> {
+        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        let answer = curate::grow(self.view(), &file, options, condition, progress, interrupt)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// A registered tokenizer extended so that terms are single tokens; not registered yet.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when it cannot be extended.
+    pub fn extend_by_terms(
+        &self,
+        base: &str,
+        terms: &[String],
+        options: TermOptions,
+    ) -> Result<Extension, Error> {
+        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        Ok(tokenizer::extend_by_terms(&file, terms, options)?)
+    }
+
+    /// Forgets a tokenizer with all its ids. Refused while a stored plan is by it, or ids of it came with
+    /// records, unless `force`; such plans cannot be opened afterwards. Answers their numbers.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when something depends on it.
+    pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
+        let (id, record) = find(self.view(), name)?;
+        let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
+        let mut plans = Vec::new();
+        for epoch in self.view().epochs()? {
+            // A plan that cannot be read cannot be used either.
+            let plan = Plan::from_json(&epoch.plan).ok();
+            let depends = |plan: Plan| plan.tokenizer.hash == hash && plan.tokenizer.name == name;
+            if plan.is_some_and(depends) {
+                plans.push(epoch.number);
+            }
+        }
+        let given = self.view().given_by(id)?;
+        if !force && (!plans.is_empty() || given > 0) {
+            let tokenizer = name.to_owned();
+            return Err(CurateError::InUse { tokenizer, plans, given }.into());
+        }
+        let mut batch = self.writer.begin()?;
+        batch.drop_tokenizer(id)?;
+        batch.commit(&about(name))?;
+        self.writer.flush()?;
+        Ok(plans)
+    }
+}
+
+fn about(name: &str) -> CommitRecord {
+    let (kind, subject) = ("tokenizer".to_owned(), name.to_owned());
+    CommitRecord { kind, subject, ..CommitRecord::default() }
+}
+
+fn find<'v>(view: &'v View, name: &str) -> Result<(TokenizerId, &'v TokenizerRecord), Error> {
+    view.tokenizer_named(name).ok_or_else(|| {
+        let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
+        IngestError::unknown_tokenizer(name, &known).into()
+    })
+}
+
+fn load_one(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
+    let (id, record) = match (name, view.tokenizers().next()) {
+        (Some(name), _) => find(view, name)?,
+        (None, Some(first)) => first,
+        (None, None) => return Err(IngestError::unknown_tokenizer("", &[]).into()),
+    };
+    load(view, id, record)
+}
+
+fn load(view: &View, id: TokenizerId, record: &TokenizerRecord) -> Result<LoadedTokenizer, Error> {
+    let file = view.tokenizer_file(id)?;
+    // By another pair of libraries nothing is proven yet.
+    let is_proven = record.reference == REFERENCE
+        && (record.backend == backend_words(&Backend::Fast)
+            || record.backend.starts_with(&format!("{} (", ORACLE)));
+    let tokenizer = if is_proven {
+        Tokenizer::load_proven(&file, !record.backend.starts_with(ORACLE))?
+    } else {
+        Tokenizer::load(&file, &[])?
+    };
+    let tokenizer = Arc::new(tokenizer);
+    let (name, vocab_size) = (record.name.clone(), record.vocab_size);
+    Ok(LoadedTokenizer { id, name, vocab_size, tokenizer })
+}
+
+/// All tokenizers of a corpus, to read by.
+pub(super) fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
+    view.tokenizers().map(|(id, record)| load(view, id, record)).collect()
+}
+
+/// All tokenizers of a corpus, to add ids by: those of another reference library are proven to be the
+/// same first, on documents that are stored.
+pub(super) fn load_to_write(writer: &mut Writer) -> Result<Vec<LoadedTokenizer>, Error> {
+    let loaded = load_tokenizers(writer.view())?;
+    for tokenizer in &loaded {
+        prove_lineage(writer, tokenizer)?;
+    }
+    Ok(loaded)
+}
+
+fn prove_lineage(writer: &mut Writer, loaded: &LoadedTokenizer) -> Result<(), Error> {
+    let (_, record) = find(writer.view(), &loaded.name)?;
+    if record.reference == REFERENCE {
+        return Ok(());
+    }
+    let record = record.clone();
+    if let Some(document) = curate::other_ids(writer.view(), loaded)? {
+        let tokenizer = loaded.name.clone();
+        let stored = record.reference;
+        return Err(CurateError::OtherLineage { tokenizer, stored, document }.into());
+    }
+    let mut batch = writer.begin()?;
+    let reference = REFERENCE.to_owned();
+    batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, ..record })?;
+    batch.commit(&about(&loaded.name))?;
+    Ok(())
+}
+
+/// The word for the reference encoder, as [`Backend::name`] has it.
+const ORACLE: &str = "oracle";
+
+fn backend_words(backend: &Backend) -> String {
+    match backend {
+        Backend::Fast => format!("{}, {FAST}", backend.name()),
+        Backend::Oracle { reason } => format!("{} ({reason})", backend.name()),
+    }
+}

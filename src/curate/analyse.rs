@@ -1,0 +1,163 @@
+//! Analyses tokenizers on a sample of the kept texts: one scan, any number of tokenizers.
+
+use super::error::CurateError;
+use super::groups::{Grouping, Groups};
+use super::sample::{Sample, for_each_block};
+use crate::decide::{LoadedTokenizer, encode_text};
+use crate::model::{DocId, Interrupt, Progress};
+use crate::store::View;
+use crate::tokenizer::{
+    Encoder, PretokenCounter,
+    analyse::{AnalysisReport, Subject, Tally, TextWords, TokenizerAnalysis},
+};
+use rayon::prelude::*;
+use roaring::RoaringTreemap;
+
+/// Documents counted as one piece of parallel work. Fixed, so that the pieces are the same for any
+/// number of threads.
+const PIECE: usize = 512;
+/// Pieces between two looks at the interrupt.
+const ROUND: usize = 32;
+
+/// What is asked of an analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct AnalyseOptions {
+    /// What the figures are told apart by.
+    pub by: Grouping,
+    /// Bytes of text looked at, at most: whole documents, drawn by a hash of their ids. One document
+    /// is always looked at.
+    pub sample_bytes: u64,
+    /// Width of a row of the embedding, for the price of the vocabulary.
+    pub embedding_width: u64,
+}
+
+impl Default for AnalyseOptions {
+    fn default() -> Self {
+        Self { by: Grouping::All, sample_bytes: 64 << 20, embedding_width: 4096 }
+    }
+}
+
+/// Analyses `tokenizers` on the kept documents of `selection`. Lengths are relative to the tokenizer
+/// named `reference`. Stored ids are taken where there are any, else the text is encoded. The same
+/// corpus gives the same report, for any number of threads.
+///
+/// # Errors
+/// [`CurateError::NothingToAnalyse`]; [`CurateError`] when a row cannot be read or a text is refused.
+pub fn analyse(
+    view: &View,
+    selection: &RoaringTreemap,
+    tokenizers: &[LoadedTokenizer],
+    reference: &str,
+    options: &AnalyseOptions,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<AnalysisReport, CurateError> {
+    let selected = selection & view.kept()?;
+    let sample = Sample::draw(view, &selected, Some(options.sample_bytes))?;
+    if sample.documents.is_empty() {
+        return Err(CurateError::NothingToAnalyse);
+    }
+    let groups = Groups::of(view, &sample.documents, options.by)?;
+    let mut subjects = Vec::new();
+    for loaded in tokenizers {
+        let json = view.tokenizer_file(loaded.id)?;
+        let subject = Subject::new(&loaded.tokenizer, &json)?;
+        let counts = subject.has_curve();
+        let limit = PretokenCounter::DEFAULT_LIMIT;
+        let counter = counts.then(|| PretokenCounter::new(&json, groups.names.len(), limit));
+        subjects.push((loaded, subject, counter.transpose()?));
+    }
+    let scan = Scan { view, groups: &groups, subjects: &subjects };
+    let mut total = scan.empty();
+    progress.begin("analysing", Some(sample.documents.len()));
+    let mut done = 0;
+    for_each_block(&sample.documents, |block, members| {
+        let of = groups.of_block(view, block, members)?;
+        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
+        for round in work.chunks(PIECE * ROUND) {
+            if interrupt.is_raised() {
+                return Err(CurateError::Interrupted);
+            }
+            let counted = round
+                .par_chunks(PIECE)
+                .map(|piece| scan.count(piece))
+                .try_reduce_with(|a, b| Ok(merge(a, b)));
+            if let Some(counted) = counted {
+                let before = std::mem::replace(&mut total, scan.empty());
+                total = merge(before, counted?);
+            }
+            done += round.len() as u64;
+            progress.advance(done);
+        }
+        Ok(())
+    })?;
+    progress.begin("vocabularies", Some(subjects.len() as u64));
+    let mut analyses: Vec<TokenizerAnalysis> = Vec::new();
+    for ((loaded, subject, _), counted) in subjects.iter().zip(total) {
+        let table = counted.counter.map(PretokenCounter::finish).unwrap_or_default();
+        let curve = subject.curve(&groups.names, &table, options.embedding_width)?;
+        analyses.push(counted.tally.finish(&loaded.name, &groups.names, curve)?);
+        progress.advance(analyses.len() as u64);
+    }
+    let drawn_from = (selected.len(), sample.of_bytes);
+    Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
+}
+
+/// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.
+type Prepared<'a> = (&'a LoadedTokenizer, Subject<'a>, Option<PretokenCounter>);
+
+/// What was counted for one tokenizer.
+struct Counted<'s> {
+    tally: Tally<'s>,
+    counter: Option<PretokenCounter>,
+}
+
+fn merge<'s>(ours: Vec<Counted<'s>>, theirs: Vec<Counted<'s>>) -> Vec<Counted<'s>> {
+    let both = ours.into_iter().zip(theirs);
+    let merged = both.map(|(ours, theirs)| Counted {
+        tally: ours.tally.merge(&theirs.tally),
+        counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
+    });
+    merged.collect()
+}
+
+struct Scan<'a> {
+    view: &'a View,
+    groups: &'a Groups,
+    subjects: &'a [Prepared<'a>],
+}
+
+impl<'a> Scan<'a> {
+    fn empty(&self) -> Vec<Counted<'a>> {
+        let one = |(_, subject, counter): &'a Prepared<'a>| Counted {
+            tally: Tally::new(subject, self.groups.names.len()),
+            counter: counter.as_ref().map(PretokenCounter::fresh),
+        };
+        self.subjects.iter().map(one).collect()
+    }
+
+    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<Counted<'a>>, CurateError> {
+        let mut counted = self.empty();
+        let mut encoders: Vec<Encoder<'_>> =
+            self.subjects.iter().map(|(loaded, ..)| loaded.tokenizer.encoder()).collect();
+        let mut ids = Vec::new();
+        for (document, group) in piece {
+            let text = self.view.text(*document)?;
+            let words = TextWords::new(&text)?;
+            let each = self.subjects.iter().zip(&mut counted).zip(&mut encoders);
+            for (((loaded, ..), counted), encoder) in each {
+                ids.clear();
+                if !self.view.tokens(loaded.id, *document, &mut ids)? {
+                    let form = self.view.text_form(*document)?;
+                    ids = encode_text(&loaded.tokenizer, encoder, &text, form.as_ref())?.ids;
+                }
+                counted.tally.feed(*group, &words, &ids)?;
+                counted.tally.note(document.0, &text, ids.len());
+                if let Some(counter) = &mut counted.counter {
+                    counter.feed(*group, &text)?;
+                }
+            }
+        }
+        Ok(counted)
+    }
+}

@@ -1,0 +1,88 @@
+//! Ids of a tokenizer that extends a stored one: taken over from its base where nothing new stands.
+
+use super::error::CurateError;
+use crate::decide::{EncodedBatch, encode_document};
+use crate::model::{DocId, TokenizerId};
+use crate::store::{Header, View};
+use crate::tokenizer::{Affected, AffectedScratch, Encoder, Tokenizer};
+
+/// The stored ids of the base of an extended tokenizer, and which of them still hold.
+pub struct BaseIds {
+    base: TokenizerId,
+    affected: Affected,
+}
+
+/// Buffers of one thread, to be used again.
+pub struct BaseScratch<'a> {
+    encoder: Encoder<'a>,
+    affected: AffectedScratch,
+}
+
+impl<'a> BaseScratch<'a> {
+    /// Buffers for an extended tokenizer.
+    #[must_use]
+    pub fn new(tokenizer: &'a Tokenizer) -> Self {
+        Self { encoder: tokenizer.encoder(), affected: AffectedScratch::default() }
+    }
+}
+
+impl BaseIds {
+    /// The base of a stored tokenizer, when it extends one whose ids are all stored here.
+    ///
+    /// # Errors
+    /// [`CurateError::Tokenizer`] when the one is no extension of the other, so that ids of the one mean
+    /// nothing to the other; [`CurateError::Store`].
+    pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, CurateError> {
+        let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
+        let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);
+        // Dropped, or not encoded to its end: then there is nothing to take over.
+        let Some((base, _)) = base.and_then(found).filter(|(_, base)| base.encoded_to == u64::MAX)
+        else {
+            return Ok(None);
+        };
+        let (old, new) = (view.tokenizer_file(base)?, view.tokenizer_file(extended)?);
+        Ok(Some(Self { base, affected: Affected::between(&old, &new)? }))
+    }
+
+    /// Appends the ids of a document, if they hold for the extended tokenizer too.
+    fn take(
+        &self,
+        view: &View,
+        affected: &mut AffectedScratch,
+        document: DocId,
+        out: &mut Vec<u32>,
+    ) -> Result<bool, CurateError> {
+        // The trained tokens of a chat, or of given spans, are found by its text.
+        if view.text_form(document)?.is_some() {
+            return Ok(false);
+        }
+        let start = out.len();
+        let is_stored = view.tokens(self.base, document, out)?;
+        let ids = out.get(start..).unwrap_or_default();
+        Ok(is_stored && !self.affected.is_affected(ids, affected))
+    }
+}
+
+/// Puts the ids of a stored document behind others: copied from `base` when they are stored there and have
+/// nothing new in them; else its text is encoded. Answers whether they were copied.
+///
+/// # Errors
+/// [`CurateError`] when the store cannot be read or the text is refused.
+pub fn take_ids(
+    base: Option<&BaseIds>,
+    view: &View,
+    tokenizer: &Tokenizer,
+    scratch: &mut BaseScratch<'_>,
+    document: DocId,
+    header: &Header,
+    out: &mut EncodedBatch,
+) -> Result<bool, CurateError> {
+    let BaseScratch { encoder, affected } = scratch;
+    if let Some(base) = base
+        && out.push_with(|ids| base.take(view, affected, document, ids))?
+    {
+        return Ok(true);
+    }
+    encode_document(view, tokenizer, encoder, document, header, out)?;
+    Ok(false)
+}

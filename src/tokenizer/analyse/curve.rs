@@ -1,0 +1,247 @@
+//! The length of a sample at every size of the vocabulary, from how many pairs each merge joined.
+//!
+//! A merge takes one token from the sample for every pair that it joins, so that
+//! tokens(first V merges) = symbols - sum of the first V counts. Exact, for the counted
+//! pre-tokens, of a byte-pair model: cutting its merge list gives the model that training to that
+//! size would have given. WordPiece and Unigram have no such order, hence no curve.
+
+use serde::Serialize;
+
+/// Points kept of the curve: enough to draw it.
+const POINTS: u32 = 160;
+/// The smallest size in the table.
+const SMALLEST: u64 = 1024;
+/// Ids over which the marginal gain is taken.
+const MARGIN: u64 = 1000;
+
+/// What a replay of all merges over the counted pre-tokens gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeCounts {
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// UTF-8 bytes of the counted texts, by group.
+    pub bytes: Vec<u64>,
+    /// Symbols before the first merge, by group.
+    pub symbols: Vec<u64>,
+    /// Ids before the first merge: bytes or characters, and added tokens.
+    pub base_ids: u64,
+    /// Of each merge, whether it makes a new id: another merge may have made it before.
+    pub makes_id: Vec<bool>,
+    /// Pairs joined, by merge, then by group.
+    pub joined: Vec<u64>,
+    /// One in how many texts were counted.
+    pub sampled_one_in: u64,
+    /// Pre-tokens that were left out, because they are too long.
+    pub skipped: u64,
+}
+
+/// The curve of sequence length against vocabulary size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct VocabularyCurve {
+    /// Names of the groups that points tell of.
+    pub groups: Vec<String>,
+    /// Bytes of the counted text, by group.
+    pub bytes: Vec<u64>,
+    /// Points of the curve, ascending, evenly spaced in the logarithm of the size.
+    pub points: Vec<CurvePoint>,
+    /// Where the tokens over the logarithm of the size turn.
+    pub knee: Option<Knee>,
+    /// Where the tokens over the size itself, so over its price, turn; later than the other.
+    pub price_knee: Option<Knee>,
+    /// Powers of two, both knees and the whole vocabulary with their price, ascending.
+    pub prices: Vec<SizePrice>,
+    /// Width of a row of the embedding.
+    pub embedding_width: u64,
+    /// One in how many texts of the sample the curve is of: 1 while memory sufficed, then powers of two.
+    pub sampled_one_in: u64,
+    /// Pre-tokens that are not in the curve, because they are longer than 256 bytes.
+    pub skipped_pretokens: u64,
+    /// Whether the last point is the number of tokens that encoding the counted pre-tokens gives.
+    pub confirmed: bool,
+}
+
+/// The sample at one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CurvePoint {
+    /// Ids in the vocabulary.
+    pub vocab_size: u64,
+    /// Tokens of the sample.
+    pub tokens: u64,
+    /// Tokens by group.
+    pub by_group: Vec<u64>,
+}
+
+/// A size where the curve is farthest below its chord.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Knee {
+    /// Ids.
+    pub vocab_size: u64,
+    /// Tokens of the sample.
+    pub tokens: u64,
+    /// Distance to the chord, as a share of the fall from the first point to the last.
+    pub distance: f64,
+}
+
+/// What a size gives and costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SizePrice {
+    /// Ids.
+    pub vocab_size: u64,
+    /// Tokens of the sample.
+    pub tokens: u64,
+    /// Bytes a token.
+    pub bytes_per_token: f64,
+    /// Tokens relative to those at the whole vocabulary.
+    pub length_ratio: f64,
+    /// Share of the tokens that the next thousand ids take away; none when there are not so many.
+    pub next_thousand: Option<f64>,
+    /// Parameters of an embedding that is the output layer too.
+    pub parameters_tied: u64,
+    /// Parameters of an embedding and an output layer of its own.
+    pub parameters_untied: u64,
+}
+
+impl MergeCounts {
+    /// Of each merge, whether it makes a new id, and the pairs that it joined by group.
+    fn merges(&self) -> impl Iterator<Item = (bool, &[u64])> {
+        let rows = self.joined.chunks(self.symbols.len().max(1));
+        self.makes_id.iter().copied().zip(rows)
+    }
+}
+
+impl VocabularyCurve {
+    /// Draws the curve. `counted` is how many tokens encoding the counted pre-tokens gave.
+    #[must_use]
+    pub fn new(counts: &MergeCounts, embedding_width: u64, counted: u64) -> Self {
+        let totals = totals(counts);
+        let last = totals.last().copied().unwrap_or_default();
+        let by_log = knee(&totals, |size| (size.max(1) as f64).ln());
+        let by_price = knee(&totals, |size| size as f64);
+        let knees = || [by_log, by_price].into_iter().flatten().map(|knee| knee.vocab_size);
+        let sorted = |mut sizes: Vec<u64>| {
+            sizes.sort_unstable();
+            sizes.dedup();
+            sizes
+        };
+        let wanted = sorted(spaced(counts.base_ids, last.0).chain(knees()).collect());
+        let prices = sorted(sizes(counts.base_ids, last.0).chain(knees()).collect());
+        Self {
+            groups: counts.groups.clone(),
+            bytes: counts.bytes.clone(),
+            points: points(counts, &wanted),
+            knee: by_log,
+            price_knee: by_price,
+            prices: prices
+                .into_iter()
+                .map(|size| price(&totals, counts.bytes.iter().sum(), size, embedding_width))
+                .collect(),
+            embedding_width,
+            sampled_one_in: counts.sampled_one_in,
+            skipped_pretokens: counts.skipped,
+            confirmed: last.1 == counted,
+        }
+    }
+}
+
+/// (ids, tokens) before the first merge and at every size after it, ascending; of merges that make
+/// no new id the last counts for the size before.
+fn totals(counts: &MergeCounts) -> Vec<(u64, u64)> {
+    let mut at = (counts.base_ids, counts.symbols.iter().sum::<u64>());
+    let mut totals = vec![at];
+    for (makes_id, joined) in counts.merges() {
+        at.1 = at.1.saturating_sub(joined.iter().sum());
+        if makes_id {
+            at.0 += 1;
+            totals.push(at);
+        } else if let Some(last) = totals.last_mut() {
+            *last = at;
+        }
+    }
+    totals
+}
+
+fn points(counts: &MergeCounts, wanted: &[u64]) -> Vec<CurvePoint> {
+    let mut by_group = counts.symbols.clone();
+    let mut vocab_size = counts.base_ids;
+    let mut merges = counts.merges().peekable();
+    let mut points = Vec::with_capacity(wanted.len());
+    for size in wanted {
+        while let Some((makes_id, joined)) =
+            merges.next_if(|(makes_id, _)| !makes_id || vocab_size < *size)
+        {
+            vocab_size += u64::from(makes_id);
+            for (tokens, joined) in by_group.iter_mut().zip(joined) {
+                *tokens = tokens.saturating_sub(*joined);
+            }
+        }
+        let tokens = by_group.iter().sum();
+        points.push(CurvePoint { vocab_size, tokens, by_group: by_group.clone() });
+    }
+    points
+}
+
+fn tokens_at(totals: &[(u64, u64)], size: u64) -> u64 {
+    let after = totals.partition_point(|(ids, _)| *ids <= size);
+    after.checked_sub(1).and_then(|at| totals.get(at)).map_or(0, |(_, tokens)| *tokens)
+}
+
+fn price(totals: &[(u64, u64)], bytes: u64, vocab_size: u64, width: u64) -> SizePrice {
+    let tokens = tokens_at(totals, vocab_size);
+    let (whole, least) = totals.last().copied().unwrap_or_default();
+    let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+    let next = (vocab_size + MARGIN <= whole).then(|| {
+        let saved = tokens.saturating_sub(tokens_at(totals, vocab_size + MARGIN));
+        ratio(saved, tokens)
+    });
+    SizePrice {
+        vocab_size,
+        tokens,
+        bytes_per_token: ratio(bytes, tokens),
+        length_ratio: ratio(tokens, least),
+        next_thousand: next,
+        parameters_tied: vocab_size.saturating_mul(width),
+        parameters_untied: vocab_size.saturating_mul(width).saturating_mul(2),
+    }
+}
+
+/// Powers of two, and the whole.
+fn sizes(base: u64, whole: u64) -> impl Iterator<Item = u64> {
+    let doubled = std::iter::successors(Some(SMALLEST), |size| size.checked_mul(2));
+    let within = doubled.take_while(move |size| *size < whole).filter(move |size| *size > base);
+    within.chain([whole])
+}
+
+fn spaced(base: u64, whole: u64) -> impl Iterator<Item = u64> {
+    let (low, high) = ((base.max(1) as f64).ln(), (whole.max(1) as f64).ln());
+    let at = move |step: u32| {
+        let share = f64::from(step) / f64::from(POINTS);
+        // A size of a vocabulary is far below 2^53.
+        ((low + (high - low) * share).exp().round() as u64).clamp(base, whole)
+    };
+    (0..=POINTS).map(at).chain([base, whole])
+}
+
+/// Kneedle (Satopää et al. 2011) without smoothing: the curve of tokens over `scale` of the size, both
+/// scaled to 1, falls below its chord; the knee is where it is farthest below. It depends on where
+/// the curve ends: a larger vocabulary moves it.
+pub(super) fn knee(totals: &[(u64, u64)], scale: impl Fn(u64) -> f64) -> Option<Knee> {
+    let ((from, most), (to, least)) = (*totals.first()?, *totals.last()?);
+    let (low, width) = (scale(from), scale(to) - scale(from));
+    let fall = most.checked_sub(least).filter(|fall| *fall > 0)? as f64;
+    if width <= 0.0 {
+        return None;
+    }
+    let mut best: Option<Knee> = None;
+    for (vocab_size, tokens) in totals {
+        let x = (scale(*vocab_size) - low) / width;
+        let distance = 1.0 - x - tokens.saturating_sub(least) as f64 / fall;
+        if best.is_none_or(|best| distance > best.distance) {
+            best = Some(Knee { vocab_size: *vocab_size, tokens: *tokens, distance });
+        }
+    }
+    best.filter(|knee| knee.distance > 0.0)
+}

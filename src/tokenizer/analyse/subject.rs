@@ -1,0 +1,244 @@
+//! A tokenizer made ready to be analysed: its model, and the bytes of text that each id stands for.
+
+use super::super::encode::Tokenizer;
+use super::super::error::TokenizerError;
+use super::super::oracle::guard;
+use super::super::spelling::byte_characters;
+use super::super::split::Splitter;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use tokenizers::Model;
+use tokenizers::models::ModelWrapper;
+
+/// How a vocabulary spells text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// Each byte as a character, as GPT-2 does.
+    Bytes,
+    /// A space as `▁`, bytes as `<0x00>`, as SentencePiece does.
+    Metaspace,
+    /// What goes on inside a word begins with `##`; spaces are not in the vocabulary.
+    WordPiece,
+    /// As it is.
+    Plain,
+}
+
+/// What an id is, apart from what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Model,
+    /// A byte token of SentencePiece.
+    Byte,
+    /// Added beside the model.
+    Added,
+    /// Added, and marked special.
+    Special,
+}
+
+/// One id's token.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    /// As the vocabulary has it.
+    pub(super) spelled: String,
+    /// The bytes of text that it stands for.
+    pub(super) surface: Box<[u8]>,
+    pub(super) origin: Origin,
+}
+
+impl Token {
+    /// Whether it was added beside the model, so that text is never encoded to it.
+    pub(super) const fn is_added(&self) -> bool {
+        matches!(self.origin, Origin::Added | Origin::Special)
+    }
+
+    /// The text that it stands for, unless it is part of a character.
+    pub(super) fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.surface).ok()
+    }
+}
+
+/// A tokenizer made ready to be analysed. Shared by the threads that count.
+pub struct Subject<'t> {
+    pub(super) tokenizer: &'t Tokenizer,
+    pub(super) model: ModelWrapper,
+    pub(super) splitter: Splitter,
+    pub(super) spelling: Spelling,
+    /// By id; ids without a token are holes.
+    pub(super) tokens: Vec<Option<Token>>,
+}
+
+impl<'t> Subject<'t> {
+    /// Makes `tokenizer` ready; `json` is the `tokenizer.json` that it was loaded from.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Load`] when the file is not one.
+    pub fn new(tokenizer: &'t Tokenizer, json: &[u8]) -> Result<Self, TokenizerError> {
+        let file = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
+            .map_err(TokenizerError::Load)?;
+        let model = file.get_model().clone();
+        let spelling = spelling_of(&file);
+        let added: BTreeMap<u32, (String, bool)> = file
+            .get_added_tokens_decoder()
+            .into_iter()
+            .map(|(id, token)| (id, (token.content, token.special)))
+            .collect();
+        let affixes = Affixes::of(&model, spelling);
+        let mut tokens = vec![None; tokenizer.vocab_size() as usize];
+        let mut set = |id: u32, token: Token| {
+            if let Some(slot) = tokens.get_mut(id as usize) {
+                *slot = Some(token);
+            }
+        };
+        for (spelled, id) in model.get_vocab() {
+            let (surface, origin) = affixes.surface(&spelled);
+            set(id, Token { spelled, surface: surface.into(), origin });
+        }
+        for (id, (spelled, special)) in added {
+            let origin = if special { Origin::Special } else { Origin::Added };
+            set(id, Token { surface: spelled.as_bytes().into(), spelled, origin });
+        }
+        Ok(Self { tokenizer, model, splitter: Splitter::of(json)?, spelling, tokens })
+    }
+
+    /// The kind of the model, as files name it: `BPE`, `WordPiece`, `Unigram` or `WordLevel`.
+    #[must_use]
+    pub const fn model_name(&self) -> &'static str {
+        match &self.model {
+            ModelWrapper::BPE(_) => "BPE",
+            ModelWrapper::WordPiece(_) => "WordPiece",
+            ModelWrapper::WordLevel(_) => "WordLevel",
+            ModelWrapper::Unigram(_) => "Unigram",
+        }
+    }
+
+    /// Whether the model has an order of merges, so that there is a curve.
+    #[must_use]
+    pub const fn has_curve(&self) -> bool {
+        matches!(self.model, ModelWrapper::BPE(_))
+    }
+
+    /// How many ids have a token.
+    #[must_use]
+    pub fn token_count(&self) -> u64 {
+        self.tokens.iter().flatten().count() as u64
+    }
+
+    pub(super) fn token(&self, id: u32) -> Option<&Token> {
+        self.tokens.get(id as usize)?.as_ref()
+    }
+
+    /// Tokens with their ids, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Token)> {
+        (0u32..).zip(&self.tokens).filter_map(|(id, token)| Some((id, token.as_ref()?)))
+    }
+
+    /// Where each of `ids` stands in `text`, in whole characters, when their bytes are the text; what
+    /// the vocabulary does not spell (the space before the first word, spaces of WordPiece) is
+    /// allowed for. `places` is overwritten.
+    pub(super) fn place(
+        &self,
+        text: &str,
+        ids: &[u32],
+        places: &mut Vec<(usize, usize)>,
+    ) -> Option<()> {
+        places.clear();
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        let mut drops_space = self.spelling == Spelling::Metaspace && {
+            let length = |id: &u32| self.token(*id).map_or(0, |token| token.surface.len());
+            ids.iter().map(length).sum::<usize>() == bytes.len() + 1
+        };
+        for id in ids {
+            let mut surface = &*self.token(*id)?.surface;
+            if drops_space {
+                surface = surface.strip_prefix(b" ")?;
+                drops_space = false;
+            }
+            if self.spelling == Spelling::WordPiece {
+                let rest = text.get(at..)?;
+                at += rest.len() - rest.trim_start().len();
+            }
+            let end = at + surface.len();
+            if bytes.get(at..end)? != surface {
+                return None;
+            }
+            places.push((text.floor_char_boundary(at), text.ceil_char_boundary(end)));
+            at = end;
+        }
+        let rest = text.get(at..)?;
+        let is_told = rest.is_empty()
+            || (self.spelling == Spelling::WordPiece && rest.trim_start().is_empty());
+        is_told.then_some(())
+    }
+}
+
+/// What is taken off a spelled token, and how the rest is read.
+struct Affixes {
+    spelling: Spelling,
+    bytes: HashMap<char, u8>,
+    prefix: Option<String>,
+    suffix: Option<String>,
+}
+
+impl Affixes {
+    fn of(model: &ModelWrapper, spelling: Spelling) -> Self {
+        let (prefix, suffix) = match model {
+            ModelWrapper::BPE(bpe) => {
+                (bpe.continuing_subword_prefix.clone(), bpe.end_of_word_suffix.clone())
+            }
+            ModelWrapper::WordPiece(model) => (Some(model.continuing_subword_prefix.clone()), None),
+            ModelWrapper::WordLevel(_) | ModelWrapper::Unigram(_) => (None, None),
+        };
+        let bytes = byte_characters().into_iter().zip(0..=u8::MAX).collect();
+        let filled = |affix: Option<String>| affix.filter(|affix| !affix.is_empty());
+        Self { spelling, bytes, prefix: filled(prefix), suffix: filled(suffix) }
+    }
+
+    fn surface(&self, spelled: &str) -> (Vec<u8>, Origin) {
+        let as_it_is = || (spelled.as_bytes().to_vec(), Origin::Model);
+        match self.spelling {
+            Spelling::Bytes => {
+                let bytes = spelled.chars().map(|letter| self.bytes.get(&letter).copied());
+                bytes.collect::<Option<Vec<u8>>>().map_or_else(as_it_is, |b| (b, Origin::Model))
+            }
+            Spelling::Metaspace => match byte_of(spelled) {
+                Some(byte) => (vec![byte], Origin::Byte),
+                None => (spelled.replace('▁', " ").into_bytes(), Origin::Model),
+            },
+            Spelling::WordPiece | Spelling::Plain => {
+                let without = |rest: &str, affix: &Option<String>, end: bool| {
+                    let cut = affix.as_deref().and_then(|affix| {
+                        if end { rest.strip_suffix(affix) } else { rest.strip_prefix(affix) }
+                    });
+                    cut.unwrap_or(rest).to_owned()
+                };
+                let rest = without(spelled, &self.prefix, false);
+                (without(&rest, &self.suffix, true).into_bytes(), Origin::Model)
+            }
+        }
+    }
+}
+
+/// The byte of a SentencePiece byte token.
+fn byte_of(spelled: &str) -> Option<u8> {
+    let digits = spelled.strip_prefix("<0x")?.strip_suffix('>')?;
+    (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
+}
+
+fn spelling_of(file: &tokenizers::Tokenizer) -> Spelling {
+    if let ModelWrapper::WordPiece(_) = file.get_model() {
+        return Spelling::WordPiece;
+    }
+    let value = |part: Option<Value>| part.map_or(String::new(), |part| part.to_string());
+    let decoder = value(file.get_decoder().and_then(|part| serde_json::to_value(part).ok()));
+    let before = value(file.get_pre_tokenizer().and_then(|part| serde_json::to_value(part).ok()));
+    let normalizer = value(file.get_normalizer().and_then(|part| serde_json::to_value(part).ok()));
+    let names = |name: &str| decoder.contains(name) || before.contains(name);
+    if names("\"ByteLevel\"") || normalizer.contains("\"ByteLevel\"") {
+        Spelling::Bytes
+    } else if names("\"Metaspace\"") || names("\"ByteFallback\"") || decoder.contains('▁') {
+        Spelling::Metaspace
+    } else {
+        Spelling::Plain
+    }
+}

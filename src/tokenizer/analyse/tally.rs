@@ -1,0 +1,189 @@
+//! Counts over texts and their ids, by group; merged in any order to the same result.
+
+use super::super::error::TokenizerError;
+use super::subject::Subject;
+use super::words::{TextWords, align};
+use serde::Serialize;
+use std::cmp::Ordering;
+
+/// What is counted of the texts of one group. 64-bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Texts.
+    pub documents: u64,
+    /// UTF-8 bytes.
+    pub bytes: u64,
+    /// Unicode scalar values.
+    pub characters: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Words, of texts whose tokens could be placed.
+    pub words: u64,
+    /// Tokens that hold some of a word.
+    pub word_tokens: u64,
+    /// Words that lie in one token.
+    pub single_token_words: u64,
+    /// Words cut into several tokens.
+    pub continued_words: u64,
+    /// Texts whose tokens could not be placed: their words are not counted.
+    pub unplaced_documents: u64,
+}
+
+impl Counts {
+    /// Adds the counts of other texts.
+    pub fn add(&mut self, other: &Self) {
+        self.documents += other.documents;
+        self.bytes += other.bytes;
+        self.characters += other.characters;
+        self.tokens += other.tokens;
+        self.words += other.words;
+        self.word_tokens += other.word_tokens;
+        self.single_token_words += other.single_token_words;
+        self.continued_words += other.continued_words;
+        self.unplaced_documents += other.unplaced_documents;
+    }
+}
+
+/// Dearest documents kept.
+const DEAREST: usize = 16;
+/// Shorter documents are not among the dearest: a line of symbols costs much and says little.
+const DEAR_BYTES: u64 = 256;
+/// Characters shown of a document.
+const BEGINNING: usize = 80;
+
+/// A document of the sample whose bytes cost most tokens: often binary data, an encoding of it, or a
+/// language that the vocabulary does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DearDocument {
+    /// Its id.
+    pub document: u64,
+    /// UTF-8 bytes.
+    pub bytes: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Its first characters.
+    pub beginning: String,
+}
+
+impl DearDocument {
+    /// Dearer first, then by id.
+    fn order(&self, other: &Self) -> Ordering {
+        let cost = |ours: &Self, theirs: &Self| u128::from(ours.tokens) * u128::from(theirs.bytes);
+        cost(other, self).cmp(&cost(self, other)).then(self.document.cmp(&other.document))
+    }
+}
+
+/// Counts of one tokenizer: one row a group, one number an id. Eight bytes an id, whatever is fed.
+pub struct Tally<'s> {
+    pub(super) subject: &'s Subject<'s>,
+    pub(super) groups: Vec<Counts>,
+    /// How often each id was given.
+    pub(super) uses: Vec<u64>,
+    /// In order.
+    pub(super) dearest: Vec<DearDocument>,
+    places: Vec<(usize, usize)>,
+}
+
+impl<'s> Tally<'s> {
+    /// An empty tally of `groups` groups.
+    #[must_use]
+    pub fn new(subject: &'s Subject<'s>, groups: usize) -> Self {
+        Self {
+            subject,
+            groups: vec![Counts::default(); groups],
+            uses: vec![0; subject.tokens.len()],
+            dearest: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Keeps a document in mind if it is among the dearest so far. Its number stands for it.
+    pub fn note(&mut self, document: u64, text: &str, tokens: usize) {
+        let (bytes, tokens) = (text.len() as u64, tokens as u64);
+        let mut dear = DearDocument { document, bytes, tokens, beginning: String::new() };
+        let at = self.dearest.partition_point(|other| other.order(&dear).is_lt());
+        if bytes >= DEAR_BYTES && at < DEAREST {
+            dear.beginning = text.chars().take(BEGINNING).collect();
+            self.dearest.insert(at, dear);
+            self.dearest.truncate(DEAREST);
+        }
+    }
+
+    /// Counts one text of `group` with the ids that the tokenizer gave for it. A group beyond the
+    /// last is not counted.
+    ///
+    /// # Errors
+    /// [`TokenizerError`] when the tokens have to be placed by the reference encoder and it fails.
+    pub fn feed(
+        &mut self,
+        group: usize,
+        text: &TextWords<'_>,
+        ids: &[u32],
+    ) -> Result<(), TokenizerError> {
+        let mut counts = Counts {
+            documents: 1,
+            bytes: text.text.len() as u64,
+            characters: text.characters,
+            tokens: ids.len() as u64,
+            ..Counts::default()
+        };
+        if self.place(text.text, ids)? {
+            let words = align(&text.words, &self.places);
+            counts.words = text.words.len() as u64;
+            counts.word_tokens = words.tokens;
+            counts.single_token_words = words.single;
+            counts.continued_words = words.continued;
+        } else {
+            counts.unplaced_documents = 1;
+        }
+        let Some(row) = self.groups.get_mut(group) else { return Ok(()) };
+        row.add(&counts);
+        for id in ids {
+            if let Some(uses) = self.uses.get_mut(*id as usize) {
+                *uses += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what another tally of the same subject and groups counted.
+    #[must_use]
+    pub fn merge(mut self, other: &Self) -> Self {
+        for (ours, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            ours.add(theirs);
+        }
+        for (ours, theirs) in self.uses.iter_mut().zip(&other.uses) {
+            *ours += theirs;
+        }
+        self.dearest.extend(other.dearest.iter().cloned());
+        self.dearest.sort_by(DearDocument::order);
+        self.dearest.truncate(DEAREST);
+        self
+    }
+
+    /// All groups together.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.groups.iter().for_each(|group| total.add(group));
+        total
+    }
+
+    /// By the spelling of the ids where they spell the text, else by encoding it once more.
+    fn place(&mut self, text: &str, ids: &[u32]) -> Result<bool, TokenizerError> {
+        if self.subject.place(text, ids, &mut self.places).is_some() {
+            return Ok(true);
+        }
+        for specials in [false, true] {
+            let (again, offsets) = self.subject.tokenizer.encode_with_offsets(text, specials)?;
+            if again == ids {
+                let wide = |(start, end): (u32, u32)| (start as usize, end as usize);
+                self.places.clear();
+                self.places.extend(offsets.into_iter().map(wide));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,474 @@
+//! Tells what a tokenizer does where tokenizers go wrong: the verdict on its encoder and a table of cases.
+
+use super::encode::{Backend, Tokenizer};
+use super::error::TokenizerError;
+use super::self_test::{cut, hostile};
+use super::{FAST, REFERENCE};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Bytes of the sample that are encoded several times over.
+const SAMPLE_BYTES: usize = 256 << 10;
+
+/// How a case came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As one would wish.
+    Ok,
+    /// As such tokenizers do, and worth knowing.
+    Notice,
+    /// Text would be encoded wrongly.
+    Fault,
+}
+
+/// One case of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Case {
+    /// What was tried.
+    pub name: &'static str,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub what: String,
+}
+
+/// A library that gives ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Library {
+    /// What it is used for: the word of [`Backend::name`].
+    pub role: &'static str,
+    /// Its name and exact version.
+    pub name: &'static str,
+}
+
+/// The libraries that give ids, as this program was built.
+const LIBRARIES: [Library; 2] =
+    [Library { role: "oracle", name: REFERENCE }, Library { role: "fast", name: FAST }];
+
+/// What [`check`] found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenizerCheck {
+    /// Which encoder gives the ids: `fast` or `oracle`.
+    pub backend: &'static str,
+    /// Why not the fast one.
+    pub reason: Option<String>,
+    /// The libraries behind both.
+    pub libraries: Vec<Library>,
+    /// One more than the largest id.
+    pub vocab_size: u32,
+    /// Every case, in a fixed order.
+    pub cases: Vec<Case>,
+}
+
+impl TokenizerCheck {
+    /// Whether no case is a fault.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.cases.iter().all(|case| case.verdict != Verdict::Fault)
+    }
+}
+
+/// Runs the self-test of a `tokenizer.json` anew, with `sample` of the texts it is for, and tries
+/// the cases in which tokenizers lose text, split it oddly or have ids in disorder.
+///
+/// # Errors
+/// As [`Tokenizer::load`], and when a text cannot be encoded or decoded.
+pub fn check(json: &[u8], sample: &[&str]) -> Result<TokenizerCheck, TokenizerError> {
+    let tokenizer = Tokenizer::load(json, sample)?;
+    let reason = match tokenizer.backend() {
+        Backend::Fast => None,
+        Backend::Oracle { reason } => Some(reason.clone()),
+    };
+    let encoders = match &reason {
+        None => ok("both encoders give the same ids on hostile texts and on the sample"),
+        Some(reason) => notice(format!("the oracle is used: {reason}")),
+    };
+    let mut cases = vec![named("encoders agree", encoders)];
+    cases.push(named("characters come back", characters(&tokenizer)?));
+    for (name, texts) in TEXTS {
+        cases.push(named(name, come_back(&tokenizer, texts)?));
+    }
+    cases.push(named("digits", digits(&tokenizer)?));
+    cases.push(named("indentation", indentation(&tokenizer)?));
+    cases.push(named("200 kB of one character", long_run(&tokenizer)?));
+    cases.push(named("empty text", empty(&tokenizer)?));
+    cases.push(named("special tokens in text are text", spelled(&tokenizer)?));
+    cases.push(named("added tokens in words", in_words(&tokenizer)));
+    cases.push(named("ids of added tokens", numbered(&tokenizer, json)));
+    cases.push(named("ids without gaps", contiguous(&tokenizer)));
+    cases.push(named("ids fit 16 bits", narrow(&tokenizer)));
+    cases.push(named("reserved ids", reserved(&tokenizer)));
+    cases.push(named("one spelling, one token", distinct(&tokenizer)?));
+    cases.push(named("alone, in a row, across threads", repeatable(&tokenizer, sample)?));
+    Ok(TokenizerCheck {
+        backend: tokenizer.backend().name(),
+        reason,
+        libraries: LIBRARIES.to_vec(),
+        vocab_size: tokenizer.vocab_size(),
+        cases,
+    })
+}
+
+/// Cases that are texts which should come back.
+const TEXTS: [(&str, &[&str]); 8] = [
+    ("spaces at the ends", &[" a", "a ", "  a  ", " ", "   "]),
+    ("runs of spaces, tabs", &["a  b   c", "\t", "\t\ta\t", " \t \t"]),
+    ("line ends", &["a\nb", "a\r\nb\r\n", "\n\n\n", "\r", "\n  \n"]),
+    (
+        "spaces of other kinds",
+        &["a\u{a0}b", "a\u{2003}b\u{3000}c", "a\u{200b}b", "\u{feff}a", "\u{85}\u{2028}"],
+    ),
+    (
+        "joiners and combining marks",
+        &["a\u{200d}b", "e\u{301}", "o\u{308}\u{323}", "\u{301}a", "é ﬁ ①"],
+    ),
+    ("emoji", &["👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪"]),
+    ("right to left", &["שלום עולם", "مرحبا بالعالم", "\u{202b}rtl\u{202c}"]),
+    ("NUL and control codes", &["\0", "a\0b", "\u{1}\u{7f}\u{9f}", "\u{fffd}"]),
+];
+
+type Found = (Verdict, String);
+
+fn named(name: &'static str, (verdict, what): Found) -> Case {
+    Case { name, verdict, what }
+}
+
+fn ok(what: impl Into<String>) -> Found {
+    (Verdict::Ok, what.into())
+}
+
+fn notice(what: impl Into<String>) -> Found {
+    (Verdict::Notice, what.into())
+}
+
+fn fault(what: impl Into<String>) -> Found {
+    (Verdict::Fault, what.into())
+}
+
+fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TokenizerError> {
+    let mut ids = Vec::new();
+    tokenizer.encoder().encode(text, &mut ids)?;
+    Ok(ids)
+}
+
+fn comes_back(tokenizer: &Tokenizer, text: &str) -> Result<bool, TokenizerError> {
+    Ok(tokenizer.decode(&encode(tokenizer, text)?)? == text)
+}
+
+fn shown(text: &str) -> String {
+    format!("`{}`", cut(text, 60).escape_debug())
+}
+
+fn come_back(tokenizer: &Tokenizer, texts: &[&str]) -> Result<Found, TokenizerError> {
+    let mut lost = Vec::new();
+    for text in texts {
+        let decoded = tokenizer.decode(&encode(tokenizer, text)?)?;
+        if decoded != **text {
+            lost.push(format!("{} comes back as {}", shown(text), shown(&decoded)));
+        }
+    }
+    Ok(if lost.is_empty() {
+        ok(format!("{} texts come back as they were", texts.len()))
+    } else {
+        notice(lost.join("; "))
+    })
+}
+
+/// Every character of the planes that have some, in groups; those of a group that does not come
+/// back, one by one between letters.
+fn characters(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    const GROUP: u32 = 16;
+    let starts: Vec<u32> = (0..0x3_2400).chain(0xE_0000..0xE_0200).step_by(16).collect();
+    let groups: Vec<(u32, Vec<char>)> = starts
+        .into_iter()
+        .map(|first| (first, (first..first + GROUP).filter_map(char::from_u32).collect()))
+        .collect();
+    let lost: Vec<(u32, u32)> = groups
+        .par_iter()
+        .map(|(first, group)| {
+            let text: String = group.iter().flat_map(|c| ['a', *c]).chain(['a']).collect();
+            if comes_back(tokenizer, &text)? {
+                return Ok((*first, 0));
+            }
+            let mut lost = 0;
+            for character in group {
+                lost += u32::from(!comes_back(tokenizer, &format!("a{character}a"))?);
+            }
+            Ok((*first, lost))
+        })
+        .collect::<Result<_, TokenizerError>>()?;
+    let total: u32 = lost.iter().map(|(_, lost)| lost).sum();
+    let all: usize = groups.iter().map(|(_, group)| group.len()).sum();
+    if total == 0 {
+        return Ok(ok(format!("all {all} characters, assigned or not, come back")));
+    }
+    let blocks = joined(lost.iter().filter(|(_, lost)| *lost > 0).map(|(first, _)| *first), GROUP);
+    let some: Vec<String> =
+        blocks.iter().take(6).map(|(from, to)| format!("U+{from:04X}-{to:04X}")).collect();
+    let more = blocks.len().saturating_sub(some.len());
+    let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
+    Ok(notice(format!("{total} of {all} characters do not come back: {}{more}", some.join(", "))))
+}
+
+/// Neighbouring groups as one range each.
+fn joined(starts: impl Iterator<Item = u32>, group: u32) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for start in starts {
+        match ranges.last_mut() {
+            Some((_, end)) if *end + 1 == start => *end = start + group - 1,
+            _ => ranges.push((start, start + group - 1)),
+        }
+    }
+    ranges
+}
+
+fn digits(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let run = "123456789012";
+    let mut counts = Vec::new();
+    for length in 1..=run.len() {
+        counts.push(encode(tokenizer, cut(run, length))?.len());
+    }
+    let ids = encode(tokenizer, run)?;
+    let mut pieces = Vec::new();
+    for id in &ids {
+        pieces.push(tokenizer.decode(&[*id])?);
+    }
+    let kept = comes_back(tokenizer, run)? && comes_back(tokenizer, "3.14159 1,000,000")?;
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    let what =
+        format!("{run} is {}; tokens of 1 to 12 digits: {}", pieces.join("|"), counts.join(" "));
+    Ok(if kept { ok(what) } else { notice(format!("digits do not come back; {what}")) })
+}
+
+fn indentation(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let mut counts = BTreeMap::new();
+    let mut is_kept = true;
+    for spaces in 1..=32 {
+        let text = format!("x\n{}y", " ".repeat(spaces));
+        is_kept &= comes_back(tokenizer, &text)?;
+        if matches!(spaces, 1 | 2 | 4 | 8 | 16 | 32) {
+            counts.insert(spaces, encode(tokenizer, &text)?.len());
+        }
+    }
+    let bare = encode(tokenizer, "x\ny")?.len();
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(spaces, count)| format!("{spaces} cost {}", count.saturating_sub(bare)))
+        .collect();
+    let what = format!("tokens for spaces before a word: {}", counts.join(", "));
+    Ok(if is_kept { ok(what) } else { notice(format!("indentation is lost; {what}")) })
+}
+
+fn long_run(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let text = "a".repeat(200_000);
+    let ids = encode(tokenizer, &text)?;
+    let what = format!("{} tokens", ids.len());
+    Ok(if tokenizer.decode(&ids)? == text {
+        ok(what)
+    } else {
+        notice(format!("{what}; it does not come back"))
+    })
+}
+
+fn empty(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let ids = encode(tokenizer, "")?;
+    Ok(if ids.is_empty() && tokenizer.decode(&[])?.is_empty() {
+        ok("no ids, and nothing is added to any text")
+    } else {
+        fault(format!("ids {ids:?}"))
+    })
+}
+
+fn spelled(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let specials = tokenizer.specials();
+    let mut taken = Vec::new();
+    for (id, special) in &specials {
+        let text = format!("a {special} b{special}{special}\n");
+        let alone = encode(tokenizer, special)?;
+        if alone.contains(id) || encode(tokenizer, &text)?.contains(id) {
+            taken.push(special.as_str());
+        }
+    }
+    Ok(match (specials.len(), taken.as_slice()) {
+        (0, _) => notice("it has no special token: nothing can mark the end of a document"),
+        (count, []) => ok(format!("none of {count} special tokens is taken from text")),
+        (_, [first, ..]) if is_unknown(tokenizer, &taken) => {
+            notice(format!("`{first}` stands for unknown text and is given for its own spelling"))
+        }
+        (_, taken) => fault(format!("text that spells {} becomes the token", taken.join(", "))),
+    })
+}
+
+/// Whether all of them are the tokens that unknown text becomes.
+fn is_unknown(tokenizer: &Tokenizer, taken: &[&str]) -> bool {
+    let unknown = encode(tokenizer, "\u{10FFFD}").unwrap_or_default();
+    taken.iter().all(|token| tokenizer.token_to_id(token).is_some_and(|id| unknown.contains(&id)))
+}
+
+fn in_words(tokenizer: &Tokenizer) -> Found {
+    let plain: Vec<&str> = tokenizer
+        .vocabulary()
+        .added()
+        .filter(|(.., is_special)| !is_special)
+        .map(|(_, token, _)| token)
+        .collect();
+    match plain.as_slice() {
+        [] => ok("no token is looked for in text before the model"),
+        [first, ..] => notice(format!(
+            "{} added tokens are not special and are found in any text, inside words too, such as {}",
+            plain.len(),
+            shown(first)
+        )),
+    }
+}
+
+/// The reference implementation counts the ids of added tokens itself; a file may say otherwise.
+fn numbered(tokenizer: &Tokenizer, json: &[u8]) -> Found {
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(default)]
+        added_tokens: Vec<Added>,
+    }
+    #[derive(Deserialize)]
+    struct Added {
+        id: u32,
+        content: String,
+    }
+    let Ok(file) = serde_json::from_slice::<File>(json) else {
+        return notice("the file's list of added tokens cannot be read");
+    };
+    let differs = |token: &&Added| tokenizer.token_to_id(&token.content) != Some(token.id);
+    match file.added_tokens.iter().find(differs) {
+        None => {
+            ok(format!("{} added tokens have the ids that the file gives", file.added_tokens.len()))
+        }
+        Some(Added { id, content }) => {
+            let given =
+                tokenizer.token_to_id(content).map_or("none".to_owned(), |id| id.to_string());
+            fault(format!("the file gives `{content}` the id {id}, the reference encoder {given}"))
+        }
+    }
+}
+
+fn ids(tokenizer: &Tokenizer) -> HashSet<u32> {
+    let vocabulary = tokenizer.vocabulary();
+    vocabulary.own().map(|(_, id)| id).chain(vocabulary.added().map(|(id, ..)| id)).collect()
+}
+
+fn contiguous(tokenizer: &Tokenizer) -> Found {
+    let mut owners: HashMap<u32, &str> = HashMap::new();
+    for (token, id) in tokenizer.vocabulary().own() {
+        if let Some(other) = owners.insert(id, token) {
+            let (first, second) = if other < token { (other, token) } else { (token, other) };
+            return fault(format!("`{first}` and `{second}` have the id {id}"));
+        }
+    }
+    let ids = ids(tokenizer);
+    let missing: Vec<u32> = (0..tokenizer.vocab_size()).filter(|id| !ids.contains(id)).collect();
+    match missing.as_slice() {
+        [] => ok(format!("0 to {}", tokenizer.vocab_size() - 1)),
+        [first, ..] => notice(format!("{} ids have no token, the first is {first}", missing.len())),
+    }
+}
+
+fn narrow(tokenizer: &Tokenizer) -> Found {
+    let size = tokenizer.vocab_size();
+    if u64::from(size) <= 1 << 16 {
+        ok(format!("{size} ids: two bytes each are stored"))
+    } else {
+        notice(format!("{size} ids: four bytes each are stored"))
+    }
+}
+
+fn reserved(tokenizer: &Tokenizer) -> Found {
+    const WORDS: [&str; 5] = ["reserved", "unused", "extra_id", "placeholder", "dummy"];
+    let is_reserved = |token: &str| {
+        let token = token.to_lowercase();
+        WORDS.iter().any(|word| token.contains(word))
+    };
+    let vocabulary = tokenizer.vocabulary();
+    let own =
+        vocabulary.own().map(|(token, _)| token).filter(|token| token.starts_with(['<', '[']));
+    let tokens: HashSet<&str> = own
+        .chain(vocabulary.added().map(|(_, token, _)| token))
+        .filter(|t| is_reserved(t))
+        .collect();
+    match tokens.len() {
+        0 => notice("none: tokens for later uses will need a larger vocabulary"),
+        count => ok(format!("{count} ids wait for tokens to come")),
+    }
+}
+
+/// Two ids for the same text: one of them is never learned.
+fn distinct(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+    let anchor = encode(tokenizer, "a")?;
+    let Some(anchor) = anchor.last().copied() else { return Ok(notice("`a` has no token")) };
+    let head = tokenizer.decode(&[anchor])?;
+    let specials: HashSet<u32> = tokenizer.specials().into_iter().map(|(id, _)| id).collect();
+    let mut ids: Vec<u32> =
+        ids(tokenizer).into_iter().filter(|id| !specials.contains(id)).collect();
+    ids.sort_unstable();
+    let texts: Vec<(u32, String)> = ids
+        .par_iter()
+        .map(|id| Ok((*id, tokenizer.decode(&[anchor, *id])?)))
+        .collect::<Result<_, TokenizerError>>()?;
+    let mut owners: HashMap<&str, u32> = HashMap::new();
+    let mut doubles = Vec::new();
+    for (id, text) in &texts {
+        let Some(text) = text.strip_prefix(&head) else { continue };
+        // Parts of characters all show as the same sign.
+        if text.is_empty() || text.contains('\u{fffd}') {
+            continue;
+        }
+        if let Some(first) = owners.insert(text, *id) {
+            doubles.push(format!("{first} and {id} are both {}", shown(text)));
+        }
+    }
+    Ok(match doubles.as_slice() {
+        [] => ok("no two ids stand for the same text"),
+        [first, ..] => notice(format!("{} ids stand for text another has: {first}", doubles.len())),
+    })
+}
+
+/// The same ids from a fresh encoder for each text, from one for all, and from several threads.
+fn repeatable(tokenizer: &Tokenizer, sample: &[&str]) -> Result<Found, TokenizerError> {
+    let mut left = SAMPLE_BYTES;
+    let mut texts = hostile();
+    for text in sample {
+        let text = cut(text, left);
+        left -= text.len();
+        texts.push(text.to_owned());
+    }
+    let alone: Vec<Vec<u32>> =
+        texts.iter().map(|text| encode(tokenizer, text)).collect::<Result<_, _>>()?;
+    let (mut encoder, mut row, mut ends) = (tokenizer.encoder(), Vec::new(), Vec::new());
+    for text in &texts {
+        encoder.encode(text, &mut row)?;
+        ends.push(row.len());
+    }
+    let mut start = 0;
+    let is_same_in_a_row = alone.iter().zip(ends).all(|(ids, end)| {
+        let same = row.get(start..end) == Some(ids.as_slice());
+        start = end;
+        same
+    });
+    let spread: Vec<Vec<u32>> = texts
+        .par_iter()
+        .rev()
+        .map_init(
+            || tokenizer.encoder(),
+            |encoder, text| {
+                let mut ids = Vec::new();
+                encoder.encode(text, &mut ids).map(|()| ids)
+            },
+        )
+        .collect::<Result<_, _>>()?;
+    let is_same_across = spread.iter().rev().eq(alone.iter());
+    Ok(if is_same_in_a_row && is_same_across {
+        ok(format!("{} texts have the same ids each way", texts.len()))
+    } else {
+        fault("the ids of a text depend on what was encoded before it")
+    })
+}

@@ -1,0 +1,323 @@
+//! Which texts an extension encodes otherwise, told from the ids that the base gave them.
+
+use super::base::{Base, Kind, merges, pieces};
+use super::bpe::Bpe;
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::extend_error::ExtendError;
+use crate::tokenizer::merges::MergeTable;
+use aho_corasick::AhoCorasick;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// Tells whether a text of given ids may get others from an extension of their tokenizer. Never
+/// wrong where it says no; where it says yes the ids are mostly, not always, different.
+///
+/// *BPE.* New merges rank after all old ones, so an encoder first makes of each pre-token what the base
+/// makes of it, and then the first new merge to apply, if any, joins two ids that the base gave
+/// and that stand side by side. A text is affected if any two adjacent ids are such a pair. (The
+/// two may belong to different pre-tokens, and then nothing changes.) A new character is told by the
+/// bytes or the unknown id that the base gave for it.
+///
+/// *WordPiece.* The longest prefix of a word is taken, so a word changes only if it begins with a new
+/// entry that is longer than its first token. Words are read off the ids. An unknown word is
+/// affected unless every character that some entry has, has an entry of its own where it stands: then
+/// a word is unknown for a character that no entry has, and stays so.
+///
+/// *Unigram.* A text changes only if a new piece stands in it. Texts are read off the ids; one
+/// with unknown tokens is affected if a new piece has a character that the base has not by itself.
+pub struct Affected(Rule);
+
+/// Buffers of [`Affected::is_affected`], to be used again.
+#[derive(Default)]
+pub struct AffectedScratch {
+    surface: String,
+}
+
+enum Rule {
+    Runs(Runs),
+    Words(Words),
+    Surface(Surface),
+}
+
+impl Affected {
+    /// Compares the bytes of two `tokenizer.json`, of which the second extends the first.
+    ///
+    /// # Errors
+    /// [`ExtendError::NoExtension`] when an old entry differs or stands elsewhere, or anything but
+    /// vocabulary and merges differs; [`TokenizerError::Load`].
+    pub fn between(base: &[u8], extended: &[u8]) -> Result<Self, TokenizerError> {
+        let (base, extended) = (Base::load(base)?, Base::load(extended)?);
+        let new = new_tokens(&base, &extended)?;
+        let rule = match base.kind {
+            Kind::Bpe => Rule::Runs(Runs::new(&base, &extended, &new)?),
+            Kind::WordPiece => Rule::Words(Words::new(&base, &new)?),
+            Kind::Unigram => Rule::Surface(Surface::new(&base, &extended, &new)?),
+        };
+        Ok(Self(rule))
+    }
+
+    /// Whether a text to which the base gave these ids must be encoded again.
+    #[must_use]
+    pub fn is_affected(&self, ids: &[u32], scratch: &mut AffectedScratch) -> bool {
+        match &self.0 {
+            Rule::Runs(rule) => rule.is_affected(ids),
+            Rule::Words(rule) => rule.is_affected(ids, &mut scratch.surface),
+            Rule::Surface(rule) => rule.is_affected(ids, &mut scratch.surface),
+        }
+    }
+}
+
+/// Tokens that only the extension has, by id; an error if it changes anything of the base.
+fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, ExtendError> {
+    let fail = |what: String| Err(ExtendError::NoExtension(what));
+    if base.kind != extended.kind {
+        return fail(format!("its model is {}, not {}", extended.kind.name(), base.kind.name()));
+    }
+    let without = |file: &Value| {
+        let mut file = file.clone();
+        for part in ["vocab", "merges"] {
+            if let Some(part) = file.pointer_mut(&format!("/model/{part}")) {
+                *part = Value::Null;
+            }
+        }
+        file
+    };
+    if without(&base.file) != without(&extended.file) {
+        return fail("its settings differ".to_owned());
+    }
+    let old = base.all_tokens();
+    let mut new = extended.all_tokens();
+    for (token, id) in &old {
+        if new.remove(token) != Some(*id) {
+            return fail(format!("token `{token}` has another id"));
+        }
+    }
+    let mut new: Vec<(u32, String)> = new.into_iter().map(|(token, id)| (id, token)).collect();
+    new.sort_unstable();
+    if let Some((id, token)) = new.first().filter(|(id, _)| *id < base.next_id) {
+        return fail(format!("token `{token}` has id {id}, among the old ones"));
+    }
+    if base.kind == Kind::Bpe {
+        let (old, new) = (merges(base.model())?, merges(extended.model())?);
+        if !new.starts_with(&old) {
+            return fail("its merges do not begin with the old ones".to_owned());
+        }
+    }
+    Ok(new)
+}
+
+/// Ids of which something is known, as bits.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn of(ids: impl Iterator<Item = u32>) -> Self {
+        let mut bits: Vec<u64> = Vec::new();
+        for id in ids {
+            let at = (id / 64) as usize;
+            if bits.len() <= at {
+                bits.resize(at + 1, 0);
+            }
+            if let Some(word) = bits.get_mut(at) {
+                *word |= 1 << (id % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    fn has(&self, id: u32) -> bool {
+        self.0.get((id / 64) as usize).is_some_and(|word| word >> (id % 64) & 1 == 1)
+    }
+}
+
+/// BPE: runs of old ids at which something new begins.
+struct Runs {
+    /// First ids of all runs.
+    first: Bits,
+    /// Pairs that a new merge joins.
+    pairs: MergeTable,
+    /// Runs of other lengths, by their first id.
+    others: HashMap<u32, Vec<Vec<u32>>>,
+}
+
+impl Runs {
+    fn new(base: &Base, extended: &Base, new: &[(u32, String)]) -> Result<Self, ExtendError> {
+        let old = merges(base.model())?.len();
+        let model = Bpe::of(extended)?;
+        let mut merged: HashSet<&str> = HashSet::new();
+        let mut pairs = Vec::new();
+        let all = merges(extended.model())?;
+        for (left, right) in all.iter().skip(old) {
+            if let Some((left, right, id)) = model.merge_of(left, right) {
+                merged.insert(model.token(id));
+                if left < base.next_id && right < base.next_id {
+                    pairs.push((left, right, id));
+                }
+            }
+        }
+        let before = Bpe::of(base)?;
+        let mut others: HashMap<u32, Vec<Vec<u32>>> = HashMap::new();
+        for (_, token) in new.iter().filter(|(_, token)| !merged.contains(token.as_str())) {
+            let is_character = token.chars().count() == 1;
+            let mut run = Vec::new();
+            before.symbols(token, &mut run);
+            match run.first() {
+                Some(first) if is_character => others.entry(*first).or_default().push(run),
+                _ => {
+                    let what = format!("no merge makes its token `{token}`");
+                    return Err(ExtendError::NoExtension(what));
+                }
+            }
+        }
+        let first = pairs.iter().map(|(left, _, _)| *left).chain(others.keys().copied());
+        Ok(Self { first: Bits::of(first), pairs: MergeTable::new(pairs.iter().copied()), others })
+    }
+
+    fn is_affected(&self, ids: &[u32]) -> bool {
+        ids.iter().enumerate().any(|(at, id)| self.first.has(*id) && self.begins(ids, at, *id))
+    }
+
+    fn begins(&self, ids: &[u32], at: usize, id: u32) -> bool {
+        let rest = ids.get(at..).unwrap_or_default();
+        rest.get(1).is_some_and(|next| self.pairs.get(id, *next).is_some())
+            || self.others.get(&id).is_some_and(|runs| runs.iter().any(|run| rest.starts_with(run)))
+    }
+}
+
+/// WordPiece: words that begin with a new entry.
+struct Words {
+    prefix: String,
+    tokens: HashMap<u32, String>,
+    /// The unknown id, if words that have it may become known.
+    unknown: Option<u32>,
+    /// First tokens of the words looked for.
+    first: Bits,
+    /// What follows them in a new entry.
+    rests: HashMap<u32, Vec<String>>,
+}
+
+impl Words {
+    fn new(base: &Base, new: &[(u32, String)]) -> Result<Self, TokenizerError> {
+        let prefix = base.model().get("continuing_subword_prefix").and_then(Value::as_str);
+        let prefix = prefix.unwrap_or("##").to_owned();
+        // Added tokens such as `[CLS]` are entries too, but no word is one where it is split.
+        let mut split: HashSet<&str> = HashSet::new();
+        for token in base.added.keys() {
+            if base.words(token)?.is_none_or(|words| words.len() > 1) {
+                split.insert(token);
+            }
+        }
+        let all = base.vocabulary.keys().chain(new.iter().map(|(_, entry)| entry));
+        let all = all.filter(|entry| !split.contains(entry.as_str()));
+        let unknown = base
+            .named_id("unk_token")
+            .filter(|_| !stands_by_itself(&base.vocabulary, all, &prefix));
+        let mut rests: HashMap<u32, Vec<String>> = HashMap::new();
+        for (_, entry) in new {
+            for (at, _) in entry.char_indices().skip(1) {
+                let (first, rest) = entry.split_at(at);
+                if let Some(id) = base.vocabulary.get(first) {
+                    rests.entry(*id).or_default().push(rest.to_owned());
+                }
+            }
+        }
+        Ok(Self {
+            prefix,
+            tokens: by_id(base),
+            unknown,
+            first: Bits::of(rests.keys().copied().chain(unknown)),
+            rests,
+        })
+    }
+
+    fn is_affected(&self, ids: &[u32], word: &mut String) -> bool {
+        ids.iter().enumerate().any(|(at, id)| {
+            self.first.has(*id)
+                && (Some(*id) == self.unknown || self.begins(ids.get(at + 1..), *id, word))
+        })
+    }
+
+    /// Whether the tokens after the first of a word spell on to a new entry.
+    fn begins(&self, after: Option<&[u32]>, first: u32, word: &mut String) -> bool {
+        word.clear();
+        for id in after.unwrap_or_default() {
+            let token = self.tokens.get(id).map_or("", String::as_str);
+            let Some(rest) = token.strip_prefix(&self.prefix) else { break };
+            word.push_str(rest);
+        }
+        let rests = self.rests.get(&first).map_or(&[][..], Vec::as_slice);
+        rests.iter().any(|rest| word.starts_with(rest.as_str()))
+    }
+}
+
+/// Whether every character of every entry, first or continued, is an entry by itself.
+fn stands_by_itself<'e>(
+    vocabulary: &HashMap<String, u32>,
+    mut entries: impl Iterator<Item = &'e String>,
+    prefix: &str,
+) -> bool {
+    entries.all(|entry| {
+        let continued = entry.strip_prefix(prefix);
+        let is_continued = continued.is_some();
+        let mut characters = continued.unwrap_or(entry).chars();
+        let first = if is_continued { None } else { characters.next() };
+        first.is_none_or(|first| vocabulary.contains_key(&first.to_string()))
+            && characters.all(|next| vocabulary.contains_key(&format!("{prefix}{next}")))
+    })
+}
+
+/// Unigram: texts with a new piece in them.
+struct Surface {
+    tokens: HashMap<u32, String>,
+    /// The unknown id, and those of bytes: what they stood for is not told by a piece.
+    opaque: HashSet<u32>,
+    finder: AhoCorasick,
+    /// Whether a piece may begin or end within what an opaque id stands for.
+    is_opaque_affected: bool,
+}
+
+impl Surface {
+    fn new(base: &Base, extended: &Base, new: &[(u32, String)]) -> Result<Self, ExtendError> {
+        let (old, all) = (pieces(base.model())?, pieces(extended.model())?);
+        if !all.starts_with(&old) {
+            let what = "its pieces do not begin with the old ones".to_owned();
+            return Err(ExtendError::NoExtension(what));
+        }
+        let least = |pieces: &[(&str, f64)]| {
+            pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min)
+        };
+        if least(&all) < least(&old) {
+            let what = "a new score is below all old ones, which moves unknown characters";
+            return Err(ExtendError::NoExtension(what.to_owned()));
+        }
+        let unknown = base.model().get("unk_id").and_then(Value::as_u64);
+        let bytes = (0..=u8::MAX).map(super::bpe::byte_token);
+        let mut opaque: HashSet<u32> =
+            bytes.filter_map(|token| base.vocabulary.get(&token).copied()).collect();
+        opaque.extend(unknown.and_then(|id| u32::try_from(id).ok()));
+        let mut characters = new.iter().flat_map(|(_, piece)| piece.chars());
+        let is_opaque_affected =
+            characters.any(|character| !base.vocabulary.contains_key(&character.to_string()));
+        let finder = AhoCorasick::new(new.iter().map(|(_, piece)| piece))
+            .map_err(|error| ExtendError::NoExtension(error.to_string()))?;
+        Ok(Self { tokens: by_id(base), opaque, finder, is_opaque_affected })
+    }
+
+    fn is_affected(&self, ids: &[u32], surface: &mut String) -> bool {
+        surface.clear();
+        for id in ids {
+            if self.opaque.contains(id) {
+                if self.is_opaque_affected || self.finder.is_match(&*surface) {
+                    return true;
+                }
+                surface.clear();
+            } else if let Some(token) = self.tokens.get(id) {
+                surface.push_str(token);
+            }
+        }
+        self.finder.is_match(&*surface)
+    }
+}
+
+fn by_id(base: &Base) -> HashMap<u32, String> {
+    base.all_tokens().into_iter().map(|(token, id)| (id, token)).collect()
+}

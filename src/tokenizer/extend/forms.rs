@@ -1,0 +1,78 @@
+//! The forms of a term, as the model spells them.
+
+use super::base::Base;
+use crate::tokenizer::error::TokenizerError;
+
+/// Where a term is to be one token. Where a model spells both alike, they are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TermForms {
+    /// Behind a space and elsewhere: two tokens in most models.
+    #[default]
+    Both,
+    /// Only behind a space.
+    AfterSpace,
+    /// Only where no space is before it, as in a new line.
+    Bare,
+}
+
+/// A form of a term as the model spells it, or as text and why it is not one word.
+pub(super) type Spelled = Result<String, (String, String)>;
+
+/// The asked forms of a term, each once.
+pub(super) fn spellings(
+    base: &Base,
+    term: &str,
+    forms: TermForms,
+) -> Result<Vec<Spelled>, TokenizerError> {
+    if term.is_empty() {
+        return Ok(vec![Err((String::new(), "it is empty".to_owned()))]);
+    }
+    if base.added.contains_key(term) {
+        let reason = "it is an added token, which text must not become".to_owned();
+        return Ok(vec![Err((term.to_owned(), reason))]);
+    }
+    let (mut found, spaced): (Vec<Spelled>, _) = (Vec::new(), format!(" {term}"));
+    let asked = [
+        (forms != TermForms::AfterSpace, "a\n", term),
+        (forms != TermForms::Bare, "a", spaced.as_str()),
+    ];
+    for (_, before, text) in asked.into_iter().filter(|(is_asked, _, _)| *is_asked) {
+        let spelled = word_behind(base, before, text)?;
+        if !found.contains(&spelled) {
+            found.push(spelled);
+        }
+    }
+    Ok(found)
+}
+
+/// The one word that the model sees of `text` when it stands behind `before`.
+fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, TokenizerError> {
+    let whole = format!("{before}{text}");
+    let (Some(context), Some(words)) = (base.words(before)?, base.words(&whole)?) else {
+        return Ok(Err((text.to_owned(), "an added token stands in it".to_owned())));
+    };
+    if let Some(word) = remainder(&context, &words) {
+        return Ok(Ok(word));
+    }
+    // Behind what was tried it does not stand alone; by itself it may.
+    let alone = base.words(text)?.unwrap_or_default();
+    if let [word] = alone.as_slice() {
+        return Ok(Ok(word.clone()));
+    }
+    let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
+    let reason = format!(
+        "the pre-tokenizer splits it into {}, and no token reaches over such a border",
+        pieces.join(" ")
+    );
+    Ok(Err((text.to_owned(), reason)))
+}
+
+/// What follows `context` in `words`, if it is one word or the rest of one.
+fn remainder(context: &[String], words: &[String]) -> Option<String> {
+    if let Some([word]) = words.strip_prefix(context) {
+        return Some(word.clone());
+    }
+    let ((last, context), (whole, words)) = (context.split_last()?, words.split_last()?);
+    let rest = whole.strip_prefix(last.as_str()).filter(|rest| !rest.is_empty())?;
+    (context == words).then(|| rest.to_owned())
+}

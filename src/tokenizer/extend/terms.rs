@@ -1,0 +1,307 @@
+//! Makes terms single tokens.
+
+use super::base::{Base, Kind};
+use super::bpe::{Bpe, Made};
+use super::forms::{TermForms, spellings};
+use super::listed::{Scores, refuse_wordpiece};
+use super::map::{EmbeddingMap, EmbeddingRow, Origin, equal_weights};
+use super::prove::prove;
+use super::tree::{MOST, Standing, next_pair};
+use super::write::{Additions, extended};
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::extend_error::ExtendError;
+use crate::tokenizer::merges::Join;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How terms are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TermOptions {
+    /// The forms of each term.
+    pub forms: TermForms,
+}
+
+/// An extended tokenizer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Extension {
+    /// The bytes of its `tokenizer.json`: the base's, with vocabulary and merges appended.
+    pub json: Vec<u8>,
+    /// The new ids, and the old ones that stand for each.
+    pub map: EmbeddingMap,
+    /// New merges, those that make a token of the base included; 0 where the model does not merge.
+    pub merges: u64,
+    /// What became of each term, in the order given.
+    pub terms: Vec<TermReport>,
+}
+
+/// What became of a term.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TermReport {
+    /// The term as given.
+    pub term: String,
+    /// Its forms as the model spells them.
+    pub forms: Vec<FormReport>,
+}
+
+impl TermReport {
+    /// Why one of its forms cannot be a token, if so.
+    #[must_use]
+    pub fn refused(&self) -> Option<&str> {
+        self.forms.iter().find_map(|form| match &form.outcome {
+            Outcome::Refused { reason } => Some(reason.as_str()),
+            Outcome::Added { .. } | Outcome::Existed { .. } => None,
+        })
+    }
+}
+
+/// What became of one form of a term.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FormReport {
+    /// As the model spells it; the text where it never gets that far.
+    pub form: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// The outcome for one form of a term.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "is", rename_all = "lowercase")]
+pub enum Outcome {
+    /// It is a new token.
+    Added {
+        /// Its id.
+        id: u32,
+        /// New tokens on the way to it.
+        intermediates: u32,
+    },
+    /// It is a token that was there before: the base's, or one that a shorter term brought.
+    Existed {
+        /// Its id.
+        id: u32,
+    },
+    /// It cannot be one token.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// Extends the bytes of a `tokenizer.json` so that each term is one token, which the model itself gives
+/// for it. Old ids stay; new ones follow the largest. What cannot be is reported and the others
+/// go on. Shorter terms come first, so that longer ones can stand on them.
+///
+/// * BPE: merges are appended that join the base's pieces of the term, by the tree that needs the
+///   fewest tokens on the way. They apply inside other words too, as merges do. Characters that the
+///   base has only as bytes become tokens first.
+/// * WordPiece: the word enters the vocabulary; words that begin with it change as well.
+/// * Unigram: the piece enters with a score that makes it the best way to spell itself.
+///
+/// The result is proven before it is answered: all old ids, each term, and hostile texts.
+///
+/// # Errors
+/// [`TokenizerError::Load`]; [`ExtendError`] when the file is of an unusual kind or a proof fails.
+pub fn extend_by_terms(
+    base: &[u8],
+    terms: &[String],
+    options: TermOptions,
+) -> Result<Extension, TokenizerError> {
+    let loaded = Base::load(base)?;
+    let mut reports: BTreeMap<usize, TermReport> = BTreeMap::new();
+    let mut order: Vec<(usize, &String)> = terms.iter().enumerate().collect();
+    order.sort_by_key(|(_, term)| term.chars().count());
+    let mut model = Model::of(&loaded)?;
+    let mut words = Vec::new();
+    for (at, term) in order {
+        let mut forms = Vec::new();
+        for spelled in spellings(&loaded, term, options.forms)? {
+            let (form, outcome) = match spelled {
+                Ok(word) => {
+                    let outcome = model.add(&loaded, &word)?;
+                    if let Outcome::Added { id, .. } | Outcome::Existed { id } = outcome {
+                        words.push((word.clone(), id));
+                    }
+                    (word, outcome)
+                }
+                Err((text, reason)) => (text, Outcome::Refused { reason }),
+            };
+            forms.push(FormReport { form, outcome });
+        }
+        reports.insert(at, TermReport { term: term.clone(), forms });
+    }
+    let (additions, made) = model.additions();
+    let terms = reports.into_values().collect();
+    finish(&loaded, base, &additions, &made, &words, terms)
+}
+
+/// Writes, proves and maps.
+pub(super) fn finish(
+    base: &Base,
+    base_json: &[u8],
+    additions: &Additions,
+    made: &[Made],
+    words: &[(String, u32)],
+    terms: Vec<TermReport>,
+) -> Result<Extension, TokenizerError> {
+    let json = if made.is_empty() && additions.merges.is_empty() {
+        base_json.to_vec()
+    } else {
+        extended(base, base_json, additions)?
+    };
+    let proven = prove(base, base_json, &json, words)?;
+    let rows: Result<Vec<EmbeddingRow>, TokenizerError> = made
+        .iter()
+        .map(|made| {
+            Ok(EmbeddingRow {
+                id: made.id,
+                token: made.token.clone(),
+                text: proven.decode(made.id)?,
+                origin: made.origin,
+                parents: made.parents,
+                old_ids: made.pieces.clone(),
+                weights: equal_weights(made.pieces.len()),
+                count: made.count,
+            })
+        })
+        .collect();
+    let map = EmbeddingMap {
+        base: blake3::hash(base_json).to_hex().to_string(),
+        extended: blake3::hash(&json).to_hex().to_string(),
+        base_vocab_size: base.next_id,
+        rows: rows?,
+    };
+    Ok(Extension { json, map, merges: additions.merges.len() as u64, terms })
+}
+
+/// The model while terms enter it.
+enum Model {
+    Bpe(Box<Bpe>),
+    WordPiece(Listed),
+    Unigram(Listed, Scores),
+}
+
+/// New entries of a listing model.
+#[derive(Default)]
+struct Listed {
+    made: Vec<Made>,
+    scores: Vec<f64>,
+}
+
+impl Model {
+    fn of(base: &Base) -> Result<Self, ExtendError> {
+        Ok(match base.kind {
+            Kind::Bpe => Self::Bpe(Box::new(Bpe::of(base)?)),
+            Kind::WordPiece => Self::WordPiece(Listed::default()),
+            Kind::Unigram => Self::Unigram(Listed::default(), Scores::of(base)?),
+        })
+    }
+
+    fn add(&mut self, base: &Base, word: &str) -> Result<Outcome, TokenizerError> {
+        if base.added.contains_key(word) {
+            let reason = "an added token is spelled so, which text must not become".to_owned();
+            return Ok(Outcome::Refused { reason });
+        }
+        match self {
+            Self::Bpe(bpe) => Ok(add_merged(bpe, base, word)?),
+            Self::WordPiece(listed) => {
+                if let Some(reason) = refuse_wordpiece(base, word) {
+                    return Ok(Outcome::Refused { reason });
+                }
+                listed.add(base, word, |_| 0.0)
+            }
+            Self::Unigram(listed, scores) => listed.add(base, word, |word| scores.add(word)),
+        }
+    }
+
+    fn additions(self) -> (Additions, Vec<Made>) {
+        match self {
+            Self::Bpe(bpe) => bpe.additions(),
+            Self::WordPiece(listed) | Self::Unigram(listed, _) => {
+                let tokens = listed.made.iter().map(|made| (made.token.clone(), made.id)).collect();
+                let additions = Additions { tokens, scores: listed.scores, ..Default::default() };
+                (additions, listed.made)
+            }
+        }
+    }
+}
+
+impl Listed {
+    fn add(
+        &mut self,
+        base: &Base,
+        word: &str,
+        mut score: impl FnMut(&str) -> f64,
+    ) -> Result<Outcome, TokenizerError> {
+        let pieces = base.encode_word(word)?;
+        if let Some(id) = base.vocabulary.get(word) {
+            let reason = "the base has it as a token, which its model does not give for it";
+            let refused = Outcome::Refused { reason: reason.to_owned() };
+            return Ok(if pieces == [*id] { Outcome::Existed { id: *id } } else { refused });
+        }
+        if let Some(made) = self.made.iter().find(|made| made.token == word) {
+            return Ok(Outcome::Existed { id: made.id });
+        }
+        let before = u32::try_from(self.made.len()).map_err(|_| ExtendError::Full)?;
+        let id = base.next_id.checked_add(before).ok_or(ExtendError::Full)?;
+        self.scores.push(score(word));
+        let (token, origin) = (word.to_owned(), Origin::Term);
+        self.made.push(Made { id, token, parents: None, pieces, count: None, origin });
+        Ok(Outcome::Added { id, intermediates: 0 })
+    }
+}
+
+/// Joins the pieces of a word until they are one.
+fn add_merged(bpe: &mut Bpe, base: &Base, word: &str) -> Result<Outcome, TokenizerError> {
+    if let [id] = base.encode_word(word)?.as_slice()
+        && !bpe.is_opaque(*id)
+    {
+        return Ok(Outcome::Existed { id: *id });
+    }
+    let before = bpe.made.len();
+    if let Some(reason) = bpe.add_characters(word)? {
+        return Ok(Outcome::Refused { reason });
+    }
+    let mut ids = Vec::new();
+    bpe.encode_word(word, &mut ids);
+    if ids.len() > MOST {
+        let reason = format!("the base makes {} tokens of it; {MOST} are the most", ids.len());
+        return Ok(Outcome::Refused { reason });
+    }
+    while ids.len() > 1 {
+        let standing = |start: usize, end: usize| match bpe
+            .standing_of_all(ids.get(start..end).unwrap_or_default())
+        {
+            Join::Existing(_) => Standing::Exists,
+            Join::New => Standing::Missing,
+            Join::Never => Standing::Forbidden,
+        };
+        let pair = next_pair(ids.len(), standing).and_then(|at| ids.get(at..at + 2));
+        let Some(&[left, right]) = pair else {
+            let reason = "every way to it leads over an added token or a byte".to_owned();
+            return Ok(Outcome::Refused { reason });
+        };
+        let id = match bpe.standing(left, right) {
+            Join::Existing(id) => id,
+            Join::New | Join::Never => {
+                let is_whole = ids.len() == 2;
+                let origin = if is_whole { Origin::Term } else { Origin::Intermediate };
+                bpe.make(left, right, origin)?
+            }
+        };
+        bpe.add_merge(left, right, id);
+        bpe.encode_word(word, &mut ids);
+    }
+    let Some(id) = ids.first().copied() else {
+        return Ok(Outcome::Refused { reason: "the base makes nothing of it".to_owned() });
+    };
+    if bpe.is_new(id) && bpe.made.len() > before {
+        let made = bpe.made.len() - before;
+        let intermediates = u32::try_from(made).map_err(|_| ExtendError::Full)?.saturating_sub(1);
+        bpe.claim(id);
+        return Ok(Outcome::Added { id, intermediates });
+    }
+    bpe.claim(id);
+    Ok(Outcome::Existed { id })
+}

@@ -1,0 +1,96 @@
+//! The extended file: the base's, with entries appended and nothing else changed.
+
+use super::base::{Base, Kind, unusual, vocabulary_mut};
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::extend_error::ExtendError;
+use serde_json::{Value, json};
+
+/// What is appended.
+#[derive(Default)]
+pub(super) struct Additions {
+    /// New tokens, ascending by id.
+    pub(super) tokens: Vec<(String, u32)>,
+    /// New merges of a BPE model.
+    pub(super) merges: Vec<(String, String)>,
+    /// Scores of the tokens of a Unigram model, one for each.
+    pub(super) scores: Vec<f64>,
+}
+
+/// The bytes of the extended `tokenizer.json`. It is indented if the base is.
+///
+/// Added tokens that are not in the model's vocabulary are written into it with the ids they have:
+/// the reference implementation numbers them anew from the vocabulary's size when it loads a file,
+/// whatever ids the file tells, so a longer vocabulary would move them.
+pub(super) fn extended(
+    base: &Base,
+    base_json: &[u8],
+    additions: &Additions,
+) -> Result<Vec<u8>, TokenizerError> {
+    let mut file = base.file.clone();
+    let outside = base.outside();
+    if base.kind == Kind::Unigram {
+        append_pieces(&mut file, &outside, additions)?;
+    } else {
+        let vocabulary = vocabulary_mut(&mut file)?;
+        for (id, token) in outside {
+            vocabulary.insert(token.to_owned(), Value::from(id));
+        }
+        for (token, id) in &additions.tokens {
+            vocabulary.insert(token.clone(), Value::from(*id));
+        }
+    }
+    append_merges(&mut file, &additions.merges)?;
+    let is_indented = base_json.iter().take(64).any(|byte| *byte == b'\n');
+    let written =
+        if is_indented { serde_json::to_vec_pretty(&file) } else { serde_json::to_vec(&file) };
+    written.map_err(TokenizerError::Write)
+}
+
+/// In a Unigram list the place is the id.
+fn append_pieces(
+    file: &mut Value,
+    outside: &[(u32, &str)],
+    additions: &Additions,
+) -> Result<(), ExtendError> {
+    let list = file.pointer_mut("/model/vocab").and_then(Value::as_array_mut);
+    let list = list.ok_or_else(|| unusual("vocabulary", "is no list of pieces"))?;
+    let score = |entry: &Value| entry.get(1).and_then(Value::as_f64);
+    let least = list.iter().filter_map(score).fold(f64::INFINITY, f64::min);
+    let outside = outside.iter().map(|(id, token)| (*token, *id, least));
+    let new = additions.tokens.iter().zip(&additions.scores);
+    let new = new.map(|((token, id), score)| (token.as_str(), *id, *score));
+    for (token, id, score) in outside.chain(new) {
+        if list.len() != id as usize {
+            let what = format!("leaves a gap before id {id}, which a Unigram list cannot have");
+            return Err(unusual("vocabulary", what));
+        }
+        list.push(json!([token, score]));
+    }
+    Ok(())
+}
+
+/// Appends merges as the base spells its own: `["a", "b"]`, or `"a b"` where no token has a space.
+fn append_merges(file: &mut Value, merges: &[(String, String)]) -> Result<(), ExtendError> {
+    if merges.is_empty() {
+        return Ok(());
+    }
+    let list = file.pointer_mut("/model/merges").and_then(Value::as_array_mut);
+    let list = list.ok_or_else(|| unusual("merges", "are no list"))?;
+    let is_spaced = list.last().is_some_and(Value::is_string);
+    if is_spaced && merges.iter().any(|(left, right)| left.contains(' ') || right.contains(' ')) {
+        // The one case that the old spelling cannot say: all merges go over to the other.
+        list.retain(|merge| !merge.as_str().is_some_and(|line| line.starts_with("#version")));
+        for merge in list.iter_mut() {
+            let pair = merge.as_str().and_then(|line| line.split_once(' '));
+            if let Some((left, right)) = pair {
+                *merge = json!([left, right]);
+            }
+        }
+        list.extend(merges.iter().map(|(left, right)| json!([left, right])));
+    } else if is_spaced {
+        list.extend(merges.iter().map(|(left, right)| Value::from(format!("{left} {right}"))));
+    } else {
+        list.extend(merges.iter().map(|(left, right)| json!([left, right])));
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Any published form of a tokenizer as one `tokenizer.json`.
+//!
+//! Stages: `sniff` tells what bytes are, so that a file given as another is named in the error; then one
+//! converter for each form: `dialects` (the canonical form of tokenizers 1.0 back to the one the oracle
+//! reads), `gpt2` (vocab.json and merges.txt), `sentencepiece` (a `.model`, with `pieces` for its two kinds
+//! of model), `tiktoken` (ranks and a split pattern). The user's files are kept beside the result, as given.
+
+mod assemble;
+mod dialects;
+mod gpt2;
+mod pieces;
+mod sentencepiece;
+mod sniff;
+mod tiktoken;
+
+#[cfg(test)]
+mod tests;
+
+use super::error::TokenizerError;
+
+pub use gpt2::from_vocab_and_merges;
+
+/// The bytes of a tokenizer's files.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// A `tokenizer.json`, of tokenizers 0.x or in the canonical form of 1.0.
+    TokenizerJson(&'a [u8]),
+    /// GPT-2's two files.
+    VocabAndMerges {
+        /// `vocab.json`: token to id.
+        vocab: &'a [u8],
+        /// `merges.txt`: two tokens a line, best first.
+        merges: &'a [u8],
+    },
+    /// A SentencePiece `.model`: BPE, Unigram or single characters.
+    SentencePiece(&'a [u8]),
+    /// A tiktoken rank file, which does not hold the split pattern.
+    Tiktoken {
+        /// A line for each token: base64 of its bytes, its rank.
+        ranks: &'a [u8],
+        /// The name of a published split pattern, or a regular expression.
+        pattern: &'a str,
+        /// Special tokens with their ids.
+        specials: &'a [(String, u32)],
+    },
+}
+
+/// A tokenizer as the reference implementation reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// A `tokenizer.json`; the user's own bytes when they can be read as they are.
+    pub json: Vec<u8>,
+    /// What was given: file name and bytes.
+    pub originals: Vec<(String, Vec<u8>)>,
+}
+
+/// Turns whatever was given into a `tokenizer.json`. It is parsed, not loaded: what no encoder can use
+/// is found by [`Tokenizer::load`](super::Tokenizer::load).
+///
+/// # Errors
+/// [`TokenizerError::Misgiven`] when the bytes are another kind of file, and the error of the kind
+/// otherwise, with line or byte.
+pub fn convert(given: Given<'_>) -> Result<Converted, TokenizerError> {
+    let (json, originals) = match given {
+        Given::TokenizerJson(bytes) => {
+            sniff::expect(sniff::Form::TokenizerJson, "tokenizer.json", bytes)?;
+            let json = dialects::readable(bytes)?.unwrap_or_else(|| bytes.to_vec());
+            (json, vec![("tokenizer.json", bytes)])
+        }
+        Given::VocabAndMerges { vocab, merges } => {
+            sniff::expect(sniff::Form::Vocab, "vocab.json", vocab)?;
+            sniff::expect(sniff::Form::Merges, "merges.txt", merges)?;
+            (
+                from_vocab_and_merges(vocab, merges)?,
+                vec![("vocab.json", vocab), ("merges.txt", merges)],
+            )
+        }
+        Given::SentencePiece(bytes) => {
+            sniff::expect(sniff::Form::SentencePiece, "a SentencePiece model", bytes)?;
+            (sentencepiece::to_json(bytes)?, vec![("tokenizer.model", bytes)])
+        }
+        Given::Tiktoken { ranks, pattern, specials } => {
+            sniff::expect(sniff::Form::Tiktoken, "tiktoken ranks", ranks)?;
+            let json = tiktoken::to_json(ranks, pattern, specials)?;
+            (json, vec![("ranks.tiktoken", ranks), ("pattern.txt", pattern.as_bytes())])
+        }
+    };
+    let originals =
+        originals.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
+    Ok(Converted { json, originals })
+}

@@ -1,0 +1,167 @@
+//! Normalisation that the fast encoder has no engine for, done before it: removing extra spaces.
+//!
+//! SentencePiece models strip spaces at the ends of a text and collapse runs of them, which their
+//! `tokenizer.json` says in regular expressions. The steps up to the last such one are run here, the library's
+//! own by the library; the others stay in the file.
+
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use tokenizers_fast::pipeline::{PipelineTokenizer, normalize_all};
+
+/// Steps in order. None: the file is used as it is.
+#[derive(Default)]
+pub(super) struct Prepare(Vec<Step>);
+
+enum Step {
+    /// Steps of the library, in a tokenizer that does nothing else.
+    Library(Box<PipelineTokenizer>),
+    Spaces(Spaces),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Spaces {
+    /// Removes those at the ends.
+    Trim { start: bool, end: bool },
+    /// Replaces two or more.
+    Collapse(String),
+}
+
+impl Prepare {
+    /// Takes the steps out of a parsed `tokenizer.json`.
+    pub(super) fn take(file: &mut Value) -> Result<Self, String> {
+        let mut steps = Vec::new();
+        flatten(file.get("normalizer"), &mut steps);
+        let last = steps.iter().rposition(|step| spaces(step).is_some());
+        let Some(last) = last.filter(|_| !has_plain_added_tokens(file)) else {
+            return Ok(Self::default());
+        };
+        let rest = steps.split_off(last + 1);
+        let mut taken = Vec::new();
+        let mut library = Vec::new();
+        for step in steps {
+            if let Some(spaces) = spaces(&step) {
+                if !library.is_empty() {
+                    taken.push(Step::Library(of_library(std::mem::take(&mut library))?));
+                }
+                taken.push(Step::Spaces(spaces));
+            } else {
+                library.push(step);
+            }
+        }
+        if let Some(file) = file.as_object_mut() {
+            let rest = json!({ "type": "Sequence", "normalizers": rest });
+            file.insert("normalizer".to_owned(), rest);
+        }
+        Ok(Self(taken))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn apply<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, String> {
+        let mut text = Cow::Borrowed(text);
+        for step in &self.0 {
+            let changed = match step {
+                Step::Library(library) => {
+                    normalize_all(library.get_normalizers(), &text, 0).map_err(|e| e.to_string())?
+                }
+                Step::Spaces(spaces) => spaces.apply(&text),
+            };
+            // Borrowed from the text before: the same, or a part of it.
+            if let Cow::Owned(changed) = changed {
+                text = Cow::Owned(changed);
+            } else if changed.len() < text.len() {
+                text = Cow::Owned(changed.into_owned());
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl Spaces {
+    fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self {
+            Self::Trim { start, end } => {
+                let text = if *start { text.trim_start_matches(' ') } else { text };
+                Cow::Borrowed(if *end { text.trim_end_matches(' ') } else { text })
+            }
+            Self::Collapse(to) => {
+                if !text.contains("  ") {
+                    return Cow::Borrowed(text);
+                }
+                let mut collapsed = String::with_capacity(text.len());
+                let mut rest = text;
+                while let Some((before, after)) = rest.split_once("  ") {
+                    collapsed.push_str(before);
+                    collapsed.push_str(to);
+                    rest = after.trim_start_matches(' ');
+                }
+                collapsed.push_str(rest);
+                Cow::Owned(collapsed)
+            }
+        }
+    }
+}
+
+/// The steps of a normalizer, sequences taken apart.
+fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
+    let Some(step) = normalizer.filter(|step| !step.is_null()) else { return };
+    match step.get("normalizers").and_then(Value::as_array) {
+        Some(children) => children.iter().for_each(|child| flatten(Some(child), steps)),
+        None => steps.push(step.clone()),
+    }
+}
+
+/// The regular expressions that published SentencePiece conversions have, and this one writes.
+fn spaces(step: &Value) -> Option<Spaces> {
+    if step.get("type")? != "Replace" {
+        return None;
+    }
+    let content = step.get("content")?.as_str()?;
+    match step.get("pattern")?.get("Regex")?.as_str()? {
+        r"\A +| +\z" if content.is_empty() => Some(Spaces::Trim { start: true, end: true }),
+        r" +\z" if content.is_empty() => Some(Spaces::Trim { start: false, end: true }),
+        " {2,}" => Some(Spaces::Collapse(content.to_owned())),
+        _ => None,
+    }
+}
+
+/// Whether text is taken apart at added tokens before it is normalised: then the ends are not its own.
+fn has_plain_added_tokens(file: &Value) -> bool {
+    let mut added = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
+    added.any(|token| token.get("special") != Some(&Value::Bool(true)))
+}
+
+fn of_library(steps: Vec<Value>) -> Result<Box<PipelineTokenizer>, String> {
+    let mut file = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": { "type": "Sequence", "normalizers": steps },
+        "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": { "type": "WordLevel", "vocab": { "a": 0 }, "unk_token": "a" }
+    });
+    tokenizers_fast::canonicalize_value(&mut file).map_err(|error| error.to_string())?;
+    tokenizers_fast::from_json(&file.to_string()).map(Box::new).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tokenizers::normalizers::replace::{Replace, ReplacePattern};
+    use tokenizers::{NormalizedString, Normalizer};
+
+    proptest! {
+        #[test]
+        fn spaces_are_removed_as_the_expressions_say(text in "[ a\n▁é]{0,12}") {
+            for (regex, content) in [(r"\A +| +\z", ""), (r" +\z", ""), (" {2,}", " "), (" {2,}", "▁")] {
+                let pattern = ReplacePattern::Regex(regex.to_owned());
+                let mut theirs = NormalizedString::from(text.as_str());
+                Replace::new(pattern, content).expect("compiles").normalize(&mut theirs).expect("runs");
+                let step = json!({ "type": "Replace", "pattern": { "Regex": regex }, "content": content });
+                let ours = spaces(&step).expect("is known").apply(&text).into_owned();
+                prop_assert_eq!(ours, theirs.get(), "{}", regex);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What stands around the model that is trained: normalizer, pre-tokenizer, decoder.
+
+use super::super::error::TokenizerError;
+use super::super::file::{self, TokenizerFile};
+use super::super::pattern::{CL100K, Pattern, QWEN2};
+use super::options::{Digits, Form, Normalizer, TrainOptions};
+use serde_json::{Value, json};
+
+/// What stands for a space in the models on characters.
+pub(super) const SPACE: &str = "▁";
+
+/// The bytes of a `tokenizer.json` that normalises and splits as the trained one will. Its model is
+/// an empty BPE.
+///
+/// # Errors
+/// [`TokenizerError::Pattern`] for an unknown name.
+pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
+    let model = json!({ "type": "BPE", "vocab": {}, "merges": [] });
+    file::write(&TokenizerFile { model, added: &[], ..parts(options)? })
+}
+
+/// All but the model and the added tokens.
+///
+/// * byte-level BPE: GPT-2's and Llama 3's published form.
+/// * WordPiece: BERT's.
+/// * BPE on characters, Unigram: Llama's. Spaces become `▁` and one is put first, so that decoding can
+///   take one away whatever the text begins with; line breaks stand alone, and a word begins at its
+///   `▁`. This is Metaspace's split, in steps that the fast encoder reads too.
+pub(super) fn parts(options: &TrainOptions) -> Result<TokenizerFile<'static>, TokenizerError> {
+    let normal = match options.normalizer {
+        Normalizer::Nfc => Some(json!({ "type": "NFC" })),
+        Normalizer::Nfkc => Some(json!({ "type": "NFKC" })),
+        Normalizer::None => None,
+    };
+    let (mut normalizers, mut splits): (Vec<Value>, Vec<Value>) = (Vec::from_iter(normal), vec![]);
+    let decoder = match options.form() {
+        Form::ByteLevel => {
+            let named_gpt2 = Pattern::default();
+            let pattern = options.pattern.as_ref().unwrap_or(&named_gpt2);
+            let regex = with_digits(pattern, options.digits, &mut splits)?;
+            if regex == named_gpt2.regex()? {
+                splits.push(file::byte_level(true));
+            } else {
+                splits.push(isolated(&json!({ "Regex": regex })));
+                splits.push(file::byte_level(false));
+            }
+            file::byte_level(true)
+        }
+        Form::WordPiece => {
+            normalizers.push(json!({ "type": "BertNormalizer", "clean_text": true,
+                "handle_chinese_chars": true, "strip_accents": false, "lowercase": false }));
+            splits.extend(digits_step(options.digits));
+            splits.push(json!({ "type": "BertPreTokenizer" }));
+            json!({ "type": "WordPiece", "prefix": "##", "cleanup": true })
+        }
+        Form::Characters | Form::Unigram => {
+            normalizers.push(json!({ "type": "Prepend", "prepend": SPACE }));
+            normalizers
+                .push(json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE }));
+            splits.extend(digits_step(options.digits));
+            splits.push(isolated(&json!({ "String": "\n" })));
+            splits.push(json!({ "type": "Split", "pattern": { "String": SPACE },
+                "behavior": "MergedWithNext", "invert": false }));
+            let mut steps =
+                vec![json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " })];
+            steps.extend(options.byte_fallback.then(|| json!({ "type": "ByteFallback" })));
+            steps.push(json!({ "type": "Fuse" }));
+            steps.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+            json!({ "type": "Sequence", "decoders": steps })
+        }
+    };
+    Ok(TokenizerFile {
+        added: &[],
+        normalizer: one_or_sequence(normalizers, "normalizers"),
+        pre_tokenizer: one_or_sequence(splits, "pretokenizers"),
+        decoder,
+        model: Value::Null,
+    })
+}
+
+/// The pattern that splits digits as asked. Published patterns differ in their rule for numbers alone,
+/// so it is that rule where a variant is published, else a step before the pattern; `ByteLevel` comes
+/// last, since it hides the digits of other scripts.
+fn with_digits(
+    pattern: &Pattern,
+    digits: Digits,
+    steps: &mut Vec<Value>,
+) -> Result<String, TokenizerError> {
+    let regex = pattern.regex()?;
+    let is_published = matches!(pattern, Pattern::Named(_));
+    Ok(match digits {
+        Digits::Keep => regex.to_owned(),
+        Digits::Single if is_published && regex == CL100K => QWEN2.to_owned(),
+        Digits::GroupsOf3 if is_published && regex == QWEN2 => CL100K.to_owned(),
+        Digits::GroupsOf3 if is_published && regex.contains(r"|\p{N}{1,3}|") => regex.to_owned(),
+        Digits::GroupsOf3 if is_published && regex.contains(r"|\p{N}|") => {
+            regex.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
+        }
+        Digits::Single if is_published && regex.contains(r"|\p{N}|") => regex.to_owned(),
+        Digits::Single | Digits::GroupsOf3 => {
+            steps.extend(digits_step(digits));
+            regex.to_owned()
+        }
+    })
+}
+
+fn digits_step(digits: Digits) -> Option<Value> {
+    match digits {
+        Digits::Single => Some(json!({ "type": "Digits", "individual_digits": true })),
+        Digits::GroupsOf3 => Some(isolated(&json!({ "Regex": r"\p{N}{1,3}" }))),
+        Digits::Keep => None,
+    }
+}
+
+fn isolated(pattern: &Value) -> Value {
+    json!({ "type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false })
+}
+
+fn one_or_sequence(mut steps: Vec<Value>, inner: &str) -> Value {
+    match steps.len() {
+        0 | 1 => steps.pop().unwrap_or(Value::Null),
+        _ => json!({ "type": "Sequence", inner: steps }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::pattern::NAMED_PATTERNS;
+    use super::super::super::split::Splitter;
+    use super::super::options::ModelKind;
+    use super::*;
+
+    fn pieces(splitter: &mut Splitter, text: &str) -> Vec<String> {
+        let mut pieces = Vec::new();
+        splitter.split(text, |piece| pieces.push(piece.to_owned())).unwrap();
+        pieces
+    }
+
+    #[test]
+    fn digits_are_split_as_asked_under_every_pattern() {
+        let own = Pattern::Regex(r"\s+|\S+".to_owned());
+        let named = NAMED_PATTERNS.map(|(name, _)| Pattern::Named(name.to_owned()));
+        for pattern in named.into_iter().chain([own]) {
+            for (digits, expected) in [
+                (Digits::Single, &["1", "2", "3", "4", "5", "٣", "٤"][..]),
+                (Digits::GroupsOf3, &["123", "45", "٣٤"]),
+            ] {
+                let options =
+                    TrainOptions { pattern: Some(pattern.clone()), digits, ..Default::default() };
+                let mut splitter = Splitter::of(&pipeline(&options).unwrap()).unwrap();
+                let found = pieces(&mut splitter, "a12345b ٣٤ x");
+                let numbers: Vec<&String> =
+                    found.iter().filter(|piece| piece.chars().any(char::is_numeric)).collect();
+                assert_eq!(numbers, expected, "{pattern:?} {digits:?}");
+                assert_eq!(found.concat(), "a12345b ٣٤ x");
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_the_models_on_characters_begin_at_their_space() {
+        for (model, byte_fallback) in [(ModelKind::Unigram, false), (ModelKind::Bpe, true)] {
+            let options = TrainOptions { model, byte_fallback, ..Default::default() };
+            let mut splitter = Splitter::of(&pipeline(&options).unwrap()).unwrap();
+            assert!(splitter.is_fast());
+            let found = pieces(&mut splitter, "to  be\nor 12");
+            assert_eq!(found, ["▁to", "▁", "▁be", "\n", "or", "▁12"]);
+            let digits = TrainOptions { digits: Digits::Single, ..options };
+            let mut splitter = Splitter::of(&pipeline(&digits).unwrap()).unwrap();
+            assert_eq!(pieces(&mut splitter, "or 12"), ["▁or", "▁", "1", "2"]);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a training has to tell beside the file.
+
+use super::alphabet;
+use super::count::{Mass, PretokenTable};
+use super::options::{Form, Normalizer, TrainOptions};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What a trained tokenizer is, and what became of the counts on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainReport {
+    /// Tokens of the result; fewer than asked for when the corpus has no more.
+    pub vocab_size: u32,
+    /// Characters with a token of their own, of the corpus or of the options; 256 bytes for byte-level BPE.
+    pub alphabet: u32,
+    /// Distinct words that the trainer saw.
+    pub words: u64,
+    /// Distinct words left out because they were the rarest: more than a million are not trained
+    /// on, of a Unigram more than a quarter of that or eight times the vocabulary.
+    pub pruned_words: u64,
+    /// Their share of all occurrences.
+    pub pruned_share: f64,
+    /// One in how many texts the counts are of.
+    pub sampled_one_in: u64,
+    /// Pre-tokens left out because they are longer than 16 KiB.
+    pub skipped: u64,
+    /// What one occurrence in a group of weight 1 counted; the least frequency was multiplied by it.
+    pub unit: u64,
+    /// The factor that brought the counts under the limit of the trainer; 1 if they were.
+    pub scale: f64,
+    /// What decoding gives back.
+    pub round_trip: RoundTrip,
+    /// By group, in the order of the table.
+    pub groups: Vec<GroupReport>,
+    /// Texts asked to be tokens that are not put in here: those of a BPE have to be merged.
+    pub pending_seed_tokens: Vec<String>,
+}
+
+/// What was counted of a group, and what the vocabulary has of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupReport {
+    /// Its name.
+    pub name: String,
+    /// How much was counted.
+    #[serde(flatten)]
+    pub mass: Mass,
+    /// Distinct pre-tokens.
+    pub pretokens: u64,
+    /// The weight its counts were given.
+    pub weight: f64,
+    /// Share of its characters, after normalisation, that the vocabulary has as tokens or as bytes of
+    /// a byte-level BPE. Others fall back to bytes, or are unknown.
+    pub character_coverage: f64,
+}
+
+/// What decoding the ids of a text gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundTrip {
+    /// The text, byte for byte; of models that write spaces as `▁`, with spaces for that character.
+    Exact,
+    /// The text in the normal form that was asked for.
+    Normalised,
+    /// As the two above, if all its characters are covered; others are lost.
+    Covered,
+    /// Words: white space is not kept, nor are unknown words.
+    Words,
+}
+
+impl RoundTrip {
+    /// What a tokenizer of these options promises.
+    #[must_use]
+    pub fn of(options: &TrainOptions) -> Self {
+        match options.form() {
+            Form::WordPiece => Self::Words,
+            Form::Unigram if !options.byte_fallback => Self::Covered,
+            _ if options.normalizer != Normalizer::None => Self::Normalised,
+            _ => Self::Exact,
+        }
+    }
+}
+
+/// One report a group; `kept`: the characters of the vocabulary, none where all bytes are.
+pub(super) fn groups(
+    table: &PretokenTable,
+    names: &[String],
+    weights: &[f64],
+    kept: Option<&BTreeSet<char>>,
+) -> Vec<GroupReport> {
+    let masses = table.masses.iter().zip(&table.groups);
+    let named = names.iter().zip(weights);
+    named
+        .zip(masses)
+        .map(|((name, weight), (mass, words))| GroupReport {
+            name: name.clone(),
+            mass: *mass,
+            pretokens: u64::try_from(words.len()).unwrap_or(u64::MAX),
+            weight: *weight,
+            character_coverage: kept.map_or(1.0, |kept| alphabet::coverage(words, kept)),
+        })
+        .collect()
+}

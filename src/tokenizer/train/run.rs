@@ -1,0 +1,187 @@
+//! From table and options to the bytes of a `tokenizer.json`.
+
+use super::super::error::TokenizerError;
+use super::super::file::{self, TokenizerFile};
+use super::super::spelling::byte_characters;
+use super::super::split::Splitter;
+use super::alphabet::{DEFAULT_COVERAGE, covering, cut, prune};
+use super::balance::weigh;
+use super::count::PretokenTable;
+use super::models;
+use super::options::{Form, TrainOptions};
+use super::pipeline::{parts, pipeline};
+use super::report::{self, RoundTrip, TrainReport};
+use super::scale::fit;
+use super::seeds;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Distinct words that are trained on at most: the BPE trainer needs one to two kilobytes for each.
+const MAX_WORDS: usize = 1 << 20;
+/// As above for the Unigram trainer, which runs on one thread and needs half a millisecond for each; and
+/// never fewer than this many times the vocabulary.
+const MAX_UNIGRAM_WORDS: usize = 1 << 18;
+const WORDS_PER_TOKEN: usize = 8;
+
+/// A trained tokenizer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// The bytes of its `tokenizer.json`.
+    pub json: Vec<u8>,
+    /// What it is and how it came about.
+    pub report: TrainReport,
+}
+
+/// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups`
+/// names the groups of the table. The same input gives the same bytes.
+///
+/// # Errors
+/// As [`TrainOptions::check`]; [`TokenizerError::NoText`], [`TokenizerError::VocabularyTooSmall`] when
+/// the characters do not fit, [`TokenizerError::SeedToken`], [`TokenizerError::Train`] and
+/// [`TokenizerError::Panicked`] when the trainer fails.
+pub fn train(
+    table: &PretokenTable,
+    groups: &[String],
+    options: &TrainOptions,
+) -> Result<Trained, TokenizerError> {
+    options.check()?;
+    let form = options.form();
+    let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
+    let weighed = weigh(table, groups, options)?;
+    if weighed.words.is_empty() {
+        return Err(TokenizerError::NoText);
+    }
+    let mut splitter = Splitter::of(&pipeline(options)?)?;
+    let seeds = seeds::symbols(&options.seed_tokens, &mut splitter)?;
+
+    let specials = options.all_specials();
+    let reserved: Vec<String> = specials.iter().cloned().chain(options.byte_tokens()).collect();
+    let required = required(form, &reserved, &seeds);
+    let mut kept = None;
+    if form != Form::ByteLevel {
+        let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
+        let mut characters = covering(&weighed.words, coverage);
+        characters.extend(required.iter().copied());
+        kept = Some(characters);
+    }
+    let mut apart = reserved.clone();
+    // What the Unigram trainer calls the unknown, without a likelihood: in a word it makes it fail.
+    apart.extend((form == Form::Unigram).then(|| "<UNK>".to_owned()));
+    let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
+    let (pruned_words, pruned_share) = prune(&mut words, most_words(form, limit));
+    if form == Form::ByteLevel {
+        words = spelled(&words, &splitter);
+    }
+    if form == Form::WordPiece {
+        // Their characters must have tokens, inside of words and in front.
+        for seed in &seeds {
+            words.entry(seed.clone()).or_insert(1);
+        }
+    }
+    let scale = fit(&mut words, form);
+    // Scaled-down counts are of so much text that a pair at the limit is no accident.
+    let min_frequency = options.min_frequency.saturating_mul(weighed.unit);
+
+    let bytes = byte_characters();
+    let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
+    let characters = match form {
+        Form::ByteLevel => bytes.len(),
+        Form::Characters | Form::WordPiece => used.len(),
+        Form::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
+    };
+    let continuing = match form {
+        Form::WordPiece => models::wordpiece_alphabet(&words).1.len(),
+        _ => 0,
+    };
+    let fixed = reserved.len() + characters + continuing;
+    options.check_room(fixed)?;
+    let (model, vocab_size) = match form {
+        Form::ByteLevel => {
+            let model = models::bpe(&words, &reserved, &bytes, min_frequency, options)?;
+            let size = model.vocab.len();
+            (file::bpe(model.vocab, model.merges, None), size)
+        }
+        Form::Characters => {
+            let model = models::bpe(&words, &reserved, &required, min_frequency, options)?;
+            let size = model.vocab.len();
+            (file::bpe(model.vocab, model.merges, options.unknown()), size)
+        }
+        Form::WordPiece => {
+            let vocab = models::wordpiece(&words, &reserved, min_frequency, options)?;
+            let vocab = seeds::into_wordpiece(vocab, &seeds, fixed, limit)?;
+            let size = vocab.len();
+            let model = json!({
+                "type": "WordPiece",
+                "unk_token": options.unknown(),
+                "continuing_subword_prefix": models::PREFIX,
+                "max_input_chars_per_word": 100,
+                "vocab": vocab
+            });
+            (model, size)
+        }
+        Form::Unigram => {
+            let unknown = options.unknown().unwrap_or_default();
+            let pieces = models::unigram(&words, &reserved, &required, unknown, options)?;
+            let pieces = seeds::into_unigram(pieces, &seeds, reserved.len(), limit)?;
+            let unknown = pieces.iter().position(|(piece, _)| piece == unknown);
+            let size = pieces.len();
+            let model = json!({
+                "type": "Unigram",
+                "unk_id": unknown,
+                "vocab": pieces,
+                "byte_fallback": options.byte_fallback
+            });
+            (model, size)
+        }
+    };
+    let is_pending = matches!(form, Form::ByteLevel | Form::Characters);
+    let added: Vec<(String, u32)> = specials.into_iter().zip(0..).collect();
+    Ok(Trained {
+        json: file::write(&TokenizerFile { model, added: &added, ..parts(options)? })?,
+        report: TrainReport {
+            vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
+            alphabet: u32::try_from(characters).unwrap_or(u32::MAX),
+            words: u64::try_from(words.len()).unwrap_or(u64::MAX),
+            pruned_words,
+            pruned_share,
+            sampled_one_in: table.sampled_one_in,
+            skipped: table.skipped(),
+            unit: weighed.unit,
+            scale,
+            round_trip: RoundTrip::of(options),
+            groups: report::groups(table, groups, &weighed.weights, kept.as_ref()),
+            pending_seed_tokens: if is_pending { options.seed_tokens.clone() } else { Vec::new() },
+        },
+    })
+}
+
+fn most_words(form: Form, vocab_size: usize) -> usize {
+    match form {
+        Form::Unigram => MAX_UNIGRAM_WORDS.max(vocab_size.saturating_mul(WORDS_PER_TOKEN)),
+        Form::ByteLevel | Form::Characters | Form::WordPiece => MAX_WORDS,
+    }
+}
+
+/// Characters that must be tokens whatever the corpus has: those of what a Unigram could else take for
+/// a special token, and those of the texts that are to be tokens.
+fn required(form: Form, reserved: &[String], seeds: &[String]) -> Vec<char> {
+    let seeds = seeds.iter().flat_map(|seed| seed.chars());
+    let required: BTreeSet<char> = match form {
+        Form::ByteLevel => BTreeSet::new(),
+        Form::Characters | Form::WordPiece => seeds.collect(),
+        Form::Unigram => reserved.iter().flat_map(|token| token.chars()).chain(seeds).collect(),
+    };
+    required.into_iter().collect()
+}
+
+/// Words in the characters that stand for their bytes.
+fn spelled(words: &BTreeMap<String, u64>, splitter: &Splitter) -> BTreeMap<String, u64> {
+    let mut symbols = String::new();
+    words
+        .iter()
+        .map(|(word, count)| {
+            splitter.spell(word, &mut symbols);
+            (symbols.clone(), *count)
+        })
+        .collect()
+}

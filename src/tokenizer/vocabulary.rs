@@ -1,0 +1,116 @@
+//! The tokens of a `tokenizer.json` and their ids, read without loading an encoder.
+
+use super::oracle::Oracle;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Tokens by spelling, and those added to the model's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Vocabulary {
+    /// The model's own.
+    ids: HashMap<Box<str>, u32>,
+    /// By id: spelling, and whether it is special.
+    added: Vec<(u32, Box<str>, bool)>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    added_tokens: Vec<Added>,
+    model: Model,
+}
+
+#[derive(Deserialize)]
+struct Added {
+    content: String,
+    #[serde(default)]
+    special: bool,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    vocab: Vocab,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Vocab {
+    Ids(HashMap<Box<str>, u32>),
+    /// Unigram: spelling and score, in order of id.
+    Scores(Vec<(Box<str>, Value)>),
+}
+
+impl Vocabulary {
+    /// As the reference implementation numbers them: the ids that the file gives to added tokens do
+    /// not count; one that the model has not follows the model's last, in the order of the file.
+    pub(super) fn read(json: &[u8]) -> Option<Self> {
+        let file: File = serde_json::from_slice(json).ok()?;
+        let ids: HashMap<Box<str>, u32> = match file.model.vocab {
+            Vocab::Ids(ids) => ids,
+            Vocab::Scores(scores) => {
+                scores.into_iter().map(|(token, _)| token).zip(0u32..).collect()
+            }
+        };
+        let mut next = u32::try_from(ids.len()).ok()?;
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        let mut added: HashMap<u32, (Box<str>, bool)> = HashMap::new();
+        for token in &file.added_tokens {
+            let content = token.content.as_str();
+            if content.is_empty() {
+                continue;
+            }
+            let id = match known.get(content).or_else(|| ids.get(content)) {
+                Some(id) => *id,
+                None => {
+                    next += 1;
+                    next - 1
+                }
+            };
+            known.insert(content, id);
+            added.insert(id, (content.into(), token.special));
+        }
+        Some(Self { added: by_id(added.into_iter().map(|(id, (t, s))| (id, t, s))), ids })
+    }
+
+    /// What the oracle says itself.
+    pub(super) fn of(oracle: &Oracle) -> Self {
+        let added = oracle.added().map(|(id, token, special)| (id, token.into(), special));
+        Self {
+            added: by_id(added),
+            ids: oracle.vocabulary().map(|(token, id)| (token.into(), id)).collect(),
+        }
+    }
+
+    /// One more than the largest id; none of an empty vocabulary.
+    pub(super) fn size(&self) -> Option<u32> {
+        let ids = self.ids.values().chain(self.added.iter().map(|(id, ..)| id));
+        ids.max().map(|largest| largest.saturating_add(1))
+    }
+
+    pub(super) fn id(&self, token: &str) -> Option<u32> {
+        let added = self.added.iter().find(|(_, added, _)| **added == *token);
+        added.map(|(id, ..)| *id).or_else(|| self.ids.get(token).copied())
+    }
+
+    /// The model's own tokens, in no particular order.
+    pub(super) fn own(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.ids.iter().map(|(token, id)| (&**token, *id))
+    }
+
+    /// Added tokens, ascending by id: id, spelling, whether special.
+    pub(super) fn added(&self) -> impl Iterator<Item = (u32, &str, bool)> {
+        self.added.iter().map(|(id, token, special)| (*id, &**token, *special))
+    }
+
+    /// Special tokens as they are spelled, ascending by id.
+    pub(super) fn specials(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.added().filter(|(.., special)| *special).map(|(id, token, _)| (id, token))
+    }
+}
+
+fn by_id(added: impl Iterator<Item = (u32, Box<str>, bool)>) -> Vec<(u32, Box<str>, bool)> {
+    let mut added: Vec<(u32, Box<str>, bool)> = added.collect();
+    added.sort_unstable();
+    added
+}

@@ -1,0 +1,19 @@
+//! A tokenizer in another library's form.
+//!
+//! `sentencepiece` writes a `.model`: its vocabulary by `pieces`, what it does to a text by `steps`. Each refuses
+//! what a `.model` cannot say.
+
+mod pieces;
+mod sentencepiece;
+mod steps;
+
+#[cfg(test)]
+mod tests;
+
+use super::error::TokenizerError;
+
+pub use sentencepiece::to_sentencepiece;
+
+fn fail(what: &str) -> TokenizerError {
+    TokenizerError::Inexpressible(what.to_owned())
+}

@@ -1,0 +1,405 @@
+//! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
+
+use crate::support::{
+    MEMORY, Page, Ran, Scratch, corpusdb, corpusdb_reading, crawl, digest, ingest, init, lines,
+    sound,
+};
+use corpusdb::{Corpus, DocId};
+use serde_json::{Value, json};
+use std::path::Path;
+
+pub struct Place {
+    pub scratch: Scratch,
+    pub corpus: String,
+}
+
+impl Place {
+    pub fn new(pages: &[Page]) -> Self {
+        let scratch = Scratch::new();
+        let corpus = scratch.arg("corpus");
+        init(&corpus, &["--threshold", "0.7"]);
+        let place = Self { scratch, corpus };
+        place.pour("pages.jsonl", pages);
+        place
+    }
+
+    pub fn pour(&self, name: &str, pages: &[Page]) {
+        let file = self.scratch.write(name, lines(pages));
+        ingest(&self.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    }
+
+    /// Runs a verb of `tokenizer` on the corpus.
+    pub fn tokenizer(&self, verb: &str, more: &[&str]) -> Ran {
+        corpusdb(&[&["tokenizer", verb, &self.corpus], more].concat())
+    }
+
+    pub fn train(&self, name: &str, more: &[&str]) -> Value {
+        self.tokenizer("train", &[&[name, "--json"], more].concat()).good().json()
+    }
+
+    pub fn open(&self) -> Corpus {
+        Corpus::open(Path::new(&self.corpus), MEMORY).unwrap()
+    }
+
+    /// A tokenizer's `tokenizer.json`, written beside the corpus.
+    pub fn file(&self, name: &str) -> String {
+        let corpus = self.open();
+        let (id, _) = corpus.view().tokenizer_named(name).unwrap();
+        self.scratch.write(&format!("{name}.json"), corpus.view().tokenizer_file(id).unwrap())
+    }
+
+    fn plan(&self, recipe: &str) -> Ran {
+        let file = self.scratch.write("recipe.toml", format!("version = 1\n{recipe}"));
+        corpusdb(&["epoch", "plan", &self.corpus, &file, "--json"])
+    }
+}
+
+/// The file of a small tokenizer, trained on other pages.
+fn small(scratch: &Scratch) -> String {
+    let other = Place::new(&crawl(70, 60, true));
+    other.train("own", &["--vocab-size", "420"]);
+    scratch.write("small.json", std::fs::read(other.file("own")).unwrap())
+}
+
+#[test]
+fn what_is_registered_without_encoding_is_backfilled_and_is_then_as_if_added_at_once() {
+    let place = Place::new(&crawl(71, 90, true));
+    let file = small(&place.scratch);
+    let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
+    assert_eq!((&late["complete"], &late["encoded_tokens"]), (&json!(false), &json!(null)));
+    place.plan("[tokenizer]\nname = \"t\"\n").fails(&["`t`", "backfill"]);
+    let done = place.tokenizer("backfill", &["t", "--json"]).good().json();
+    assert_eq!(done["complete"], true);
+    assert!(done["encoded_tokens"].as_u64().unwrap() > 1000);
+    let again = place.tokenizer("backfill", &["t", "--json"]).good().json();
+    assert_eq!(again["encoded_tokens"], 0);
+    sound(&place.corpus);
+
+    let backfilled = digest(&place.corpus);
+    place.tokenizer("drop", &["t"]).good();
+    place.tokenizer("add", &["t", &file]).good();
+    assert_eq!(digest(&place.corpus), backfilled);
+    // An ingest finishes what was left.
+    let pages = crawl(71, 90, true);
+    let by_ingest = Place::new(&pages[..40]);
+    by_ingest.tokenizer("add", &["t", &file, "--no-backfill"]).good();
+    by_ingest.pour("pages.jsonl", &pages);
+    assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
+    sound(&by_ingest.corpus);
+    place.tokenizer("backfill", &["u"]).fails(&["`u`", "there is t"]);
+}
+
+#[test]
+fn what_is_dropped_leaves_nothing_and_is_refused_while_something_depends_on_it() {
+    let pages = crawl(72, 90, true);
+    let place = Place::new(&pages);
+    let bare = digest(&place.corpus);
+    let file = small(&place.scratch);
+    place.tokenizer("add", &["t", &file]).good();
+    place.tokenizer("add", &["u", &file]).good();
+    let both = digest(&place.corpus);
+    place.plan("[tokenizer]\nname = \"t\"\n[pack]\nlength = 64\n").good();
+
+    place.tokenizer("drop", &["t"]).fails(&["plans 1", "`t`", "--force"]);
+    assert_eq!(digest(&place.corpus), both);
+    let dropped = place.tokenizer("drop", &["u", "--json"]).good().json();
+    assert_eq!((&dropped["name"], &dropped["broken_plans"]), (&json!("u"), &json!([])));
+    let dropped = place.tokenizer("drop", &["t", "--force", "--json"]).good().json();
+    assert_eq!(dropped["broken_plans"], json!([1]));
+    assert_eq!(digest(&place.corpus), bare);
+    sound(&place.corpus);
+    corpusdb(&["epoch", "explain", &place.corpus, "1"]).fails(&["tokenizer `t` is gone"]);
+    place.tokenizer("show", &["t"]).fails(&["`t`", "there is none"]);
+    assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines(), Vec::<Value>::new());
+
+    // The name is free again, its ids are new ones; what is dropped stays dropped.
+    place.tokenizer("add", &["u", &file]).good();
+    place.pour("more.jsonl", &crawl(73, 40, true));
+    let corpus = place.open();
+    let (id, _) = corpus.view().tokenizer_named("u").unwrap();
+    assert_eq!(id.0, 2);
+    sound(&place.corpus);
+}
+
+#[test]
+fn the_files_that_were_given_are_kept_as_they_were() {
+    let place = Place::new(&crawl(74, 60, true));
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(small(&place.scratch)).unwrap()).unwrap();
+    let vocab = serde_json::to_string(&json["model"]["vocab"]).unwrap();
+    let merges: String = json["model"]["merges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| format!("{} {}\n", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()))
+        .collect();
+    let merges = format!("#version: 0.2\n{merges}");
+    let vocab_file = place.scratch.write("vocab.json", &vocab);
+    let merges_file = place.scratch.write("merges.txt", &merges);
+    place.tokenizer("add", &["g", "--vocab", &vocab_file, "--merges", &merges_file]).good();
+    let corpus = place.open();
+    let (id, record) = corpus.view().tokenizer_named("g").unwrap();
+    let names: Vec<&str> = record.originals.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["vocab.json", "merges.txt"]);
+    for (at, bytes) in [vocab.as_bytes(), merges.as_bytes()].into_iter().enumerate() {
+        assert_eq!(corpus.view().tokenizer_original(id, at).unwrap(), bytes);
+        assert_eq!(record.originals[at].hash, *blake3::hash(bytes).as_bytes());
+    }
+    let told = place.tokenizer("show", &["g", "--json"]).good().json();
+    assert_eq!(told["originals"][1]["name"], "merges.txt");
+    assert_eq!(told["reference"], "tokenizers 0.23.2");
+    place.tokenizer("show", &["g"]).good();
+}
+
+#[test]
+fn a_text_is_shown_as_tokens_and_ids_as_text() {
+    let place = Place::new(&crawl(75, 60, true));
+    let file = small(&place.scratch);
+    place.tokenizer("add", &["t", &file]).good();
+    let text = "the naïve 語 <|endoftext|> end";
+    let told = place.tokenizer("encode", &["t", "--text", text, "--json"]).good().json();
+    let pieces = told["tokens"].as_array().unwrap();
+    let joined: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(joined, text);
+    let ids: Vec<u32> =
+        pieces.iter().map(|piece| piece["id"].as_u64().unwrap().try_into().unwrap()).collect();
+    let mut oracle = tokenizers::Tokenizer::from_bytes(std::fs::read(&file).unwrap()).unwrap();
+    let special = oracle.encode(text, false).unwrap().get_ids().to_vec();
+    oracle.set_encode_special_tokens(true);
+    assert_eq!(ids, oracle.encode(text, false).unwrap().get_ids());
+
+    let specials =
+        place.tokenizer("encode", &["t", "--text", text, "--specials", "--json"]).good().json();
+    let specials: Vec<Value> =
+        specials["tokens"].as_array().unwrap().iter().map(|piece| piece["id"].clone()).collect();
+    assert_eq!(specials, special.iter().map(|id| json!(id)).collect::<Vec<_>>());
+
+    let words: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let back = place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
+    assert_eq!(back["text"], text);
+    let joined = words.join(", ");
+    let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
+    assert_eq!(back["text"], text);
+    place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
+    place.tokenizer("encode", &["nobody", "--text", "x"]).fails(&["`nobody`", "there is t"]);
+    let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
+    let told = corpusdb_reading(&read, text.as_bytes()).good().json();
+    assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());
+}
+
+#[test]
+fn a_later_tokenizer_encodes_what_a_snapshot_shows_as_kept() {
+    let pages = crawl(76, 60, true);
+    let place = Place::new(&pages);
+    corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
+    let documents = place.open().select(Some("kept")).unwrap();
+    let first = DocId(documents.min().unwrap());
+    corpusdb(&["remove", &place.corpus, "--where", &format!("id = {}", first.0)]).good();
+    let file = small(&place.scratch);
+    place.tokenizer("add", &["t", &file]).good();
+    let corpus = place.open();
+    let (id, _) = corpus.view().tokenizer_named("t").unwrap();
+    assert!(!corpus.view().kept().unwrap().contains(first.0));
+    let mut ids = Vec::new();
+    assert!(corpus.view().tokens(id, first, &mut ids).unwrap());
+    place.plan("snapshot = \"before\"\n[pack]\nlength = 64\n").good();
+    let planned = place.open().stored_plan(1).unwrap();
+    let planned: u64 = planned.plan.sources.iter().map(|source| source.documents).sum();
+    assert_eq!(planned, documents.len());
+    sound(&place.corpus);
+}
+
+/// Every kept document has the reference's ids of this tokenizer. How many were compared.
+#[track_caller]
+fn as_reference(place: &Place, name: &str) -> usize {
+    let corpus = place.open();
+    let (id, _) = corpus.view().tokenizer_named(name).unwrap();
+    let json = corpus.view().tokenizer_file(id).unwrap();
+    let mut oracle = tokenizers::Tokenizer::from_bytes(&json).unwrap();
+    oracle.set_encode_special_tokens(true);
+    let kept = corpus.select(Some("kept")).unwrap();
+    for document in &kept {
+        let text = corpus.view().text(DocId(document)).unwrap();
+        let mut stored = Vec::new();
+        assert!(corpus.view().tokens(id, DocId(document), &mut stored).unwrap());
+        assert_eq!(stored, oracle.encode(&*text, false).unwrap().get_ids(), "{name}: {text:.60}");
+    }
+    usize::try_from(kept.len()).unwrap()
+}
+
+#[test]
+fn every_kind_of_model_is_trained_encodes_as_the_reference_and_says_how_it_came_about() {
+    let place = Place::new(&crawl(77, 150, true));
+    let kinds: [(&str, &[&str]); 5] = [
+        ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
+        ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
+        ("words", &["--model", "wordpiece", "--vocab-size", "600", "--normalizer", "nfc"]),
+        ("unigram", &["--model", "unigram", "--vocab-size", "500"]),
+        ("fallback", &["--model", "unigram", "--vocab-size", "800", "--byte-fallback"]),
+    ];
+    for (name, options) in kinds {
+        let trained = place.train(name, options);
+        assert_eq!(trained["complete"], true, "{name}");
+        assert!(as_reference(&place, name) > 40);
+        let told = place.tokenizer("show", &[name, "--json"]).good().json();
+        let decisions = &told["decisions"];
+        assert_eq!(decisions["kind"], "trained");
+        assert_eq!(decisions["hash"], told["hash"]);
+        assert_eq!(decisions["report"]["scale"], 1.0);
+        assert!(!decisions["report"]["groups"].as_array().unwrap().is_empty());
+    }
+    let pieces = |name: &str, text: &str| -> Vec<String> {
+        let told = place.tokenizer("encode", &[name, "--text", text, "--json"]).good().json();
+        let pieces = told["tokens"].as_array().unwrap();
+        pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(pieces("bytes", "2024"), ["2", "0", "2", "4"]);
+    let told = place.tokenizer("show", &["characters", "--json"]).good().json();
+    assert_eq!(told["decisions"]["options"]["reserve"], 3);
+    place.tokenizer("show", &["characters"]).good();
+    sound(&place.corpus);
+}
+
+#[test]
+fn a_training_listens_to_its_options_and_refuses_what_cannot_be() {
+    let mut pages = crawl(78, 120, true);
+    pages.truncate(100);
+    let place = Place::new(&pages);
+    let train = |name: &str, more: &[&str]| {
+        place.train(name, &[&["--vocab-size", "420", "--no-backfill"], more].concat());
+        place.tokenizer("show", &[name, "--json"]).good().json()["decisions"].clone()
+    };
+    let all = train("all", &["--by", "source"]);
+    let some = train("some", &["--by", "source", "--where", "length(text) > 300"]);
+    assert!(some["documents"].as_u64().unwrap() < all["documents"].as_u64().unwrap());
+    assert_ne!(some["selection"], all["selection"]);
+    let sampled = train("sampled", &["--sample-bytes", "10kB"]);
+    assert!(sampled["bytes"].as_u64().unwrap() <= 10_000 && sampled["of_bytes"] == all["bytes"]);
+    let again = train("again", &["--by", "source", "--threads", "1"]);
+    assert_eq!(again["hash"], all["hash"]);
+
+    let seeds = place.scratch.write("seeds.txt", "zyxwvut\n antidisestablish\n");
+    let seeded = train("seeded", &["--seed-tokens", &seeds]);
+    assert!(seeded["report"]["vocab_size"].as_u64().unwrap() <= 420);
+    for text in ["zyxwvut", " antidisestablish"] {
+        let told = place.tokenizer("encode", &["seeded", "--text", text, "--json"]).good().json();
+        assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{text}");
+    }
+
+    let fails = |more: &[&str], words: &[&str]| {
+        place.tokenizer("train", &[&["t"], more].concat()).fails(words);
+    };
+    let weights = place.scratch.write("weights.json", "[1, 2]");
+    fails(&["--weights", &weights], &["weights.json", "JSON object"]);
+    fails(&["--pattern", r"\p{L}+|\p{Foo}"], &["alternative 2", "\\p{Foo}"]);
+    fails(&["--where", "nothing = 1"], &["nothing"]);
+    fails(&["--where", "false"], &["no kept documents"]);
+    fails(&["--model", "unigram", "--pattern", "gpt2"], &["pattern"]);
+    fails(&["--alpha=-3"], &["alpha"]);
+}
+
+#[test]
+fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
+    let place = Place::new(&crawl(79, 150, true));
+    place.train("base", &["--vocab-size", "500"]);
+    let corpus = place.open();
+    // Words that stand in few documents.
+    let texts: Vec<String> = corpus
+        .select(Some("kept"))
+        .unwrap()
+        .iter()
+        .map(|document| corpus.view().text(DocId(document)).unwrap())
+        .collect();
+    let words: Vec<&str> = texts[..3]
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .filter(|word| word.len() > 6 && word.chars().all(char::is_alphabetic))
+        .take(4)
+        .collect();
+    assert!(!words.is_empty());
+    let terms = place.scratch.write("terms.txt", format!("{}\nnot one word\n", words.join("\n")));
+    let out = place.scratch.arg("longer");
+    let told = place
+        .tokenizer("extend", &["base", "longer", "--terms", &terms, "--out", &out, "--json"])
+        .good()
+        .json_lines();
+    assert_eq!(told[0]["type"], "terms");
+    let [encoded, copied] =
+        ["encoded_documents", "copied_documents"].map(|key| told[1][key].as_u64().unwrap());
+    assert!(encoded > 0 && copied > encoded, "{encoded} encoded, {copied} copied");
+    assert_eq!(as_reference(&place, "longer") as u64, encoded + copied);
+    for word in &words {
+        let told = place.tokenizer("encode", &["longer", "--text", word, "--json"]).good().json();
+        assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
+    }
+    let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
+    assert_eq!(file, std::fs::read(place.file("longer")).unwrap());
+    let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
+    assert_eq!(first["id"], 500);
+    assert!(Path::new(&out).join("embedding_map.safetensors").exists());
+
+    let diff = place.tokenizer("diff", &["base", "longer", "--json"]).good().json();
+    assert_eq!((&diff["kept"], &diff["keeps_old_ids"]), (&json!(500), &json!(true)));
+    assert_eq!(diff["added"].as_array().unwrap().len(), map.lines().count());
+
+    let grown = place.scratch.arg("grown");
+    let told = place
+        .tokenizer("extend", &["base", "grown", "--grow", "60", "--out", &grown, "--json"])
+        .good()
+        .json();
+    assert_eq!(told["vocab_size"], 560);
+    assert!(as_reference(&place, "grown") > 40);
+    // Going on is what training to that size at once would have given.
+    place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
+    let merges = |name: &str| -> Value {
+        let json: Value =
+            serde_json::from_slice(&std::fs::read(place.file(name)).unwrap()).unwrap();
+        json["model"]["merges"].clone()
+    };
+    assert_eq!(merges("grown"), merges("at-once"));
+    sound(&place.corpus);
+
+    place.tokenizer("extend", &["base", "x", "--terms", &terms, "--out", &out]).fails(&["longer"]);
+    let none = place.scratch.write("none.txt", "\n");
+    let other = place.scratch.arg("other");
+    place
+        .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
+        .fails(&["none.txt", "no term"]);
+}
+
+#[test]
+fn an_analysis_counts_what_is_stored_and_its_page_needs_nothing_else() {
+    let place = Place::new(&crawl(80, 150, true));
+    place.train("a", &["--vocab-size", "600"]);
+    place.train("b", &["--model", "wordpiece", "--vocab-size", "600"]);
+    let page = place.scratch.arg("page.html");
+    let report = place
+        .tokenizer("analyse", &["a", "b", "--by", "language", "--html", &page, "--json"])
+        .good()
+        .json();
+    assert_eq!(report["type"], "tokenizer_analysis");
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        let counted = corpusdb(&[
+            "sql",
+            &place.corpus,
+            &format!("SELECT sum(tokens_{name}) AS n FROM documents WHERE kept"),
+            "--json",
+        ])
+        .good()
+        .json();
+        assert_eq!(report["tokenizers"][at]["total"]["tokens"], counted["n"]);
+    }
+    let curve = &report["tokenizers"][0]["curve"];
+    assert_eq!(curve["confirmed"], true);
+    let last = curve["points"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["vocab_size"], 600);
+    assert!(report["tokenizers"][1]["no_curve"].is_string());
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && !page.contains("<script src") && !page.contains("http"));
+    place.tokenizer("analyse", &["a"]).good();
+    place.tokenizer("analyse", &["a", "nobody"]).fails(&["`nobody`"]);
+    place.tokenizer("analyse", &["a", "--reference", "b"]).fails(&["`b`"]);
+    place.tokenizer("analyse", &["a", "--where", "false"]).fails(&["nothing to analyse"]);
+}
