@@ -14,7 +14,7 @@ use crate::store::{
 };
 use crate::tokenizer::{
     self, Backend, Extension, FAST, GrowthOptions, Piece, REFERENCE, TermOptions, Tokenizer,
-    TokenizerCheck, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
+    TokenizerCheck, TokenizerError, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
 };
 use std::sync::Arc;
 
@@ -176,6 +176,10 @@ impl Corpus {
     /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
+        let vocab_size = loaded.tokenizer.vocab_size();
+        if let Some(id) = ids.iter().copied().find(|id| *id >= vocab_size) {
+            return Err(TokenizerError::NoSuchId { id, vocab_size }.into());
+        }
         Ok(loaded.tokenizer.decode(ids)?)
     }
 }

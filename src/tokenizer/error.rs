@@ -33,6 +33,14 @@ pub enum TokenizerError {
         /// Length of the text.
         bytes: usize,
     },
+    /// An id that no token has.
+    #[error("{id} is not an id of this tokenizer: its vocabulary has {vocab_size}")]
+    NoSuchId {
+        /// The id.
+        id: u32,
+        /// One more than the largest id.
+        vocab_size: u32,
+    },
     /// The reference implementation refused the ids.
     #[error("cannot decode {ids} ids")]
     Decode {

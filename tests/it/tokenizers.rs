@@ -182,6 +182,7 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
     let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
     assert_eq!(back["text"], text);
     place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
+    place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
     place.tokenizer("encode", &["nobody", "--text", "x"]).fails(&["`nobody`", "there is t"]);
     let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
     let told = corpusdb_reading(&read, text.as_bytes()).good().json();
@@ -367,6 +368,7 @@ fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
     place
         .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
         .fails(&["none.txt", "no term"]);
+    assert!(!Path::new(&other).exists(), "a failure leaves nothing");
 }
 
 #[test]

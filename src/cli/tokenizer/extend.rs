@@ -77,9 +77,15 @@ pub(in crate::cli) struct Diff {
 
 pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<()> {
     let mut writer = context.write(&verb.corpus)?;
+    // Before the work; made after it, so that a failure leaves nothing.
+    anyhow::ensure!(
+        !verb.out.exists(),
+        "{} exists already; name a new directory",
+        verb.out.display()
+    );
+    let extension = extension(verb, &writer, context)?;
     std::fs::create_dir(&verb.out)
         .with_context(|| format!("making the new directory {}", verb.out.display()))?;
-    let extension = extension(verb, &writer, context)?;
     tell_terms(&extension.terms, context)?;
     write(&verb.out, &extension)?;
     let decisions = serde_json::to_vec(&decisions(verb, &extension, &writer))?;

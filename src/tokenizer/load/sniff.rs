@@ -30,8 +30,12 @@ impl Form {
             }
             Self::Vocab => "a vocab.json; give it together with its merges.txt",
             Self::Merges => "a merges.txt; give it together with its vocab.json",
-            Self::SentencePiece => "a SentencePiece model; give it as one",
-            Self::Tiktoken => "a tiktoken rank file; give it as one, with its split pattern",
+            Self::SentencePiece => {
+                "a SentencePiece model; give it as one (on the command line, by a name that ends in .model)"
+            }
+            Self::Tiktoken => {
+                "a tiktoken rank file; give it as one, with its split pattern (on the command line, with --pattern)"
+            }
             Self::Compressed => "compressed; unpack it first",
             Self::Page => "a web page; download the file itself",
             Self::LfsPointer => "a Git LFS pointer; fetch the file with `git lfs pull`",
