@@ -47,7 +47,7 @@ pub struct Library {
 const LIBRARIES: [Library; 2] =
     [Library { role: "oracle", name: REFERENCE }, Library { role: "fast", name: FAST }];
 
-/// What [`check`] found.
+/// What a check found: the verdict of the self-test, and odd texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenizerCheck {
     /// Which encoder gives the ids: `fast` or `oracle`.

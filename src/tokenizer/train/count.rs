@@ -55,7 +55,7 @@ pub struct Mass {
 /// Pre-tokens with their counts, by group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PretokenTable {
-    /// Pre-token to count, one map a group. Keys are as [`Splitter::split`] gives them.
+    /// Pre-token to count, one map a group. Keys are as the splitter gives them.
     pub groups: Vec<BTreeMap<Box<str>, u64>>,
     /// How much was counted, one a group.
     pub masses: Vec<Mass>,
@@ -80,7 +80,7 @@ impl PretokenCounter {
     /// the text at hand.
     ///
     /// # Errors
-    /// As [`Splitter::of`].
+    /// [`TokenizerError::Load`] when the reference implementation cannot read the file.
     pub fn new(json: &[u8], groups: usize, limit: usize) -> Result<Self, TokenizerError> {
         Ok(Self::with(Splitter::of(json)?, groups, limit))
     }
