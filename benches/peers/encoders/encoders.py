@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--binary", default="target/release/encoders")
     parser.add_argument("--megabytes", type=int, default=16)
-    parser.add_argument("--scratch", default="/tmp/encoders")
+    parser.add_argument("--scratch", default="encoders-scratch")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
