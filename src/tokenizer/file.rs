@@ -1,62 +1,101 @@
-//! Writes the bytes of a `tokenizer.json`.
+//! Puts the parts of a `tokenizer.json` together, in the order and form its published files have.
 
 use super::error::TokenizerError;
 use serde_json::{Map, Value, json};
 
-/// What a `tokenizer.json` holds.
-pub(super) struct TokenizerFile<'a> {
-    /// Special tokens (spelling, id).
-    pub(super) added: &'a [(String, u32)],
+/// The parts that decide ids and text; what is added around or cut from a text is left out.
+pub(super) struct Parts {
+    pub(super) added_tokens: Vec<Value>,
     pub(super) normalizer: Value,
     pub(super) pre_tokenizer: Value,
     pub(super) decoder: Value,
     pub(super) model: Value,
 }
 
-/// The bytes of the file; keys in the order that the reference implementation writes.
-pub(super) fn write(file: &TokenizerFile) -> Result<Vec<u8>, TokenizerError> {
-    let added: Vec<Value> = file
-        .added
-        .iter()
-        .map(|(content, id)| {
-            json!({
-                "id": id, "content": content, "single_word": false, "lstrip": false,
-                "rstrip": false, "normalized": false, "special": true
-            })
-        })
-        .collect();
-    let file = json!({
-        "version": "1.0",
-        "truncation": null,
-        "padding": null,
-        "added_tokens": added,
-        "normalizer": file.normalizer,
-        "pre_tokenizer": file.pre_tokenizer,
-        "post_processor": null,
-        "decoder": file.decoder,
-        "model": file.model
-    });
-    serde_json::to_vec_pretty(&file).map_err(TokenizerError::Write)
+impl Parts {
+    pub(super) fn into_json(self) -> Result<Vec<u8>, TokenizerError> {
+        let file = json!({
+            "version": "1.0",
+            "truncation": null,
+            "padding": null,
+            "added_tokens": self.added_tokens,
+            "normalizer": self.normalizer,
+            "pre_tokenizer": self.pre_tokenizer,
+            "post_processor": null,
+            "decoder": self.decoder,
+            "model": self.model
+        });
+        serde_json::to_vec_pretty(&file).map_err(TokenizerError::Write)
+    }
 }
 
-/// A BPE model; with a token for the unknown, one that falls back to bytes.
-pub(super) fn bpe(vocab: Map<String, Value>, merges: Value, unknown: Option<&str>) -> Value {
+/// A token found in the text before the model sees it; a special one only where specials are special.
+pub(super) fn added_token(id: u32, content: &str, special: bool) -> Value {
+    json!({
+        "id": id, "content": content, "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": special
+    })
+}
+
+/// Settings in which the forms of BPE differ.
+#[derive(Default)]
+pub(super) struct BpeSettings<'a> {
+    pub(super) unk_token: Option<&'a str>,
+    pub(super) fuse_unk: bool,
+    pub(super) byte_fallback: bool,
+    pub(super) ignore_merges: bool,
+}
+
+impl<'a> BpeSettings<'a> {
+    /// Of a BPE on characters that falls back to bytes: with a token for what is not known even so.
+    pub(super) fn falling_back(unknown: &'a str) -> Self {
+        Self { unk_token: Some(unknown), fuse_unk: true, byte_fallback: true, ignore_merges: false }
+    }
+}
+
+/// A BPE model; `vocab` is written in the order given: by id.
+pub(super) fn bpe(vocab: Map<String, Value>, merges: Value, settings: &BpeSettings<'_>) -> Value {
     json!({
         "type": "BPE",
         "dropout": null,
-        "unk_token": unknown,
+        "unk_token": settings.unk_token,
         "continuing_subword_prefix": null,
         "end_of_word_suffix": null,
-        "fuse_unk": unknown.is_some(),
-        "byte_fallback": unknown.is_some(),
-        "ignore_merges": false,
+        "fuse_unk": settings.fuse_unk,
+        "byte_fallback": settings.byte_fallback,
+        "ignore_merges": settings.ignore_merges,
         "vocab": vocab,
         "merges": merges
     })
 }
 
-/// The byte-level step, as pre-tokenizer or decoder; `use_regex`: with GPT-2's split.
+/// The byte-level step, with GPT-2's split or without one.
 pub(super) fn byte_level(use_regex: bool) -> Value {
-    json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
-        "use_regex": use_regex })
+    json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": use_regex
+    })
+}
+
+/// Replaces a plain string.
+pub(super) fn replace(from: &str, to: &str) -> Value {
+    json!({ "type": "Replace", "pattern": { "String": from }, "content": to })
+}
+
+/// Replaces what a regular expression finds.
+pub(super) fn replace_regex(from: &str, to: &str) -> Value {
+    json!({ "type": "Replace", "pattern": { "Regex": from }, "content": to })
+}
+
+/// Cuts by a pattern, whose matches are kept.
+pub(super) fn split(pattern: Value, behavior: &str) -> Value {
+    json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": false })
+}
+
+/// Steps one behind the other; a single one stands alone, none is null.
+pub(super) fn sequence(children: &str, mut steps: Vec<Value>) -> Value {
+    match steps.len() {
+        0 => Value::Null,
+        1 => steps.pop().unwrap_or_default(),
+        _ => json!({ "type": "Sequence", children: steps }),
+    }
 }

@@ -4,8 +4,8 @@
 //! Metaspace is a normalizer followed by a split. It leaves defaults out, and its template names the
 //! ids of special tokens where 1.0 names their spellings. Everything else is spelled alike.
 
-use super::assemble::{byte_level, sequence, split};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::{byte_level, sequence, split};
 use crate::tokenizer::pattern::GPT2;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -1,7 +1,7 @@
 //! GPT-2's two files, `vocab.json` and `merges.txt`, as one `tokenizer.json`.
 
-use super::assemble::{BpeSettings, Parts, added_token, bpe, byte_level};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::{BpeSettings, Parts, added_token, bpe, byte_level};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,7 +35,7 @@ pub fn from_vocab_and_merges(vocab: &[u8], merges: &[u8]) -> Result<Vec<u8>, Tok
         normalizer: Value::Null,
         pre_tokenizer: byte_level(true),
         decoder: byte_level(true),
-        model: bpe(vocab, merges, &BpeSettings::default()),
+        model: bpe(vocab, merges.into(), &BpeSettings::default()),
     };
     parts.into_json()
 }

@@ -5,7 +5,6 @@
 //! reads), `gpt2` (vocab.json and merges.txt), `sentencepiece` (a `.model`, with `pieces` for its two kinds
 //! of model), `tiktoken` (ranks and a split pattern). The user's files are kept beside the result, as given.
 
-mod assemble;
 mod dialects;
 mod gpt2;
 mod pieces;

@@ -1,7 +1,7 @@
 //! The pieces of a SentencePiece model as the vocabulary and the rules of a BPE or a Unigram model.
 
-use super::assemble::{BpeSettings, bpe};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::{BpeSettings, bpe};
 use crate::tokenizer::proto::{Kind, Model, Piece};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ pub(super) fn bpe_model(
         ignore_merges: false,
     };
     let merges = if is_merging { merges(known) } else { Vec::new() };
-    Ok(bpe(vocab, merges, &settings))
+    Ok(bpe(vocab, merges.into(), &settings))
 }
 
 /// Best score first; where scores are equal, longer halves first, as transformers' converter has it.

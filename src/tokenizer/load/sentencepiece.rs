@@ -4,9 +4,9 @@
 //! collapsed, one `▁` before the text, spaces written `▁`. The usual model is cut at each `▁`, which
 //! changes no id and lets encoders remember words; one whose pieces reach over words is not.
 
-use super::assemble::{Parts, added_token, replace, replace_regex, sequence, split};
 use super::pieces::{self, Known, fail};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::{Parts, added_token, replace, replace_regex, sequence, split};
 use crate::tokenizer::oracle::guard;
 use crate::tokenizer::proto::{BPE, CHAR, Kind, Model, UNIGRAM, WORD};
 use base64::Engine;

@@ -3,8 +3,8 @@
 //! tiktoken joins the pair whose joined bytes have the lowest rank. So each way to cut a token into two
 //! tokens is a merge, best rank first, and a whole pre-token that is a token is taken as it is.
 
-use super::assemble::{BpeSettings, Parts, added_token, bpe, byte_level, sequence, split};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::{BpeSettings, Parts, added_token, bpe, byte_level, sequence, split};
 use crate::tokenizer::pattern::NAMED_PATTERNS;
 use crate::tokenizer::spelling::byte_characters;
 use base64::Engine;
@@ -42,7 +42,7 @@ pub(super) fn to_json(
         normalizer: Value::Null,
         pre_tokenizer: sequence("pretokenizers", vec![cut, byte_level(false)]),
         decoder: byte_level(true),
-        model: bpe(vocab, merges(&by_rank, spell), &settings),
+        model: bpe(vocab, merges(&by_rank, spell).into(), &settings),
     };
     parts.into_json()
 }

@@ -1,7 +1,7 @@
 //! What stands around the model that is trained: normalizer, pre-tokenizer, decoder.
 
 use super::super::error::TokenizerError;
-use super::super::file::{self, TokenizerFile};
+use super::super::file::{Parts, byte_level, sequence, split};
 use super::super::pattern::{CL100K, Pattern, QWEN2};
 use super::options::{Digits, Form, Normalizer, TrainOptions};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(super) const SPACE: &str = "▁";
 /// [`TokenizerError::Pattern`] for an unknown name.
 pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
     let model = json!({ "type": "BPE", "vocab": {}, "merges": [] });
-    file::write(&TokenizerFile { model, added: &[], ..parts(options)? })
+    Parts { model, ..parts(options)? }.into_json()
 }
 
 /// All but the model and the added tokens.
@@ -26,7 +26,7 @@ pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
 /// * BPE on characters, Unigram: Llama's. Spaces become `▁` and one is put first, so that decoding can
 ///   take one away whatever the text begins with; line breaks stand alone, and a word begins at its
 ///   `▁`. This is Metaspace's split, in steps that the fast encoder reads too.
-pub(super) fn parts(options: &TrainOptions) -> Result<TokenizerFile<'static>, TokenizerError> {
+pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
     let normal = match options.normalizer {
         Normalizer::Nfc => Some(json!({ "type": "NFC" })),
         Normalizer::Nfkc => Some(json!({ "type": "NFKC" })),
@@ -39,12 +39,12 @@ pub(super) fn parts(options: &TrainOptions) -> Result<TokenizerFile<'static>, To
             let pattern = options.pattern.as_ref().unwrap_or(&named_gpt2);
             let regex = with_digits(pattern, options.digits, &mut splits)?;
             if regex == named_gpt2.regex()? {
-                splits.push(file::byte_level(true));
+                splits.push(byte_level(true));
             } else {
-                splits.push(isolated(&json!({ "Regex": regex })));
-                splits.push(file::byte_level(false));
+                splits.push(isolated(json!({ "Regex": regex })));
+                splits.push(byte_level(false));
             }
-            file::byte_level(true)
+            byte_level(true)
         }
         Form::WordPiece => {
             normalizers.push(json!({ "type": "BertNormalizer", "clean_text": true,
@@ -58,7 +58,7 @@ pub(super) fn parts(options: &TrainOptions) -> Result<TokenizerFile<'static>, To
             normalizers
                 .push(json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE }));
             splits.extend(digits_step(options.digits));
-            splits.push(isolated(&json!({ "String": "\n" })));
+            splits.push(isolated(json!({ "String": "\n" })));
             splits.push(json!({ "type": "Split", "pattern": { "String": SPACE },
                 "behavior": "MergedWithNext", "invert": false }));
             let mut steps =
@@ -69,10 +69,10 @@ pub(super) fn parts(options: &TrainOptions) -> Result<TokenizerFile<'static>, To
             json!({ "type": "Sequence", "decoders": steps })
         }
     };
-    Ok(TokenizerFile {
-        added: &[],
-        normalizer: one_or_sequence(normalizers, "normalizers"),
-        pre_tokenizer: one_or_sequence(splits, "pretokenizers"),
+    Ok(Parts {
+        added_tokens: Vec::new(),
+        normalizer: sequence("normalizers", normalizers),
+        pre_tokenizer: sequence("pretokenizers", splits),
         decoder,
         model: Value::Null,
     })
@@ -107,20 +107,13 @@ fn with_digits(
 fn digits_step(digits: Digits) -> Option<Value> {
     match digits {
         Digits::Single => Some(json!({ "type": "Digits", "individual_digits": true })),
-        Digits::GroupsOf3 => Some(isolated(&json!({ "Regex": r"\p{N}{1,3}" }))),
+        Digits::GroupsOf3 => Some(isolated(json!({ "Regex": r"\p{N}{1,3}" }))),
         Digits::Keep => None,
     }
 }
 
-fn isolated(pattern: &Value) -> Value {
-    json!({ "type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false })
-}
-
-fn one_or_sequence(mut steps: Vec<Value>, inner: &str) -> Value {
-    match steps.len() {
-        0 | 1 => steps.pop().unwrap_or(Value::Null),
-        _ => json!({ "type": "Sequence", inner: steps }),
-    }
+fn isolated(pattern: Value) -> Value {
+    split(pattern, "Isolated")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From table and options to the bytes of a `tokenizer.json`.
 
 use super::super::error::TokenizerError;
-use super::super::file::{self, TokenizerFile};
+use super::super::file::{BpeSettings, Parts, added_token, bpe};
 use super::super::spelling::byte_characters;
 use super::super::split::Splitter;
 use super::alphabet::{DEFAULT_COVERAGE, covering, cut, prune};
@@ -99,12 +99,13 @@ pub fn train(
         Form::ByteLevel => {
             let model = models::bpe(&words, &reserved, &bytes, min_frequency, options)?;
             let size = model.vocab.len();
-            (file::bpe(model.vocab, model.merges, None), size)
+            (bpe(model.vocab, model.merges, &BpeSettings::default()), size)
         }
         Form::Characters => {
+            let settings = options.unknown().map(BpeSettings::falling_back).unwrap_or_default();
             let model = models::bpe(&words, &reserved, &required, min_frequency, options)?;
             let size = model.vocab.len();
-            (file::bpe(model.vocab, model.merges, options.unknown()), size)
+            (bpe(model.vocab, model.merges, &settings), size)
         }
         Form::WordPiece => {
             let vocab = models::wordpiece(&words, &reserved, min_frequency, options)?;
@@ -135,9 +136,10 @@ pub fn train(
         }
     };
     let is_pending = matches!(form, Form::ByteLevel | Form::Characters);
-    let added: Vec<(String, u32)> = specials.into_iter().zip(0..).collect();
+    let added_tokens =
+        (0..).zip(&specials).map(|(id, special)| added_token(id, special, true)).collect();
     Ok(Trained {
-        json: file::write(&TokenizerFile { model, added: &added, ..parts(options)? })?,
+        json: Parts { model, added_tokens, ..parts(options)? }.into_json()?,
         report: TrainReport {
             vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
             alphabet: u32::try_from(characters).unwrap_or(u32::MAX),
