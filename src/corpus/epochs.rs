@@ -1,5 +1,6 @@
 //! The epochs of a corpus: planned, told, given row by row, written and verified.
 
+use super::tokenizer_verbs::load;
 use super::{Corpus, CorpusWriter};
 use crate::epoch::{
     self, Against, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned, Recipe,
@@ -185,7 +186,7 @@ impl CorpusWriter {
 /// Tells where tokens end by encoding a text again.
 struct Ends<'a> {
     view: &'a View,
-    tokenizer: Option<Tokenizer>,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 impl TokenEnds for Ends<'_> {
@@ -243,8 +244,8 @@ fn against(
         let found = all.find(|(_, record)| {
             recipe.tokenizer.name.as_ref().is_none_or(|name| *name == record.name)
         });
-        if let Some((id, _)) = found {
-            tokenizer = Some(Tokenizer::load(&view.tokenizer_file(id)?, &[])?);
+        if let Some((id, record)) = found {
+            tokenizer = Some(load(view, id, record)?.tokenizer);
         }
     }
     let ends = Ends { view, tokenizer };

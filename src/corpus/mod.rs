@@ -11,7 +11,7 @@ pub use tokenizer_verbs::{Added, NewTokenizer};
 use crate::curate::{self, RedoReport, RemovalReport};
 use crate::error::Error;
 use crate::ingest::read::expand;
-use crate::ingest::{self, IngestError, IngestOptions, IngestReport};
+use crate::ingest::{self, IngestOptions, IngestReport};
 use crate::model::{
     DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
@@ -26,7 +26,7 @@ use crate::store::{
 use arrow::record_batch::RecordBatch;
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
-use tokenizer_verbs::{load_to_write, load_tokenizers};
+use tokenizer_verbs::{find, load_to_write, load_tokenizers};
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
 pub struct Corpus {
@@ -282,11 +282,7 @@ impl CorpusWriter {
     ) -> Result<IngestReport, Error> {
         let inputs = expand(paths)?;
         for name in tokenizers {
-            if self.view().tokenizer_named(name).is_none() {
-                let known: Vec<&str> =
-                    self.view().tokenizers().map(|(_, record)| record.name.as_str()).collect();
-                return Err(IngestError::unknown_tokenizer(name, &known).into());
-            }
+            find(self.view(), name)?;
         }
         let loaded = load_to_write(&mut self.writer)?;
         for tokenizer in &loaded {

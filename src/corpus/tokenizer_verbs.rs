@@ -53,6 +53,14 @@ impl Corpus {
         load_one(&self.view, name)
     }
 
+    /// What is stored about the tokenizer of that name.
+    ///
+    /// # Errors
+    /// [`IngestError::UnknownTokenizer`].
+    pub fn tokenizer_record(&self, name: &str) -> Result<(TokenizerId, &TokenizerRecord), Error> {
+        find(&self.view, name)
+    }
+
     /// The stored tokens of a document by the tokenizer of that name, or by the first, with what of
     /// them is trained on.
     ///
@@ -350,7 +358,11 @@ fn about(name: &str) -> CommitRecord {
     CommitRecord { kind, subject, ..CommitRecord::default() }
 }
 
-fn find<'v>(view: &'v View, name: &str) -> Result<(TokenizerId, &'v TokenizerRecord), Error> {
+/// The tokenizer of that name; the error says which there are.
+pub(super) fn find<'v>(
+    view: &'v View,
+    name: &str,
+) -> Result<(TokenizerId, &'v TokenizerRecord), Error> {
     view.tokenizer_named(name).ok_or_else(|| {
         let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
         IngestError::unknown_tokenizer(name, &known).into()
@@ -366,7 +378,12 @@ fn load_one(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
     load(view, id, record)
 }
 
-fn load(view: &View, id: TokenizerId, record: &TokenizerRecord) -> Result<LoadedTokenizer, Error> {
+/// A tokenizer with its encoder, by the verdict that is stored with it.
+pub(super) fn load(
+    view: &View,
+    id: TokenizerId,
+    record: &TokenizerRecord,
+) -> Result<LoadedTokenizer, Error> {
     let file = view.tokenizer_file(id)?;
     // By another pair of libraries nothing is proven yet.
     let is_proven = record.reference == REFERENCE

@@ -4,7 +4,7 @@ use super::error::CurateError;
 use super::extend::{BaseIds, BaseScratch, take_ids};
 use crate::decide::{EncodedBatch, PIECE, store_encoded};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
-use crate::store::{CommitRecord, View, Writer};
+use crate::store::{CommitRecord, TokenizerRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -16,18 +16,22 @@ const COMMIT_BYTES: u64 = 32 << 20;
 const SAMPLE: u64 = 256;
 const SAMPLE_BYTES: usize = 16 << 10;
 
+/// Kept documents, evenly spaced over the corpus.
+pub(super) fn spread(view: &View) -> Result<Vec<DocId>, CurateError> {
+    let kept = view.kept()?;
+    let count = SAMPLE.min(kept.len());
+    let documents = (0..count).filter_map(|at| kept.select(at * kept.len() / count));
+    Ok(documents.map(DocId).collect())
+}
+
 /// Texts of kept documents, evenly spaced over the corpus, for the self-test of an encoder.
 ///
 /// # Errors
 /// [`CurateError::Store`] when a text cannot be read.
 pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
-    let kept = view.kept()?;
     let mut texts = Vec::new();
-    for at in 0..SAMPLE.min(kept.len()) {
-        let Some(document) = kept.select(at * kept.len() / SAMPLE.min(kept.len())) else {
-            continue;
-        };
-        let mut text = view.text(DocId(document))?;
+    for document in spread(view)? {
+        let mut text = view.text(document)?;
         let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or(0));
         texts.push(text);
@@ -63,6 +67,13 @@ pub fn encode_stored(
     interrupt: &Interrupt,
 ) -> Result<Backfilled, CurateError> {
     let mut total = Backfilled::default();
+    let is_complete = |(other, record): (TokenizerId, &TokenizerRecord)| {
+        other == id && record.encoded_to == u64::MAX
+    };
+    // Every ingest asks: snapshots and the base are read only when there is something to do.
+    if writer.view().tokenizers().any(is_complete) {
+        return Ok(total);
+    }
     let shown = kept_in_snapshots(writer.view())?;
     let base = BaseIds::of(writer.view(), id)?;
     progress.begin("encoding stored documents", Some(writer.view().documents()));

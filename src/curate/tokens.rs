@@ -1,5 +1,6 @@
 //! The stored tokens of documents: told with their texts, compared with those of an encoder.
 
+use super::encode::spread;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
 use crate::model::{DocId, LossSpan, TokenizerId};
@@ -57,20 +58,14 @@ pub fn shown_tokens(
     Ok(ShownTokens { document: document.0, tokenizer: name.to_owned(), tokens: tokens.collect() })
 }
 
-/// Documents compared with an encoder.
-const COMPARED: u64 = 256;
-
 /// A stored document whose ids are not those that its tokenizer gives now, among some hundred spread
 /// over the corpus.
 ///
 /// # Errors
 /// [`CurateError`] when one cannot be read.
 pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>, CurateError> {
-    let kept = view.kept()?;
-    let count = COMPARED.min(kept.len());
     let (mut encoder, mut stored) = (loaded.tokenizer.encoder(), Vec::new());
-    for at in 0..count {
-        let Some(document) = kept.select(at * kept.len() / count).map(DocId) else { continue };
+    for document in spread(view)? {
         let header = view.expect_header(document)?;
         let form = view.text_form(document)?;
         stored.clear();

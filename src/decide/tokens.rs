@@ -58,13 +58,8 @@ impl EncodedBatch {
         text: &str,
         form: Option<&TextForm>,
     ) -> Result<(), TokenizerError> {
-        if form.is_none_or(|form| !form.specials && form.spans.is_none()) {
-            encoder.encode(text, &mut self.ids)?;
-        } else {
-            let Encoded { ids, spans } = encode_text(tokenizer, encoder, text, form)?;
-            self.ids.extend(ids);
-            self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
-        }
+        let spans = append_text(tokenizer, encoder, text, form, &mut self.ids)?;
+        self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
         self.ends.push(self.ids.len());
         if form.is_none_or(|form| !form.specials) {
             let document = self.ends.len();
@@ -142,14 +137,26 @@ pub fn encode_text(
     text: &str,
     form: Option<&TextForm>,
 ) -> Result<Encoded, TokenizerError> {
+    let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+    let spans = append_text(tokenizer, encoder, text, form, &mut ids)?;
+    Ok(Encoded { ids, spans })
+}
+
+/// Appends the ids of a text, encoded as its form says; answers what of them is trained, none: all.
+fn append_text(
+    tokenizer: &Tokenizer,
+    encoder: &mut Encoder<'_>,
+    text: &str,
+    form: Option<&TextForm>,
+    out: &mut Vec<u32>,
+) -> Result<Option<Vec<LossSpan>>, TokenizerError> {
     let Some(form) = form.filter(|form| form.specials || form.spans.is_some()) else {
-        let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-        encoder.encode(text, &mut ids)?;
-        return Ok(Encoded { ids, spans: None });
+        encoder.encode(text, out)?;
+        return Ok(None);
     };
     let (ids, offsets) = tokenizer.encode_with_offsets(text, form.specials)?;
-    let spans = form.spans.as_ref().map(|spans| token_spans(spans, &offsets));
-    Ok(Encoded { ids, spans })
+    out.extend(ids);
+    Ok(form.spans.as_ref().map(|spans| token_spans(spans, &offsets)))
 }
 
 /// The tokens that begin within each span of bytes. Where tokens share a character, they begin with it.

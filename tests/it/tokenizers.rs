@@ -4,6 +4,7 @@ use crate::support::{
     MEMORY, Page, Ran, Scratch, corpusdb, corpusdb_reading, crawl, digest, ingest, init, lines,
     sound,
 };
+use crate::tokens::ids_as_reference;
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -214,19 +215,7 @@ fn a_later_tokenizer_encodes_what_a_snapshot_shows_as_kept() {
 /// Every kept document has the reference's ids of this tokenizer. How many were compared.
 #[track_caller]
 fn as_reference(place: &Place, name: &str) -> usize {
-    let corpus = place.open();
-    let (id, _) = corpus.view().tokenizer_named(name).unwrap();
-    let json = corpus.view().tokenizer_file(id).unwrap();
-    let mut oracle = tokenizers::Tokenizer::from_bytes(&json).unwrap();
-    oracle.set_encode_special_tokens(true);
-    let kept = corpus.select(Some("kept")).unwrap();
-    for document in &kept {
-        let text = corpus.view().text(DocId(document)).unwrap();
-        let mut stored = Vec::new();
-        assert!(corpus.view().tokens(id, DocId(document), &mut stored).unwrap());
-        assert_eq!(stored, oracle.encode(&*text, false).unwrap().get_ids(), "{name}: {text:.60}");
-    }
-    usize::try_from(kept.len()).unwrap()
+    ids_as_reference(&place.open(), name).len()
 }
 
 #[test]

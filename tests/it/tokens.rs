@@ -41,16 +41,31 @@ fn reference(json: &[u8], text: &str) -> Vec<u32> {
     tokenizer.encode(text, false).unwrap().get_ids().to_vec()
 }
 
+/// Every kept document has the reference's ids of one tokenizer. How many ids each has, in order.
+#[track_caller]
+pub fn ids_as_reference(corpus: &Corpus, name: &str) -> Vec<usize> {
+    let view = corpus.view();
+    let (id, _) = view.tokenizer_named(name).unwrap();
+    let mut oracle = tokenizers::Tokenizer::from_bytes(view.tokenizer_file(id).unwrap()).unwrap();
+    oracle.set_encode_special_tokens(true);
+    let mut lengths = Vec::new();
+    for document in corpus.select(Some("kept")).unwrap() {
+        let text = view.text(DocId(document)).unwrap();
+        let mut stored = Vec::new();
+        assert!(view.tokens(id, DocId(document), &mut stored).unwrap(), "document {document}");
+        let expected = oracle.encode(&*text, false).unwrap();
+        assert_eq!(stored, expected.get_ids(), "{name}, document {document}: {text:.60}");
+        lengths.push(stored.len());
+    }
+    lengths
+}
+
 /// Every kept document has the reference's ids of every tokenizer; `tokens` counts them. How many were compared.
 #[track_caller]
 fn as_reference(corpus: &str) -> usize {
     let opened = Corpus::open(Path::new(corpus), MEMORY).unwrap();
-    let view = opened.view();
     let mut compared = 0;
-    for (id, record) in view.tokenizers() {
-        let json = view.tokenizer_file(id).unwrap();
-        let mut oracle = tokenizers::Tokenizer::from_bytes(&json).unwrap();
-        oracle.set_encode_special_tokens(true);
+    for (_, record) in opened.view().tokenizers() {
         let column = format!("\"tokens_{}\"", record.name);
         let counts = corpusdb(&[
             "sql",
@@ -59,13 +74,10 @@ fn as_reference(corpus: &str) -> usize {
             "--json",
         ]);
         let counts = counts.good().json_lines();
-        for (document, count) in opened.select(Some("kept")).unwrap().iter().zip(counts) {
-            let text = view.text(DocId(document)).unwrap();
-            let mut stored = Vec::new();
-            assert!(view.tokens(id, DocId(document), &mut stored).unwrap(), "document {document}");
-            let expected = oracle.encode(&*text, false).unwrap();
-            assert_eq!(stored, expected.get_ids(), "document {document}: {:.60}", text);
-            assert_eq!(count["n"], stored.len(), "document {document}");
+        let lengths = ids_as_reference(&opened, &record.name);
+        assert_eq!(counts.len(), lengths.len());
+        for (length, count) in lengths.into_iter().zip(counts) {
+            assert_eq!(count["n"], length, "{}", record.name);
             compared += 1;
         }
     }

@@ -64,11 +64,7 @@ fn fields(record: &TokenizerRecord) -> Map<String, Value> {
 /// Everything that is stored about a tokenizer.
 pub(super) fn show(corpus: &Corpus, name: &str, context: &Context) -> anyhow::Result<()> {
     let view = corpus.view();
-    let Some((id, record)) = view.tokenizer_named(name) else {
-        // Says which there are.
-        corpus.tokenizer(Some(name))?;
-        return Ok(());
-    };
+    let (id, record) = corpus.tokenizer_record(name)?;
     let error = corpusdb::Error::from;
     let decisions = view.tokenizer_decisions(id).map_err(error)?;
     let decisions: Value = match decisions {
