@@ -8,38 +8,21 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# bindgen, which RocksDB's bindings are made with, loads libclang when the build runs.
-has_libclang() {
-    if [ -n "${LIBCLANG_PATH:-}" ]; then
-        [ -f "$LIBCLANG_PATH" ] && return 0
-        for file in "$LIBCLANG_PATH"/libclang*.so* "$LIBCLANG_PATH"/libclang*.dylib; do
-            [ -e "$file" ] && return 0
-        done
-    fi
-    for file in \
-        /usr/lib/llvm-*/lib/libclang.so* /usr/lib/llvm-*/lib/libclang-*.so* \
-        /usr/lib/libclang.so* /usr/lib64/libclang.so* /usr/lib64/llvm*/lib/libclang.so* \
-        /usr/local/lib/libclang.so* \
-        /Library/Developer/CommandLineTools/usr/lib/libclang.dylib \
-        /Applications/Xcode.app/Contents/Developer/Toolchains/XcodeDefault.xctoolchain/usr/lib/libclang.dylib \
-        /opt/homebrew/opt/llvm/lib/libclang.dylib /usr/local/opt/llvm/lib/libclang.dylib
-    do
-        [ -e "$file" ] && return 0
-    done
-    for ldconfig in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
-        if has "$ldconfig" && "$ldconfig" -p 2>/dev/null | grep -Eq 'libclang(-[0-9.]+)?\.so'; then
-            return 0
-        fi
-    done
-    return 1
+here=$(dirname "$0")
+
+# Bindgen, which RocksDB's bindings are made with, loads libclang when the build has run for minutes: it is tried here.
+# Without a compiler it can only be found; it is tried when the compiler is there.
+libclang_works() {
+    found=$("$here/libclang.sh" find 2>/dev/null) || return 1
+    ! has cc || "$here/libclang.sh" prove "$found" 2>/dev/null
 }
 
-# The Debian packages of what is missing.
+# The Debian packages of what is missing. Cargo calls `cc` to link, and RocksDB's build calls `c++`.
 missing_packages() {
-    has c++ || has g++ || printf ' g++'
+    { has c++ && has cc; } || printf ' g++'
     has make || printf ' make'
     has pkg-config || printf ' pkg-config'
-    has_libclang || printf ' libclang-dev'
+    libclang_works || printf ' libclang-dev'
 }
 
 install_packages() {
@@ -64,30 +47,39 @@ install_packages() {
     fi
 }
 
+# Where LIBCLANG_PATH is set, nothing else is searched: no package would help.
+if [ -n "${LIBCLANG_PATH+set}" ] && ! "$here/libclang.sh" find >/dev/null; then
+    exit 1
+fi
+
 missing=$(missing_packages)
-if [ -n "$missing" ]; then
-    if has apt-get; then
+if [ -n "$missing" ] && has apt-get; then
+    install_packages "$missing"
+    missing=$(missing_packages)
+    # With the compiler that has just come, a libclang that was there may have been found not to work.
+    if [ "$missing" = ' libclang-dev' ]; then
         install_packages "$missing"
         missing=$(missing_packages)
-        if [ -n "$missing" ]; then
-            say "still missing after installing:$missing"
-            exit 1
-        fi
-    else
-        say "missing (by their Debian names):$missing"
-        case $(uname -s) in
-            Darwin) say 'run: xcode-select --install   (and for pkg-config: brew install pkgconf)' ;;
-            *)
-                if has dnf; then say 'run: sudo dnf install gcc-c++ make pkgconf clang-devel'
-                elif has pacman; then say 'run: sudo pacman -S --needed gcc make pkgconf clang'
-                elif has zypper; then say 'run: sudo zypper install gcc-c++ make pkg-config clang-devel'
-                elif has apk; then say 'run: apk add g++ make pkgconf clang-dev'
-                else say 'install a C++17 compiler, make, pkg-config and libclang with your package manager'
-                fi ;;
-        esac
-        say 'if libclang is somewhere else, set LIBCLANG_PATH to its directory'
+    fi
+    if [ -n "$missing" ]; then
+        say "still missing after installing:$missing"
+        "$here/libclang.sh" >/dev/null || :
         exit 1
     fi
+elif [ -n "$missing" ]; then
+    say "missing (by their Debian names):$missing"
+    case $(uname -s) in
+        Darwin) say 'run: xcode-select --install   (and for pkg-config: brew install pkgconf)' ;;
+        *)
+            if has dnf; then say 'run: sudo dnf install gcc-c++ make pkgconf clang-devel'
+            elif has pacman; then say 'run: sudo pacman -S --needed gcc make pkgconf clang'
+            elif has zypper; then say 'run: sudo zypper install gcc-c++ make pkg-config clang-devel'
+            elif has apk; then say 'run: apk add g++ make pkgconf clang-dev'
+            else say 'install a C++17 compiler, make, pkg-config and libclang with your package manager'
+            fi ;;
+    esac
+    libclang_works || say 'if libclang is somewhere else, set LIBCLANG_PATH to its directory'
+    exit 1
 fi
 
 if ! has cargo || ! has rustc; then

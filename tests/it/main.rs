@@ -25,6 +25,7 @@ mod looking;
 mod properties;
 mod queries;
 mod readers;
+mod setup;
 mod shards;
 mod splits;
 mod support;
