@@ -4,6 +4,7 @@ mod v0001_baseline;
 mod v0002_generations;
 mod v0003_loss;
 mod v0004_tokenizers;
+mod v0005_lineage;
 
 use super::StoreError;
 use rocksdb::{DB, WriteBatch};
@@ -17,5 +18,10 @@ pub struct Step {
 }
 
 /// All steps, in order; the last one's `to` is the format this release writes.
-pub const STEPS: &[Step] =
-    &[v0001_baseline::STEP, v0002_generations::STEP, v0003_loss::STEP, v0004_tokenizers::STEP];
+pub const STEPS: &[Step] = &[
+    v0001_baseline::STEP,
+    v0002_generations::STEP,
+    v0003_loss::STEP,
+    v0004_tokenizers::STEP,
+    v0005_lineage::STEP,
+];

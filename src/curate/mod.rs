@@ -17,6 +17,7 @@ mod error;
 mod extend;
 mod groups;
 mod redo;
+mod redo_lineage;
 mod remove;
 mod sample;
 mod tokens;

@@ -2,6 +2,7 @@
 //! current one is filled commit by commit, and one small commit makes it current.
 
 use super::error::CurateError;
+use super::redo_lineage::descend;
 use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
@@ -136,6 +137,7 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     let generation = Generation(record.generation);
     let before = writer.view().generation();
     let kept = writer.view().under(policy.clone(), generation).kept()?;
+    descend(writer, policy, &record, &kept)?;
     let totals = totals(writer.view(), &kept)?;
     let mut batch = writer.begin()?;
     batch.put_redo(None)?;
@@ -186,6 +188,7 @@ fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError
     let mut batch = writer.begin()?;
     if let Some(stale) = stale {
         batch.drop_generation(Generation(stale.generation))?;
+        batch.forget_lineage(Generation(stale.generation))?;
     }
     batch.put_redo(Some(&record))?;
     batch.commit(&CommitRecord {

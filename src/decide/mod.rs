@@ -10,11 +10,13 @@
 //! * `texts`: the exact rows, while documents come and go;
 //! * `neighbours`: buckets, estimate, verification;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
+//! * `lineage`: whose place each document took;
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again.
 
 mod components;
 mod error;
 mod independent;
+mod lineage;
 mod neighbours;
 mod rank;
 mod remembered;
@@ -24,6 +26,7 @@ mod texts;
 mod tokens;
 
 pub use error::DecideError;
+pub use lineage::Lineages;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
 pub use tokens::{

@@ -84,6 +84,8 @@ pub struct Session {
     pub(super) left: BTreeMap<DocId, DocId>,
     /// The newcomer that stores the text with this hash.
     texts: HashMap<[u8; 16], DocId>,
+    /// What newcomers supersede.
+    pub(super) superseded: BTreeMap<DocId, DocId>,
 }
 
 impl Session {
@@ -101,6 +103,7 @@ impl Session {
             queue: BTreeSet::new(),
             left: BTreeMap::new(),
             texts: HashMap::new(),
+            superseded: BTreeMap::new(),
         }
     }
 
@@ -182,6 +185,7 @@ impl Session {
         };
         self.scene.newcomers.insert(id, newcomer);
         if let Some(old) = supersedes {
+            self.superseded.insert(id, old);
             self.exclude(old, Standing::Superseded)?;
             let successor = Match {
                 kind: MatchKind::Superseded,
@@ -354,6 +358,10 @@ impl Session {
         }
         for (id, change) in &self.scene.matches {
             batch.explain(*id, change.before.as_ref(), change.now.as_ref())?;
+        }
+        // What a generation that is being filled changes is known when it becomes current.
+        if batch.is_current() {
+            self.write_lineage(batch)?;
         }
         for ((form, hash), document) in &self.scene.exact {
             batch.exact(*form as u8, *hash, *document)?;

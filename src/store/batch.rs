@@ -162,7 +162,8 @@ impl<'w> Batch<'w> {
     }
 
     /// Whether the batch writes to the current generation, whose counters it keeps.
-    fn is_current(&self) -> bool {
+    #[must_use]
+    pub fn is_current(&self) -> bool {
         self.view.generation().0 == self.state.generation
     }
 

@@ -209,6 +209,7 @@ fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
         BandRuns,
         Matches,
         Members,
+        Lineage,
         Keys,
         Blocks
     );

@@ -114,6 +114,8 @@ columns! {
     Matches = "matches", Ranged, keys::MatchKey, "generation u32, removed u64, commit u64" => "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE";
     /// The documents a witness removed; the newest row of a pair counts.
     Members = "members", Ranged, keys::MemberKey, "generation u32, witness u64, removed u64, commit u64" => "u8: 1 joined, 0 left";
+    /// The roots of documents that took the place of others. Written with decisions, read by holdouts.
+    Lineage = "lineage", Ranged, keys::LineageKey, "generation u32, document u64, commit u64, root u64" => "empty";
     /// Identity of records: re-ingest is idempotent.
     Keys = "keys", Hashed, keys::IdentityKey, "blake3-128 of source and key" => "document u64 BE";
 }

@@ -173,6 +173,8 @@ key! {
     MatchKey { generation: Generation, removed: DocId, commit: CommitSeq }
     /// (generation, witness, removed document, commit).
     MemberKey { generation: Generation, witness: DocId, removed: DocId, commit: CommitSeq }
+    /// (generation, document, commit, root).
+    LineageKey { generation: Generation, document: DocId, commit: CommitSeq, root: DocId }
     /// blake3-128 of a document's or a reject's identity.
     IdentityKey { hash: [u8; 16] }
     /// (number).

@@ -89,7 +89,7 @@ pub(super) fn prefix_width(name: &str) -> Option<usize> {
         // (generation, band, hash).
         "bands_more" => Some(10),
         // (generation, document).
-        "matches" | "members" => Some(12),
+        "matches" | "members" | "lineage" => Some(12),
         _ => None,
     }
 }

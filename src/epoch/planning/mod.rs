@@ -1,9 +1,10 @@
 //! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
 //!
-//! `select` finds the documents of each source, `strata` puts them in classes for a curriculum,
+//! `select` finds the documents of each source, `holdout` those on one side of the border, `strata` puts them in classes for a curriculum,
 //! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
 //! the passes of a source from all that, `shares` sets what each source gives.
 
+mod holdout;
 mod paragraph;
 mod pin;
 mod select;
@@ -114,7 +115,7 @@ fn continued(
             view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
     }
     progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::base(view, &recipe, against.kept)?;
+    let base = select::base(view, &recipe, against.snapshot, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     for source in &recipe.sources {
         let (selection, counts) = select::of_source(view, &recipe, source, tokenizer, &base)?;

@@ -1,13 +1,13 @@
 //! Which documents a source of an epoch draws from.
 
+use super::holdout::one_side;
 use super::listing;
 use crate::epoch::documents::with_tokens;
 use crate::epoch::error::EpochError;
-use crate::epoch::keyed;
 use crate::epoch::pack::Histogram;
-use crate::epoch::recipe::{Holdout, Recipe, Side, SourceRecipe};
+use crate::epoch::recipe::{Recipe, SourceRecipe};
 use crate::model::TokenizerId;
-use crate::query::{select, texts};
+use crate::query::select;
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 
@@ -46,6 +46,7 @@ fn check_conditions(
 pub(super) fn base(
     view: &View,
     recipe: &Recipe,
+    snapshot: &str,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
     check_conditions(view, recipe, kept)?;
@@ -54,41 +55,9 @@ pub(super) fn base(
         base &= select(view, Some(condition))?;
     }
     if let Some(holdout) = &recipe.select.holdout {
-        let held = held_out(view, holdout, &base)?;
-        match holdout.take {
-            Side::Holdout => base &= held,
-            Side::Train => base -= held,
-        }
+        base = one_side(view, snapshot, holdout, &base)?;
     }
     Ok(base)
-}
-
-/// The documents of `base` that are held out: those of a share of the groups, told by a keyed hash of
-/// the group alone, so that no later ingest moves the border. A kept document is the only one of its
-/// cluster that an epoch can hold, so a group of clusters is told by the id of that document.
-fn held_out(
-    view: &View,
-    holdout: &Holdout,
-    base: &RoaringTreemap,
-) -> Result<RoaringTreemap, EpochError> {
-    let mut held = RoaringTreemap::new();
-    if matches!(holdout.by.as_str(), "cluster" | "document") {
-        held.extend(
-            base.iter().filter(|id| {
-                keyed::share("holdout", holdout.seed, &id.to_le_bytes()) < holdout.share
-            }),
-        );
-        return Ok(held);
-    }
-    texts(view, &holdout.by, |id, value| {
-        // A document without a value is a group of its own.
-        let own = id.to_le_bytes();
-        let group = value.map_or(own.as_slice(), str::as_bytes);
-        if base.contains(id) && keyed::share("holdout", holdout.seed, group) < holdout.share {
-            held.insert(id);
-        }
-    })?;
-    Ok(held)
 }
 
 /// The documents of a source of the recipe, and how many of each count of tokens, where all have one.

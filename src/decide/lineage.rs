@@ -1,0 +1,155 @@
+//! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
+//!
+//! A document takes the place of the one it supersedes, of those it displaces as witness, and of its own
+//! witness when that goes. It then has their roots instead of, or beside, itself. A duplicate that was
+//! never anything else has its witness's roots, without rows; a newcomer that is like nothing has its own.
+
+use super::error::DecideError;
+use super::session::Session;
+use crate::model::{DocId, Generation, Match, MatchKind, Standing};
+use crate::store::{Batch, Roots, View};
+use std::collections::BTreeMap;
+
+/// The roots of documents as a view has them, and as a commit will leave them.
+pub struct Lineages<'v> {
+    view: &'v View,
+    generations: Vec<Generation>,
+    changed: BTreeMap<DocId, Roots>,
+}
+
+impl<'v> Lineages<'v> {
+    /// Those of a view.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn new(view: &'v View) -> Result<Self, DecideError> {
+        let generations = view.lineage_generations()?;
+        Ok(Self { view, generations, changed: BTreeMap::new() })
+    }
+
+    fn stored(&self, document: DocId) -> Result<Roots, DecideError> {
+        if self.generations.is_empty() {
+            return Ok(Roots::default());
+        }
+        Ok(self.view.lineage(&self.generations, document)?)
+    }
+
+    /// The roots of a stored document that `matched` explains.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn before(&self, document: DocId, matched: Option<Match>) -> Result<Roots, DecideError> {
+        let mut roots = self.stored(document)?;
+        if let Some(witness) = matched.and_then(in_cluster) {
+            let of_witness = self.stored(witness)?;
+            roots.join(&if of_witness.is_empty() { Roots::of(witness) } else { of_witness });
+        }
+        Ok(if roots.is_empty() { Roots::of(document) } else { roots })
+    }
+
+    /// Adds roots to a document; `own` are those it has without this commit.
+    pub fn join(&mut self, document: DocId, own: Roots, more: &Roots) {
+        self.changed.entry(document).or_insert(own).join(more);
+    }
+
+    /// What a document has by now; none when this commit did not change it.
+    #[must_use]
+    pub fn now(&self, document: DocId) -> Option<&Roots> {
+        self.changed.get(&document)
+    }
+
+    /// The rows that the store does not have yet: document and further roots.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn rows(self) -> Result<Vec<(DocId, Vec<DocId>)>, DecideError> {
+        let mut rows = Vec::new();
+        for (document, roots) in &self.changed {
+            let stored = self.stored(*document)?;
+            if stored.is_empty() && *roots == Roots::of(*document) {
+                continue;
+            }
+            let new = roots.iter().filter(|root| stored.iter().all(|known| known != *root));
+            let new: Vec<DocId> = new.collect();
+            if !new.is_empty() {
+                rows.push((*document, new));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The witness of a duplicate.
+fn in_cluster(matched: Match) -> Option<DocId> {
+    (matched.kind != MatchKind::Superseded).then_some(matched.witness)
+}
+
+impl Session {
+    /// Writes whose place the documents of this commit took. Reads nothing for newcomers that supersede
+    /// nothing and displace nothing.
+    pub(super) fn write_lineage(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        let scene = &self.scene;
+        let view = scene.view.clone();
+        let mut lineages = Lineages::new(&view)?;
+        // A stored document's roots without this commit.
+        let before = |lineages: &Lineages<'_>, document: DocId| -> Result<Roots, DecideError> {
+            if scene.is_new(document) {
+                return Ok(Roots::default());
+            }
+            let matched = match scene.matches.get(&document) {
+                Some(change) => change.before,
+                // Only what is kept and stays so is asked for, which no match explains.
+                None => None,
+            };
+            lineages.before(document, matched)
+        };
+        // In the order of ids, so that a newcomer which another one supersedes has its own by then.
+        for (new, old) in &self.superseded {
+            let of_old = match lineages.now(*old) {
+                Some(roots) => roots.clone(),
+                None if scene.is_new(*old) => Roots::of(*old),
+                None => before(&lineages, *old)?,
+            };
+            lineages.join(*new, Roots::default(), &of_old);
+        }
+        for (document, change) in &scene.matches {
+            let next = change.now.and_then(in_cluster);
+            let moved = next.filter(|_| change.before.and_then(in_cluster) != next);
+            let Some(next) = moved else { continue };
+            let is_new = scene.is_new(*document);
+            let standing = scene.standings.get(document);
+            let was_kept =
+                !is_new && standing.is_some_and(|change| change.before == Some(Standing::Kept));
+            let takes = match lineages.now(*document) {
+                Some(roots) if is_new || was_kept => roots.clone(),
+                _ if was_kept => before(&lineages, *document)?,
+                // Had it come alone, it would have been kept until its witness came.
+                _ if is_new && scene.is_new(next) && *document < next => Roots::of(*document),
+                _ => continue,
+            };
+            let own = before(&lineages, next)?;
+            lineages.join(next, own, &takes);
+        }
+        for (document, change) in &scene.matches {
+            let Some(was) = change.before else { continue };
+            let (witness, next) = (in_cluster(was), change.now.and_then(in_cluster));
+            let is_superseded = scene.standing(*document)? == Some(Standing::Superseded);
+            if scene.is_new(*document) || witness == next || is_superseded {
+                continue;
+            }
+            let own = before(&lineages, *document)?;
+            if witness.is_none() {
+                // It takes back the place of what superseded it.
+                let of_successor = before(&lineages, was.witness)?;
+                lineages.join(*document, own, &of_successor);
+            } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
+                // Its witness went without one that takes its place: it goes on by itself.
+                lineages.join(*document, own, &Roots::default());
+            }
+        }
+        for (document, roots) in lineages.rows()? {
+            batch.descend(document, &roots)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Which documents are on the asked side of the border between training and validation.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::keyed;
+use crate::epoch::recipe::{Holdout, Side};
+use crate::model::{CommitSeq, Generation};
+use crate::query::texts;
+use crate::store::{MANY, View};
+use roaring::RoaringTreemap;
+
+/// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
+/// that no later ingest moves the border.
+///
+/// A group of clusters is a lineage, told by its root: the document that came first of those whose place
+/// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
+/// like something trained on before and like something held out before.
+///
+/// # Errors
+/// [`EpochError::Select`]; [`EpochError::Store`].
+pub(super) fn one_side(
+    view: &View,
+    snapshot: &str,
+    holdout: &Holdout,
+    base: &RoaringTreemap,
+) -> Result<RoaringTreemap, EpochError> {
+    let is_held = |group: &[u8]| keyed::share("holdout", holdout.seed, group) < holdout.share;
+    let wanted = |held: bool| held == (holdout.take == Side::Holdout);
+    let mut of_lineage = base.clone();
+    let mut side = RoaringTreemap::new();
+    if !matches!(holdout.by.as_str(), "cluster" | "document") {
+        texts(view, &holdout.by, |id, value| {
+            // A document without a value is told by its lineage.
+            if let Some(group) = value
+                && of_lineage.remove(id)
+                && wanted(is_held(group.as_bytes()))
+            {
+                side.insert(id);
+            }
+        })?;
+    }
+    let moment = match view.snapshot(snapshot)? {
+        Some(record) => (Generation(record.generation), CommitSeq(record.commit)),
+        None => (view.generation(), view.commit()),
+    };
+    // Those of which a root is on the wanted side, and on the other one.
+    let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
+    view.for_each_lineage(moment, |document, root| {
+        if !of_lineage.contains(document.0) {
+            return;
+        }
+        if root == MANY || wanted(is_held(&root.0.to_le_bytes())) {
+            here.insert(document.0);
+        }
+        if root == MANY || !wanted(is_held(&root.0.to_le_bytes())) {
+            there.insert(document.0);
+        }
+    })?;
+    let alone = of_lineage - &here - &there;
+    side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
+    side |= here - there;
+    Ok(side)
+}
