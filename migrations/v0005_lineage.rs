@@ -3,6 +3,10 @@
 //! The matches of the current generation are gone through in the order of their commits. A document that
 //! a snapshot shows as kept stays a root of itself beside what it inherits: a plan may have gone by that. The
 //! rows count from the last commit on, which no snapshot shows yet, so that no snapshot's plan changes.
+#![expect(
+    clippy::big_endian_bytes,
+    reason = "keys are big-endian, so that byte order is value order"
+)]
 
 use super::super::super::bytes::Cursor;
 use super::super::super::columns::{Documents, Matches, Meta, Snapshots, corrupt};
@@ -156,10 +160,6 @@ fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<Event>>, StoreEr
 }
 
 /// Calls `each` with document, commit, what explained it before and what does from then on, ascending.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the last item carries the iterator's status: a damaged block is an error here"
-)]
 fn for_each_match(
     db: &DB,
     generation: u32,
