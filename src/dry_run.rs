@@ -2,14 +2,15 @@
 
 use crate::error::Error;
 use crate::store;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 /// A throw-away twin of a corpus. It shares the tables' files, so making it is quick; what an
-/// ingest adds takes room of its own until the twin is dropped.
+/// ingest adds takes room of its own until the twin is dropped. The corpus itself is not changed, nor
+/// migrated: a corpus of an older format is migrated in the twin only. One whose process was killed is removed by
+/// the next writer.
 #[derive(Debug)]
 pub struct DryRun {
-    path: PathBuf,
+    twin: store::Twin,
 }
 
 impl DryRun {
@@ -17,25 +18,13 @@ impl DryRun {
     ///
     /// # Errors
     /// [`Error::Store`]: no corpus, another writer, or no room.
-    pub fn begin(corpus: &Path, memory: u64) -> Result<Self, Error> {
-        static TWINS: AtomicU32 = AtomicU32::new(0);
-        let number = TWINS.fetch_add(1, Ordering::Relaxed);
-        let path = corpus.join(format!("dry-run-{}-{number}", std::process::id()));
-        let twin = Self { path };
-        store::twin(corpus, &twin.path, store::Memory::within(memory))?;
-        Ok(twin)
+    pub fn begin(corpus: &Path) -> Result<Self, Error> {
+        Ok(Self { twin: store::Twin::make(corpus)? })
     }
 
     /// The twin's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for DryRun {
-    fn drop(&mut self) {
-        // Nothing of the corpus is in it; what cannot be removed now does no harm.
-        let _ = std::fs::remove_dir_all(&self.path);
+        self.twin.path()
     }
 }

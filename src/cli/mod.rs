@@ -17,6 +17,7 @@ mod find;
 mod info;
 mod ingest;
 mod init;
+mod limits;
 mod migrate;
 mod policy;
 mod print;
@@ -134,6 +135,7 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
+    limits::lift();
     let context = match Context::new(cli.setup, cli.verb.has_safe_points()) {
         Ok(context) => context,
         Err(error) => return failed(&error),

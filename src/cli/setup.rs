@@ -61,7 +61,7 @@ impl Context {
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
     pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
         Ok(match dry_run {
-            true => Target::Copy(DryRun::begin(corpus, self.memory)?),
+            true => Target::Copy(DryRun::begin(corpus)?),
             false => Target::Corpus(corpus.to_path_buf()),
         })
     }

@@ -9,9 +9,7 @@ use crate::epoch::Plan;
 use crate::error::Error;
 use crate::ingest::IngestError;
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
-use crate::store::{
-    CommitRecord, OriginalFile, StoreError, TokenizerParts, TokenizerRecord, View, Writer,
-};
+use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
 use crate::tokenizer::{
     self, Backend, Extension, FAST, GrowthOptions, Piece, REFERENCE, TermOptions, Tokenizer,
     TokenizerCheck, TokenizerError, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
@@ -152,10 +150,7 @@ impl Corpus {
     /// [`IngestError::UnknownTokenizer`]; [`Error::Store`] when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(&self.view, name)?;
-        let named = record.originals.iter().enumerate();
-        let files: Vec<(String, Vec<u8>)> = named
-            .map(|(at, file)| Ok((file.name.clone(), self.view.tokenizer_original(id, at)?)))
-            .collect::<Result<_, StoreError>>()?;
+        let files = self.view.tokenizer_originals(id, record)?;
         if files.is_empty() {
             return Ok(vec![("tokenizer.json".to_owned(), self.view.tokenizer_file(id)?)]);
         }

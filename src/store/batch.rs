@@ -9,8 +9,9 @@ use super::bands::BandRows;
 use super::bitmap::Delta;
 use super::codec;
 use super::columns::{
-    Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches,
-    Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts, Tokens,
+    Bands, BandsMore, Column, Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files,
+    Keys, Matches, Members, Meta, Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms,
+    Texts, Tokens,
 };
 use super::db;
 use super::error::StoreError;
@@ -41,6 +42,7 @@ use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A document about to be stored.
@@ -66,6 +68,8 @@ pub struct Batch<'w> {
     view: View,
     rows: WriteBatch,
     bands: BandRows,
+    /// Generations of which no band entry is to be left.
+    forgotten: Vec<Range<u32>>,
     identities: SortedRows,
     state: State,
     sources: BTreeMap<SourceId, SourceRecord>,
@@ -105,6 +109,7 @@ impl<'w> Batch<'w> {
             view,
             rows: WriteBatch::default(),
             bands: BandRows::default(),
+            forgotten: Vec::new(),
             identities: SortedRows::default(),
             state,
             sources: BTreeMap::new(),
@@ -177,6 +182,16 @@ impl<'w> Batch<'w> {
         self.view = self.view.under(policy.clone(), generation);
         self.kept_before = kept;
         self.undecided_from = next;
+    }
+
+    /// No run, row or counter of the band index is left of these generations.
+    pub(super) fn forget_bands(&mut self, generations: Range<u32>) -> Result<(), StoreError> {
+        let bound = |generation: u32| super::matching::generation_prefix(Generation(generation));
+        let (from, to) = (bound(generations.start).to_vec(), bound(generations.end).to_vec());
+        self.delete_range::<Bands>(from.clone(), to.clone())?;
+        self.delete_range::<BandsMore>(from, to)?;
+        self.forgotten.push(generations);
+        Ok(())
     }
 
     pub(super) fn set_generation(&mut self, generation: Generation, kept: Arc<RoaringTreemap>) {
@@ -666,6 +681,8 @@ impl<'w> Batch<'w> {
         let commit = self.commit_seq();
         let bands = std::mem::take(&mut self.bands);
         let bands = self.writer.bands.stage(bands, commit, &mut self.rows)?;
+        let forgotten = std::mem::take(&mut self.forgotten);
+        let bands = self.writer.bands.forget(bands, forgotten, &mut self.rows)?;
         std::mem::take(&mut self.identities)
             .write(&db::family::<Keys>(&self.writer.db)?, &mut self.rows);
         let postings = db::family::<Postings>(&self.writer.db)?;
@@ -691,7 +708,7 @@ impl<'w> Batch<'w> {
         // From here until the end the writer's memory and the disk may differ.
         self.writer.is_torn = true;
         self.writer.db.write_opt(std::mem::take(&mut self.rows), &synced())?;
-        self.writer.journal.append(Entry { commit: commit.0, documents: self.state.documents })?;
+        self.writer.acknowledge(Entry { commit: commit.0, documents: self.state.documents })?;
         // Let go of, so that the writer's bitmap is changed in its place.
         self.kept_before = Arc::default();
         if let Some(kept) = self.switched.take() {

@@ -70,10 +70,36 @@ pub enum StoreError {
         /// Last commit in the journal.
         journal: u64,
     },
+    /// A write-ahead log that holds acknowledged commits is not whole.
+    #[error(
+        "{} lost acknowledged commits: its log {} {damage}, and holds what is in no table yet, of {commits}; put that file back as it was, restore a backup, or ingest again into a new corpus",
+        path.display(), log.display()
+    )]
+    LostLog {
+        /// The corpus.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+        /// What became of it.
+        damage: String,
+        /// The commits that end in it.
+        commits: String,
+    },
+    /// The corpus changed faster than it could be opened.
+    #[error(
+        "{} is being written to faster than it can be opened ({why}): try again when the writer is less busy, or let this user make hard links in that directory",
+        path.display()
+    )]
+    Restless {
+        /// The corpus.
+        path: PathBuf,
+        /// What was missed last.
+        why: String,
+    },
     /// The database's list of its tables ends before it did.
     #[error(
-        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}; restore a backup, or ingest again into a new corpus",
-        path.display()
+        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}; restore a backup, or ingest again into a new corpus (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes `corpusdb check --deep`, remove that file)",
+        path.display(), path.join("manifest").display()
     )]
     LostTables {
         /// The corpus.
@@ -141,9 +167,28 @@ pub enum StoreError {
 
 impl From<rocksdb::Error> for StoreError {
     fn from(error: rocksdb::Error) -> Self {
-        Self::Rocks(error.into_string())
+        let mut words = error.into_string();
+        for (symptom, way_out) in WAYS_OUT {
+            if words.contains(symptom) {
+                words.push_str("; ");
+                words.push_str(way_out);
+            }
+        }
+        Self::Rocks(words)
     }
 }
+
+/// What RocksDB says of limits, and what to do about them.
+const WAYS_OUT: [(&str, &str); 2] = [
+    (
+        "Too many open files",
+        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files with `corpusdb compact`",
+    ),
+    (
+        "File too large",
+        "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same command again",
+    ),
+];
 
 impl StoreError {
     pub(crate) fn io(

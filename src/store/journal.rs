@@ -1,17 +1,24 @@
 //! The commit journal beside the database: proof of which commits were acknowledged.
 //!
-//! 24-byte records, little-endian: commit u64, documents u64, xxh3-64 of both. Appended and synced
-//! after the database's own synced write and before the commit is acknowledged, so the database is
-//! never behind it unless commits were lost.
+//! 24-byte records, little-endian, of two kinds that their checksums tell apart. A commit: commit u64,
+//! documents u64, xxh3-64 of both. A place: number of a write-ahead log u64, length u64 that it has at
+//! least, xxh3-64 of both with seed 1. A commit stands behind the place where its write ends. Both are
+//! appended and synced after the database's own synced write and before the commit is acknowledged, so
+//! the database is never behind the journal unless commits were lost, nor a log shorter than its place
+//! unless it was damaged.
 
 use super::bytes::Cursor;
 use super::error::StoreError;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const RECORD: usize = 24;
+/// Seeds of the two kinds' checksums.
+const COMMIT: u64 = 0;
+const PLACE: u64 = 1;
 
 /// One acknowledged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,32 +29,48 @@ pub(super) struct Entry {
     pub(super) documents: u64,
 }
 
-impl Entry {
-    fn encode(self) -> [u8; RECORD] {
-        let mut out = [0_u8; RECORD];
-        let body: Vec<u8> =
-            self.commit.to_le_bytes().into_iter().chain(self.documents.to_le_bytes()).collect();
-        let sum = xxh3_64(&body).to_le_bytes();
-        for (to, from) in out.iter_mut().zip(body.into_iter().chain(sum)) {
-            *to = from;
-        }
-        out
-    }
+fn encode(first: u64, second: u64, kind: u64) -> Vec<u8> {
+    let mut out = [first.to_le_bytes(), second.to_le_bytes()].concat();
+    out.extend(xxh3_64_with_seed(&out, kind).to_le_bytes());
+    out
+}
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut cursor = Cursor::new(bytes);
-        let (commit, documents, sum) = (cursor.u64().ok()?, cursor.u64().ok()?, cursor.u64().ok()?);
-        (xxh3_64(bytes.get(..16)?) == sum).then_some(Self { commit, documents })
-    }
+/// The two numbers of a record of that kind.
+fn decode(bytes: &[u8], kind: u64) -> Option<(u64, u64)> {
+    let mut cursor = Cursor::new(bytes);
+    let (first, second, sum) = (cursor.u64().ok()?, cursor.u64().ok()?, cursor.u64().ok()?);
+    (xxh3_64_with_seed(bytes.get(..16)?, kind) == sum).then_some((first, second))
+}
+
+/// How far a write-ahead log was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LogEnd {
+    /// The log's number.
+    pub(super) number: u64,
+    /// Its length in bytes.
+    pub(super) end: u64,
+}
+
+/// What the journal says of one write-ahead log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Logged {
+    /// Bytes that it has at least.
+    pub(super) end: u64,
+    /// The first and the last commit known to be in it.
+    pub(super) commits: Option<(u64, u64)>,
 }
 
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
-    /// The good records, in order.
+    /// The commits that decode, in order.
     pub(super) good: Vec<Entry>,
+    /// The logs named, by number.
+    pub(super) logs: BTreeMap<u64, Logged>,
     /// Records between good ones that do not decode. A bad last record is a torn write, not damage.
     pub(super) damaged: usize,
+    /// Records up to the last good one.
+    records: usize,
 }
 
 impl Entries {
@@ -56,9 +79,29 @@ impl Entries {
         self.good.last().copied()
     }
 
-    /// Records up to the last good one.
-    const fn records(&self) -> usize {
-        self.good.len() + self.damaged
+    fn of(bytes: &[u8]) -> Self {
+        let mut entries = Self::default();
+        let (mut good, mut place) = (0, None);
+        for (at, record) in (1..).zip(bytes.chunks_exact(RECORD)) {
+            if let Some((commit, documents)) = decode(record, COMMIT) {
+                entries.good.push(Entry { commit, documents });
+                if let Some(log) = place.take().and_then(|number| entries.logs.get_mut(&number)) {
+                    let first = log.commits.map_or(commit, |(first, _)| first);
+                    log.commits = Some((first, commit));
+                }
+            } else if let Some((number, end)) = decode(record, PLACE) {
+                let log = entries.logs.entry(number).or_default();
+                log.end = log.end.max(end);
+                place = Some(number);
+            } else {
+                place = None;
+                continue;
+            }
+            good += 1;
+            entries.records = at;
+            entries.damaged = at - good;
+        }
+        entries
     }
 }
 
@@ -75,14 +118,7 @@ pub(super) fn read(path: &Path) -> Result<Entries, StoreError> {
         }
         Err(error) => return Err(StoreError::io("opening", path)(error)),
     };
-    let mut entries = Entries::default();
-    for (at, record) in bytes.chunks_exact(RECORD).enumerate() {
-        if let Some(entry) = Entry::decode(record) {
-            entries.damaged = at - entries.good.len();
-            entries.good.push(entry);
-        }
-    }
-    Ok(entries)
+    Ok(Entries::of(&bytes))
 }
 
 /// The writer's end.
@@ -101,14 +137,17 @@ impl Journal {
             .write(true)
             .open(path)
             .map_err(StoreError::io("opening", path))?;
-        let end = (entries.records() * RECORD) as u64;
+        let end = (entries.records * RECORD) as u64;
         file.set_len(end).map_err(StoreError::io("cutting", path))?;
         file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seeking in", path))?;
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    pub(super) fn append(&mut self, entry: Entry) -> Result<(), StoreError> {
-        self.file.write_all(&entry.encode()).map_err(StoreError::io("appending to", &self.path))?;
+    /// Acknowledges a commit; `place` is where its write ends, unless it is known to be in tables.
+    pub(super) fn append(&mut self, entry: Entry, place: Option<LogEnd>) -> Result<(), StoreError> {
+        let mut bytes = place.map_or_else(Vec::new, |place| encode(place.number, place.end, PLACE));
+        bytes.extend(encode(entry.commit, entry.documents, COMMIT));
+        self.file.write_all(&bytes).map_err(StoreError::io("appending to", &self.path))?;
         self.file.sync_data().map_err(StoreError::io("syncing", &self.path))
     }
 }
@@ -117,27 +156,69 @@ impl Journal {
 mod tests {
     use super::*;
 
+    fn entry(commit: u64) -> Entry {
+        Entry { commit, documents: commit * 10 }
+    }
+
+    fn commits(entries: &Entries) -> Vec<u64> {
+        entries.good.iter().map(|entry| entry.commit).collect()
+    }
+
     #[test]
     fn a_torn_tail_is_cut_and_a_flipped_byte_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        let entry = |commit| Entry { commit, documents: commit * 10 };
         let mut journal = Journal::open(&path, &Entries::default()).unwrap();
         for commit in 1..=3 {
-            journal.append(entry(commit)).unwrap();
+            journal.append(entry(commit), None).unwrap();
         }
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..60]).unwrap();
         let torn = read(&path).unwrap();
-        assert_eq!(torn, Entries { good: vec![entry(1), entry(2)], damaged: 0 });
-        Journal::open(&path, &torn).unwrap().append(entry(3)).unwrap();
+        assert_eq!((commits(&torn), torn.damaged), (vec![1, 2], 0));
+        Journal::open(&path, &torn).unwrap().append(entry(3), None).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         let mut flipped = whole;
         flipped[30] ^= 1;
         std::fs::write(&path, &flipped).unwrap();
         let damaged = read(&path).unwrap();
-        assert_eq!(damaged, Entries { good: vec![entry(1), entry(3)], damaged: 1 });
-        Journal::open(&path, &damaged).unwrap().append(entry(4)).unwrap();
+        assert_eq!((commits(&damaged), damaged.damaged), (vec![1, 3], 1));
+        Journal::open(&path, &damaged).unwrap().append(entry(4), None).unwrap();
         assert_eq!(read(&path).unwrap().last(), Some(entry(4)));
+    }
+
+    #[test]
+    fn a_commit_says_where_in_which_log_it_ends_and_older_journals_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let mut journal = Journal::open(&path, &Entries::default()).unwrap();
+        // As releases wrote it that named no logs.
+        journal.append(entry(1), None).unwrap();
+        for (commit, number, end) in [(2, 9, 100), (3, 9, 250), (4, 12, 80)] {
+            journal.append(entry(commit), Some(LogEnd { number, end })).unwrap();
+        }
+        let found = read(&path).unwrap();
+        assert_eq!((commits(&found), found.damaged), (vec![1, 2, 3, 4], 0));
+        let logs = [
+            (9, Logged { end: 250, commits: Some((2, 3)) }),
+            (12, Logged { end: 80, commits: Some((4, 4)) }),
+        ];
+        assert_eq!(found.logs, BTreeMap::from(logs));
+        // A place whose commit is torn is true all the same.
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let torn = read(&path).unwrap();
+        assert_eq!((commits(&torn), torn.logs.get(&12).unwrap().end), (vec![1, 2, 3], 80));
+        Journal::open(&path, &torn).unwrap().append(entry(4), None).unwrap();
+        assert_eq!(commits(&read(&path).unwrap()), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn golden_records() {
+        let documented = [
+            &[1_u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..],
+            &[0x11, 0x20, 0xf5, 0x8c, 0x14, 0xa1, 0xf2, 0x26],
+        ];
+        assert_eq!(encode(1, 0, COMMIT), documented.concat());
     }
 }

@@ -30,6 +30,20 @@ pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
     })
 }
 
+/// The last commit of an open database of any format; 0 when there is none.
+pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
+    let family = super::db::family::<super::columns::Meta>(db)?;
+    let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
+        return Ok(0);
+    };
+    // In every format the record begins with its own format byte and the commit.
+    let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    commit.ok_or_else(|| {
+        let why = Malformed::at(0, "shorter than 9 bytes");
+        super::columns::corrupt::<super::columns::Meta>("state", b"state", why)
+    })
+}
+
 /// Runs every step above the version found; each is one synced batch that also raises the version.
 pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
     let found = version(db)?;

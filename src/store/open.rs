@@ -1,4 +1,4 @@
-//! Opening: create a corpus, read it beside its writer, or become its writer.
+//! Creating a corpus, and becoming its writer.
 
 use super::bands::BandIndex;
 use super::bands::BandWriter;
@@ -6,14 +6,18 @@ use super::codec;
 use super::columns::{self, Column, Commits, Meta};
 use super::db;
 use super::error::StoreError;
-use super::grown::{Grown, refuse_shorter};
+use super::grown::{Noted, refuse_shorter};
+use super::held;
 use super::journal::{self, Entries, Entry, Journal};
 use super::keys::{CommitKey, Key};
+use super::logs;
 use super::migrate;
 use super::place::{Lock, Place};
 use super::records::{Charter, CommitRecord, State};
+use super::scratch;
 use super::texts::TextEncoder;
 use super::tuning::{self, Memory};
+use super::twin;
 use super::view::View;
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, Progress, TermId};
 use roaring::RoaringTreemap;
@@ -41,7 +45,7 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     migrate::climb(&db)?;
     write_first_commit(&db, policy, fields)?;
     Journal::open(&place.journal(), &Entries::default())?
-        .append(Entry { commit: 1, documents: 0 })?;
+        .append(Entry { commit: 1, documents: 0 }, logs::newest(&place)?)?;
     db.flush_wal(true)?;
     drop(db);
     place.write_format()?;
@@ -83,83 +87,12 @@ pub(super) fn synced() -> WriteOptions {
     options
 }
 
-/// Opens a corpus for reading, also while another process writes: the view is its last commit.
-///
-/// # Errors
-/// [`StoreError`]: no corpus, another format, lost commits, corruption.
-pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
-    let place = Place::new(path);
-    let found = place.read_format()?;
-    if found < migrate::current() {
-        return Err(StoreError::OlderFormat {
-            path: path.to_path_buf(),
-            found,
-            supported: migrate::current(),
-        });
-    }
-    // A writer may delete a file between the manifest's reading and its own opening: ask again. The
-    // manifest read next no longer names that file, so one that is missed again is lost.
-    let mut missed = String::new();
-    let mut tries = 0;
-    let view = loop {
-        // The journal first: the database, read later, can only be ahead of it.
-        let acknowledged = journal::read(&place.journal())?.last();
-        refuse_shorter(&place)?;
-        let logs = place.logs()?;
-        let options = tuning::database(memory, 2);
-        match DB::open_cf_descriptors_read_only(
-            &options,
-            place.database(),
-            tuning::families(memory),
-            false,
-        ) {
-            // A log that went meanwhile may have been wanted and not found, and nothing says so: what
-            // it held is then missing from the families that this reader's manifest has no table of.
-            Ok(_) if !logs.is_subset(&place.logs()?) => {}
-            Ok(db) => {
-                let view = View::at_now(&Arc::new(db), BandIndex::default())?;
-                refuse_lost(path, &view, acknowledged)?;
-                if !view.misses_folded_bands()? {
-                    break view;
-                }
-                // The next manifest has the tables, unless they are lost.
-                tries += 1;
-                if tries == 100 {
-                    return Err(StoreError::Missing {
-                        what: "folded band runs",
-                        family: "bands",
-                        key: "mark".to_owned(),
-                    });
-                }
-            }
-            Err(error)
-                if error.to_string() != missed && error.to_string().contains("No such file") =>
-            {
-                missed = error.to_string();
-            }
-            Err(error) => return Err(error.into()),
-        }
-    };
-    Ok(view)
-}
-
-/// Makes a twin of the corpus at `path` in the new directory `twin`: same moment, tables shared by
-/// hard links.
-///
-/// # Errors
-/// [`StoreError`]: no corpus, another writer, or what the file system says.
-pub fn twin(path: &Path, twin: &Path, memory: Memory) -> Result<(), StoreError> {
-    let writer = Writer::open(path, memory, 2)?;
-    let place = Place::new(twin);
-    place.make()?;
-    Checkpoint::new(&writer.db)?.create_checkpoint(place.database())?;
-    let last = Entry { commit: writer.view.commit().0, documents: writer.view.documents() };
-    Journal::open(&place.journal(), &Entries::default())?.append(last)?;
-    place.write_format()
-}
-
-fn refuse_lost(path: &Path, view: &View, acknowledged: Option<Entry>) -> Result<(), StoreError> {
-    let database = view.commit().0;
+/// Refuses a database that stands before what the journal says.
+pub(super) fn refuse_lost(
+    path: &Path,
+    database: u64,
+    acknowledged: Option<Entry>,
+) -> Result<(), StoreError> {
     match acknowledged {
         Some(entry) if entry.commit > database => Err(StoreError::LostCommits {
             path: path.to_path_buf(),
@@ -183,7 +116,7 @@ pub struct Writer {
     /// A commit began and did not end.
     pub(super) is_torn: bool,
     place: Place,
-    noted: Option<Grown>,
+    noted: Option<Noted>,
     _lock: Lock,
 }
 
@@ -196,12 +129,18 @@ impl Writer {
         let place = Place::new(path);
         let found = place.read_format()?;
         let lock = place.lock()?;
+        scratch::sweep(&place, &[held::KIND, twin::KIND]);
         let entries = journal::read(&place.journal())?;
         refuse_shorter(&place)?;
+        let noted = Noted::read(&place)?;
+        let oldest = noted.map_or(0, |noted| noted.oldest_log);
+        logs::refuse_lost(&place, &entries, oldest, || look(&place))?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
         options.create_missing_column_families(found < migrate::current());
         let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
+        // Before anything is written: what is lost must not be lost twice.
+        refuse_lost(path, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {
             let before = path.join(format!("before-format-{}", migrate::current()));
             // One that stands there is of an earlier try: the ladder has not ended since.
@@ -213,12 +152,13 @@ impl Writer {
         }
         let db = Arc::new(db);
         let view = View::at_now(&db, BandIndex::default())?;
-        refuse_lost(path, &view, entries.last())?;
         let bands = BandWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
         let view = View::at_now(&db, bands.index())?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
-            journal.append(Entry { commit: view.commit().0, documents: view.documents() })?;
+            // Opening has made tables of what the logs held: the newest is empty.
+            let entry = Entry { commit: view.commit().0, documents: view.documents() };
+            journal.append(entry, logs::newest(&place)?)?;
         }
         let newest = view.state().next_dictionary.saturating_sub(1);
         let dictionary = if newest == 0 { None } else { Some((newest, view.dictionary(newest)?)) };
@@ -234,7 +174,7 @@ impl Writer {
             view,
             is_torn: false,
             place,
-            noted: None,
+            noted,
             _lock: lock,
         })
     }
@@ -301,11 +241,23 @@ impl Writer {
     }
 
     fn note_manifest(&mut self) -> Result<(), StoreError> {
-        let found = Grown::now(&self.place);
-        if let Some(grown) = found.filter(|_| found != self.noted) {
-            grown.note(&self.place)?;
-            self.noted = found;
-        }
+        let oldest = logs::oldest_needed(&self.db)?;
+        self.noted = Noted::update(self.noted, &self.place, oldest)?;
         Ok(())
     }
+
+    /// Acknowledges a commit that was written and synced.
+    pub(super) fn acknowledge(&mut self, entry: Entry) -> Result<(), StoreError> {
+        self.journal.append(entry, logs::newest(&self.place)?)
+    }
+}
+
+/// The database as it is, with whatever families it has; nothing is written.
+fn look(place: &Place) -> Result<DB, StoreError> {
+    let memory = Memory::within(0);
+    let options = tuning::database(memory, 2);
+    let named = DB::list_cf(&options, place.database())?;
+    let mut families = tuning::families(memory);
+    families.retain(|family| named.iter().any(|name| name == family.name()));
+    Ok(DB::open_cf_descriptors_read_only(&options, place.database(), families, false)?)
 }

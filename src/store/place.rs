@@ -2,8 +2,6 @@
 
 use super::error::StoreError;
 use super::migrate;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -30,6 +28,10 @@ impl Place {
         self.root.join("journal")
     }
 
+    pub(super) fn format(&self) -> PathBuf {
+        self.root.join(FORMAT)
+    }
+
     /// How long the database's manifest had grown.
     pub(super) fn manifest_note(&self) -> PathBuf {
         self.root.join("manifest")
@@ -45,18 +47,17 @@ impl Place {
         self.root.join("bands.filter")
     }
 
-    /// Names of the database's write-ahead logs.
-    pub(super) fn logs(&self) -> Result<BTreeSet<OsString>, StoreError> {
+    /// Numbers of the database's write-ahead logs.
+    pub(super) fn logs(&self) -> Result<Vec<u64>, StoreError> {
         let database = self.database();
-        let entries = std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))?;
-        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-        let names = names
-            .collect::<Result<BTreeSet<_>, _>>()
-            .map_err(StoreError::io("reading", &database))?;
-        Ok(names
-            .into_iter()
-            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "log"))
-            .collect())
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
+            let name = entry.map_err(StoreError::io("reading", &database))?.file_name();
+            let number: Option<u64> =
+                name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
+            found.extend(number);
+        }
+        Ok(found)
     }
 
     /// Makes the directory of a new corpus; an existing one must be empty.
@@ -84,7 +85,10 @@ impl Place {
         let path = self.root.join(FORMAT);
         let temporary = self.root.join("FORMAT.tmp");
         let line = format!("corpusdb {} {}\n", migrate::current(), env!("CARGO_PKG_VERSION"));
-        std::fs::write(&temporary, line).map_err(StoreError::io("writing", &temporary))?;
+        // Synced before its rename: else a power cut could leave the name without the line.
+        File::create(&temporary)
+            .and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()))
+            .map_err(StoreError::io("writing", &temporary))?;
         std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
         sync_directory(&self.root)
     }

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::codec;
-use super::columns::{Bands, BandsMore, Column, Exact, Matches, Members, Meta, Postings};
+use super::columns::{Column, Exact, Matches, Members, Meta, Postings};
 use super::error::StoreError;
 use super::fields;
 use super::keys::{Block, Key, NameKey, PostingKey};
@@ -97,7 +97,8 @@ impl Batch<'_> {
             record.tokens = found.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
         }
         self.set_generation(generation, kept);
-        Ok(())
+        // Numbers only rise, so this also clears what earlier releases left.
+        self.forget_bands(0..generation.0)
     }
 
     /// Forgets a generation that is not current. Matches and standings that a snapshot shows stay.
@@ -105,8 +106,7 @@ impl Batch<'_> {
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
     pub fn drop_generation(&mut self, generation: Generation) -> Result<(), StoreError> {
-        self.delete_generation::<Bands>(generation)?;
-        self.delete_generation::<BandsMore>(generation)?;
+        self.forget_bands(generation.0..generation.0 + 1)?;
         self.delete_generation::<Exact>(generation)?;
         let is_shown = |record: &super::SnapshotRecord| record.generation == generation.0;
         if self.view().snapshots()?.iter().any(is_shown) {

@@ -9,6 +9,7 @@ use super::keys::{Block, ColumnKey, Key, TokenizerKey, TokensKey};
 use super::records::TokenizerRecord;
 use super::view::View;
 use crate::model::{DocId, SourceId, TokenizerId};
+use std::path::Path;
 
 /// Tokenizers of a corpus, dropped ones included: their columns are numbered from 0x1000 to 0x1fff.
 const MOST: u16 = 0x1000;
@@ -29,6 +30,16 @@ pub struct TokenizerParts<'a> {
     pub decisions: Option<&'a [u8]>,
     /// The files it was made of, in the order of the record's `originals`.
     pub originals: &'a [Vec<u8>],
+}
+
+/// Refuses a stored file name that would lead out of the directory it is written to: a corpus may be anybody's.
+fn check_name(name: &str) -> Result<(), StoreError> {
+    let is_plain = Path::new(name).file_name().is_some_and(|last| last == name);
+    is_plain.then_some(()).ok_or_else(|| {
+        StoreError::Name(format!(
+            "a tokenizer's file is called {name:?}, which is no plain file name; give it one, or export its tokenizer.json"
+        ))
+    })
 }
 
 fn missing(what: &'static str, tokenizer: TokenizerId) -> StoreError {
@@ -78,6 +89,24 @@ impl View {
         let part = u8::try_from(at).ok().and_then(|at| ORIGINALS.checked_add(at));
         let found = part.map(|part| self.tokenizer_part(tokenizer, part)).transpose()?.flatten();
         found.ok_or_else(|| missing("original file", tokenizer))
+    }
+
+    /// The files that a tokenizer was made of, by name; each name is that of a file in some directory.
+    ///
+    /// # Errors
+    /// [`StoreError`] when one is absent or cannot be read; [`StoreError::Name`] when one is called like a path.
+    pub fn tokenizer_originals(
+        &self,
+        tokenizer: TokenizerId,
+        record: &TokenizerRecord,
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let named = record.originals.iter().enumerate();
+        named
+            .map(|(at, file)| {
+                check_name(&file.name)?;
+                Ok((file.name.clone(), self.tokenizer_original(tokenizer, at)?))
+            })
+            .collect()
     }
 
     /// Files of tokenizers that are not those of their records.
@@ -135,6 +164,7 @@ impl Batch<'_> {
         if parts.originals.len() > MOST_ORIGINALS {
             return Err(StoreError::Name(format!("a tokenizer of over {MOST_ORIGINALS} files")));
         }
+        record.originals.iter().try_for_each(|file| check_name(&file.name))?;
         self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part: FILE }, parts.file)?;
         if let Some(decisions) = parts.decisions {
             self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part: DECISIONS }, decisions)?;
@@ -188,5 +218,21 @@ impl Batch<'_> {
             self.source_record(source)?.tokens.retain(|(id, _)| *id != tokenizer.0);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_file_name_that_leads_out_of_its_directory_is_refused() {
+        for name in ["../out", "/etc/passwd", "..", "a/b", "a/", "", "."] {
+            let error = check_name(name).unwrap_err().to_string();
+            assert!(error.contains("no plain file name"), "{error}");
+        }
+        for name in ["tokenizer.model", ".hidden", "..a", "a b"] {
+            check_name(name).unwrap();
+        }
     }
 }

@@ -334,7 +334,7 @@ fn killed(scratch: &Scratch, corpus: &Path) {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    while std::fs::metadata(corpus.join("journal")).unwrap().len() < 24 * 20 {
+    while std::fs::metadata(corpus.join("journal")).unwrap().len() < 48 * 20 {
         std::thread::sleep(std::time::Duration::from_micros(200));
     }
     child.kill().unwrap();
@@ -353,7 +353,7 @@ fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
     let length = std::fs::metadata(&log).unwrap().len() as usize;
     assert!(length > 50_000, "the log is {length} bytes");
     let journal = corpus.join("journal");
-    let records = std::fs::read(&journal).unwrap().len() / 24;
+    let records = std::fs::read(&journal).unwrap().len() / 48;
     let commit = Corpus::open(&corpus, MEMORY).unwrap().view().commit().0;
     if commit > records as u64 {
         // The kill came between the two writes: a commit that was never acknowledged may be lost.
@@ -381,7 +381,7 @@ fn a_damaged_journal_changes_no_answer_and_one_ahead_of_the_database_is_refused(
     let mut bench = Bench::new(&corpus);
     bench.try_with(&journal, None, "gone");
     bench.try_with(&journal, Some(b""), "empty");
-    for at in [1, 23, 24, bytes.len() / 2, bytes.len() - 1] {
+    for at in [1, 23, 24, 47, 48, bytes.len() / 2, bytes.len() - 1] {
         bench.cut(&journal, at);
     }
     for at in [0, 9, 17, bytes.len() / 2, bytes.len() - 24, bytes.len() - 1] {

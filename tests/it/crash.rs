@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Bytes of a journal record: one a commit.
-const RECORD: u64 = 24;
+/// Bytes of a commit in the journal: the place where it ends, and the commit.
+const RECORD: u64 = 48;
 
 /// An ingest of two files, plain and compressed, in many small commits, ready to be killed.
 struct Job {

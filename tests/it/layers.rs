@@ -54,6 +54,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap_complete", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/", "src/main.rs"]),
     ("ctrlc", &["src/cli/", "src/main.rs"]),
+    ("rlimit", &["src/cli/"]),
+    ("signal_hook", &["src/cli/"]),
     ("anyhow", &["src/cli/", "src/main.rs"]),
 ];
 

@@ -147,7 +147,59 @@ fn walk_error(directory: &Path, error: walkdir::Error) -> ReadError {
 }
 
 fn matches(pattern: &str) -> Result<Vec<PathBuf>, ReadError> {
-    let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
+    let options = glob::MatchOptions {
+        require_literal_leading_dot: true,
+        require_literal_separator: true,
+        ..Default::default()
+    };
+    let mut paths = match pattern.contains("**") {
+        true => matches_below(pattern, options)?,
+        false => matches_here(pattern, options)?,
+    };
+    if paths.is_empty() {
+        return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+    }
+    paths.sort_by(|a, b| path_bytes(a).cmp(path_bytes(b)));
+    Ok(paths)
+}
+
+/// Matches of a pattern of any depth. Directories are walked as they are when given by name: a link to one above
+/// it is not followed round and round.
+fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
+    let parsed = glob::Pattern::new(pattern).map_err(|error| ReadError::Pattern {
+        pattern: pattern.to_owned(),
+        why: error.to_string(),
+    })?;
+    // What stands before the first part with a wildcard is a directory.
+    let is_literal = |part: &std::path::Component<'_>| {
+        !part.as_os_str().to_string_lossy().contains(['*', '?', '['])
+    };
+    let base: PathBuf = Path::new(pattern).components().take_while(is_literal).collect();
+    let root = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
+    let mut paths = Vec::new();
+    for entry in WalkDir::new(root).follow_links(true) {
+        match entry {
+            Ok(entry) => {
+                let path = match base.as_os_str().is_empty() {
+                    true => entry.path().strip_prefix(".").unwrap_or(entry.path()),
+                    false => entry.path(),
+                };
+                // `**` at the end stands for what is below, whose directories are no matches of their own.
+                let counts = entry.file_type().is_file() || !pattern.ends_with("**");
+                if entry.depth() > 0 && counts && parsed.matches_path_with(path, options) {
+                    paths.push(path.to_path_buf());
+                }
+            }
+            Err(error) if error.loop_ancestor().is_some() || is_dangling_link(&error) => {}
+            // A pattern below nothing matches nothing.
+            Err(error) if error.depth() == 0 && !root.exists() => {}
+            Err(error) => return Err(walk_error(root, error)),
+        }
+    }
+    Ok(paths)
+}
+
+fn matches_here(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
     let walk = glob::glob_with(pattern, options).map_err(|error| ReadError::Pattern {
         pattern: pattern.to_owned(),
         why: error.to_string(),
@@ -160,10 +212,6 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, ReadError> {
         })?;
         paths.push(path);
     }
-    if paths.is_empty() {
-        return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
-    }
-    paths.sort_by(|a, b| path_bytes(a).cmp(path_bytes(b)));
     Ok(paths)
 }
 

@@ -615,6 +615,34 @@ fn links_are_followed_once_and_keep_their_names() {
     assert_eq!(found[1].size, LINES.len() as u64);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pattern_of_any_depth_does_not_follow_links_round_and_round() {
+    use std::os::unix::fs::symlink;
+    let dir = Dir::new();
+    for name in ["a/own.jsonl", "a/b/deep.jsonl", "a/b/other.txt", "a/.git/c.jsonl", "far/x.jsonl"]
+    {
+        dir.write(name, name);
+    }
+    // Two loops: followed blindly, their paths double with every step down.
+    symlink(dir.path("a"), dir.path("a/loop")).expect("link");
+    symlink(dir.path("a"), dir.path("a/b/up")).expect("link");
+    symlink(dir.path("gone"), dir.path("a/dangling")).expect("link");
+    symlink(dir.path("far"), dir.path("a/far")).expect("link");
+    let found = |pattern: &str| names(&dir, &expand_in(&dir, &[pattern]).expect("expands"));
+    let all = ["a/b/deep.jsonl", "far/x.jsonl", "a/own.jsonl"];
+    assert_eq!(found("a/**/*.jsonl"), all);
+    assert_eq!(found("**/o*.jsonl"), ["a/own.jsonl"]);
+    assert_eq!(
+        found("a/**/b"),
+        ["a/b/deep.jsonl", "a/b/other.txt"],
+        "a directory is what is in it"
+    );
+    assert_eq!(found("a/b/**"), ["a/b/deep.jsonl", "a/b/other.txt"]);
+    assert!(matches!(expand_in(&dir, &["none/**/*"]), Err(ReadError::NoMatch { .. })));
+    assert!(matches!(expand_in(&dir, &["a/**b"]), Err(ReadError::Pattern { .. })));
+}
+
 proptest! {
     #[test]
     fn no_bytes_break_reading(

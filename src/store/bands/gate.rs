@@ -126,6 +126,14 @@ impl Gate {
         }
     }
 
+    /// Gives up the filter and its file, most of which is of entries that are gone.
+    pub(super) fn empty(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *state = State { chain: state.chain, file_is_stale: true, ..State::default() };
+        // One that stays, holds too much, which costs a look-up at most.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
     #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
         self.state.read().unwrap_or_else(PoisonError::into_inner).filter.is_some()

@@ -15,6 +15,7 @@
 mod counts;
 mod filter;
 mod fold;
+mod forget;
 mod gate;
 mod index;
 mod look_up;

@@ -15,6 +15,7 @@ use crate::store::error::StoreError;
 use crate::store::keys::{BandRunKey, Key};
 use crate::store::place::Place;
 use rocksdb::{CompactOptions, DB, WriteBatch};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,11 +37,11 @@ const RECLAIM: u64 = 16 << 20;
 
 /// What the writer holds of the band index.
 pub(in crate::store) struct BandWriter {
-    db: Arc<DB>,
-    counts: Counts,
+    pub(super) db: Arc<DB>,
+    pub(super) counts: Counts,
     /// Not folded, oldest first.
-    runs: Vec<Arc<Run>>,
-    gate: Arc<Gate>,
+    pub(super) runs: Vec<Arc<Run>>,
+    pub(super) gate: Arc<Gate>,
     folder: PathBuf,
     /// Entries in runs at which they are folded.
     fold_at: usize,
@@ -53,8 +54,10 @@ pub(in crate::store) struct BandWriter {
 
 /// The entries of a commit, on their way into it.
 pub(in crate::store) struct Staged {
-    counts: Counts,
-    runs: Vec<Arc<Run>>,
+    pub(super) counts: Counts,
+    pub(super) runs: Vec<Arc<Run>>,
+    /// Generations of which nothing is left.
+    pub(super) forgotten: Vec<Range<u32>>,
 }
 
 impl BandWriter {
@@ -130,13 +133,14 @@ impl BandWriter {
             }
         }
         batch.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
-        Ok(Some(Staged { counts, runs }))
+        Ok(Some(Staged { counts, runs, forgotten: Vec::new() }))
     }
 
     /// The commit stands; folds when its runs were one too many.
     pub(in crate::store) fn committed(&mut self, staged: Option<Staged>) -> Result<(), StoreError> {
         let Some(staged) = staged else { return Ok(()) };
         self.counts = staged.counts;
+        self.let_go(&staged.forgotten);
         self.runs.extend(staged.runs);
         if self.entries() >= self.fold_at || self.runs.len() > MOST_RUNS {
             self.fold()?;
