@@ -143,7 +143,11 @@ pub(crate) fn main() -> ExitCode {
     match run(cli.verb, &context) {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
-        Err(error) => failed(&error),
+        Err(error) => {
+            // What is still drawn would stand in the message.
+            context.progress.end();
+            failed(&error)
+        }
     }
 }
 

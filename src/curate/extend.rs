@@ -59,7 +59,10 @@ impl BaseIds {
         let start = out.len();
         let is_stored = view.tokens(self.base, document, out)?;
         let ids = out.get(start..).unwrap_or_default();
-        Ok(is_stored && !self.affected.is_affected(ids, affected))
+        if !is_stored || self.affected.is_affected(ids, affected) {
+            return Ok(false);
+        }
+        Ok(!(self.affected.needs_text() && self.affected.is_text_affected(&view.text(document)?)))
     }
 }
 

@@ -96,8 +96,8 @@ pub fn train_tokenizer(
     if table.skipped() > 0 {
         progress.note(&format!("{} overlong pre-tokens were left out", table.skipped()));
     }
-    progress.begin("training", None);
-    let trained = train_with_seeds(&table, &groups.names, options)?;
+    let trained = train_with_seeds(&table, &groups.names, options, progress)?;
+    progress.begin("measuring what was trained", None);
     let tokens = tokens_by_group(&trained.json, &table)?;
     let per_token = |(mass, tokens): (&crate::tokenizer::Mass, &u64)| {
         (*tokens > 0).then(|| mass.bytes as f64 / *tokens as f64)
@@ -207,17 +207,19 @@ fn train_with_seeds(
     table: &PretokenTable,
     groups: &[String],
     options: &TrainOptions,
+    progress: &dyn Progress,
 ) -> Result<Trained, CurateError> {
     /// A smaller vocabulary may need a few more tokens on the way to one asked for.
     const TRIES: u32 = 8;
     let mut room = 0;
     for _ in 0..TRIES {
         let vocab_size = options.vocab_size.saturating_sub(room);
-        let mut trained = train(table, groups, &TrainOptions { vocab_size, ..options.clone() })?;
+        let smaller = TrainOptions { vocab_size, ..options.clone() };
+        let mut trained = train(table, groups, &smaller, progress)?;
         if trained.report.pending_seed_tokens.is_empty() {
             return Ok(trained);
         }
-        let forms = TermOptions { forms: TermForms::Bare };
+        let forms = TermOptions { forms: TermForms::Bare, ..TermOptions::default() };
         let seeds = std::mem::take(&mut trained.report.pending_seed_tokens);
         let extended = extend_by_terms(&trained.json, &seeds, forms)?;
         for term in &extended.terms {

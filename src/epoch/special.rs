@@ -68,14 +68,17 @@ fn added(file: &Value) -> impl Iterator<Item = (&str, u64)> {
     tokens.filter_map(|token| Some((token.get("content")?.as_str()?, token.get("id")?.as_u64()?)))
 }
 
+/// The added tokens, and that others would do too.
 fn known(file: &Value) -> String {
-    let mut names: Vec<String> =
+    let names: Vec<String> =
         added(file).take(LISTED).map(|(content, _)| format!("`{content}`")).collect();
-    if added(file).count() > LISTED {
-        names.push("more added tokens".to_owned());
-    }
-    names.push("every token of the vocabulary".to_owned());
-    names.join(", ")
+    let more = added(file).count().saturating_sub(LISTED);
+    let names = match (names.len(), more) {
+        (0, _) => "no added token".to_owned(),
+        (_, 0) => names.join(", "),
+        _ => format!("{} and {more} more added tokens", names.join(", ")),
+    };
+    format!("{names}; any token of the vocabulary may be named as well, spelled as there")
 }
 
 #[cfg(test)]
@@ -94,7 +97,12 @@ mod tests {
         let unigram = br#"{"model":{"vocab":[["<unk>",0.0],["</s>",0.0]]}}"#;
         assert_eq!(special_ids(unigram, &specials("</s>")).unwrap().eos, Some(1));
         let error = special_ids(bpe, &specials("</s>")).unwrap_err().to_string();
-        assert!(error.contains("</s>") && error.contains("<e>"), "{error}");
+        let wanted = "unknown special token `</s>`; there is `<e>`; any token of the vocabulary may be named as \
+                      well, spelled as there";
+        assert_eq!(error, wanted);
+        let without = br#"{"model":{"vocab":{"a":0}}}"#;
+        let error = special_ids(without, &specials("</s>")).unwrap_err().to_string();
+        assert!(error.contains("there is no added token; any token"), "{error}");
         assert!(special_ids(b"not json", &Specials::default()).is_ok());
         assert!(special_ids(b"not json", &specials("x")).is_err());
     }

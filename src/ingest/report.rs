@@ -89,6 +89,7 @@ impl IngestReport {
     pub(super) fn tally(&self, input_bytes: u64) -> Tally {
         Tally {
             input_bytes,
+            bytes: self.bytes,
             records: self.read,
             kept: self.kept,
             duplicates: self.exact_duplicates + self.near_duplicates,

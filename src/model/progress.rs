@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Tally {
     /// Bytes of input consumed, as stored in the files (compressed).
     pub input_bytes: u64,
+    /// Bytes of text read from it.
+    pub bytes: u64,
     /// Records read.
     pub records: u64,
     /// Documents kept.

@@ -44,12 +44,13 @@ pub(super) struct BpeSettings<'a> {
     pub(super) fuse_unk: bool,
     pub(super) byte_fallback: bool,
     pub(super) ignore_merges: bool,
+    pub(super) end_of_word_suffix: Option<&'a str>,
 }
 
 impl<'a> BpeSettings<'a> {
     /// Of a BPE on characters that falls back to bytes: with a token for what is not known even so.
     pub(super) fn falling_back(unknown: &'a str) -> Self {
-        Self { unk_token: Some(unknown), fuse_unk: true, byte_fallback: true, ignore_merges: false }
+        Self { unk_token: Some(unknown), fuse_unk: true, byte_fallback: true, ..Self::default() }
     }
 }
 
@@ -60,7 +61,7 @@ pub(super) fn bpe(vocab: Map<String, Value>, merges: Value, settings: &BpeSettin
         "dropout": null,
         "unk_token": settings.unk_token,
         "continuing_subword_prefix": null,
-        "end_of_word_suffix": null,
+        "end_of_word_suffix": settings.end_of_word_suffix,
         "fuse_unk": settings.fuse_unk,
         "byte_fallback": settings.byte_fallback,
         "ignore_merges": settings.ignore_merges,

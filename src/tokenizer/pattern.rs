@@ -56,6 +56,15 @@ impl Pattern {
         if NAMED_PATTERNS.iter().any(|(name, _)| *name == given) {
             return Ok(Self::Named(given.to_owned()));
         }
+        // It would split at the letters of a name that nobody knows.
+        if !given.is_empty() && given.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        {
+            let what = format!(
+                "is no known name, and as a regular expression finds only itself; known are {}",
+                names()
+            );
+            return Err(TokenizerError::Pattern { pattern: given.to_owned(), what });
+        }
         let pattern = Self::Regex(given.to_owned());
         pattern.check()?;
         Ok(pattern)
@@ -158,6 +167,8 @@ mod tests {
         assert!(error.contains("alternative 4, `x{2,1}y(|\\s+`"), "{error}");
         assert!(told(r"\p{Foo}+|\s").contains("alternative 1, `\\p{Foo}+`"));
         assert!(told("").contains("is empty"));
+        // A name misspelled was taken for an expression that splits at its letters.
+        assert!(told("cl100").contains("known are gpt2"), "{}", told("cl100"));
         assert!(Pattern::Named("gpt9".into()).check().unwrap_err().to_string().contains("gpt2"));
         assert_eq!(Pattern::parse("gpt3.*").unwrap(), Pattern::Regex("gpt3.*".into()));
     }

@@ -15,6 +15,7 @@ mod cli;
 mod corruption;
 mod crash;
 mod dedup;
+mod demo;
 mod docs;
 mod epochs;
 mod formats;

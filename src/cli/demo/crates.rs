@@ -65,9 +65,7 @@ pub(super) fn choose() -> anyhow::Result<Choice> {
         found.insert((name, version), root);
     }
     if found.is_empty() {
-        bail!(
-            "cargo has unpacked no crates for this project; run `cargo fetch` first, or give PATHs"
-        );
+        bail!("cargo has unpacked no crates for this project; `cargo fetch` does");
     }
     let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     for (name, _) in found.keys() {
@@ -125,15 +123,10 @@ fn cargo(words: &[String], offline: bool) -> anyhow::Result<serde_json::Value> {
     if offline {
         command.arg("--offline");
     }
-    let instead = "the demo reads the crates of a Rust project: run it in a clone of corpusdb, or give PATHs of your own";
-    let done =
-        command.output().with_context(|| format!("cannot run {}; {instead}", program.display()))?;
+    let done = command.output().with_context(|| format!("cannot run {}", program.display()))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        bail!(
-            "cargo metadata: {}; {instead}",
-            said.trim().trim_start_matches("error: ").replace('\n', " ")
-        );
+        bail!("cargo: {}", said.trim().trim_start_matches("error: "));
     }
     serde_json::from_slice(&done.stdout).context("reading the answer of cargo metadata")
 }

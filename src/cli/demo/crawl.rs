@@ -1,11 +1,11 @@
 //! The demo's ingests: a crawl, the next one, and all of it once more.
 
 use super::Demo;
-use super::examples;
 use super::input::Input;
 use super::teller::command;
+use super::{differ, examples};
 use crate::cli::print;
-use corpusdb::{DocId, DuplicatePair, Format, IngestOptions, IngestReport, ReadOptions};
+use corpusdb::{Corpus, DocId, DuplicatePair, Format, IngestOptions, IngestReport, ReadOptions};
 
 /// Ingests one crawl, each input as its source.
 pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
@@ -51,6 +51,9 @@ fn words<'a>(demo: &'a Demo<'_>, input: &'a Input) -> Vec<&'a str> {
     if input.format == Format::Text {
         words.extend(["--format", "text"]);
     }
+    if let Some(field) = input.id_field {
+        words.extend(["--id-field", field]);
+    }
     if let Some(field) = &demo.text_field {
         words.extend(["--text-field", field]);
     }
@@ -65,6 +68,7 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
             read: ReadOptions {
                 format: input.format,
                 text_field: demo.text_field.clone(),
+                id_field: input.id_field.map(str::to_owned),
                 ..ReadOptions::default()
             },
             threads: context.threads,
@@ -107,6 +111,21 @@ pub(super) fn throughput(reports: &[IngestReport]) -> (u64, f64, f64) {
     (bytes, seconds, bytes as f64 / seconds.max(1e-9) / 1e6)
 }
 
+/// The text of equal documents; of others, where they differ.
+fn show_texts(demo: &Demo<'_>, corpus: &Corpus, pair: &DuplicatePair) -> anyhow::Result<()> {
+    let (removed, witness) = (DocId(pair.id), DocId(pair.witness));
+    let around = match pair.kind {
+        "near" => differ::around(&corpus.diff(removed, witness)?),
+        _ => None,
+    };
+    let Some((removed, kept)) = around else {
+        let text = corpus.show(witness)?.text;
+        return demo.teller.say(&format!("      both:    {}", differ::beginning(&text)));
+    };
+    demo.teller.say(&format!("      removed: {removed}"))?;
+    demo.teller.say(&format!("      kept:    {kept}"))
+}
+
 /// Shows duplicates with what they matched; answers all of them, and the near one to look at.
 pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>, Option<DocId>)> {
     demo.teller.command(&["duplicates", &demo.corpus, "--list"])?;
@@ -141,6 +160,7 @@ pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>,
             pair.witness,
             short(&pair.witness_key)
         ))?;
+        show_texts(demo, &corpus, pair)?;
     }
     // The shortest of them: a difference that fits a screen says most.
     let mut shortest: Option<(u64, DocId)> = None;

@@ -1,7 +1,7 @@
 //! The demo's epoch: planned, explained, built, verified.
 
 use super::teller::quote;
-use super::{Demo, tokens};
+use super::{Demo, Shape};
 use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::{BuildJob, Explanation, Manifest, Planned, Recipe, Verification};
@@ -19,7 +19,7 @@ method = \"natural\"       # every source as much as it holds
 ";
 
 /// The recipe: for crates, the mix without sources that have nothing.
-fn recipe(is_code: bool, has: impl Fn(&str) -> bool) -> String {
+fn recipe(shape: &Shape, has: impl Fn(&str) -> bool) -> String {
     let table = |(name, weight, passes): &(&str, f64, u32)| {
         let repeats = match passes {
             1 => String::new(),
@@ -31,7 +31,7 @@ fn recipe(is_code: bool, has: impl Fn(&str) -> bool) -> String {
             "[[source]]\nname = \"{name}\"\nweight = {weight:.2}            # share of all tokens\n{repeats}\n"
         )
     };
-    let mix = match is_code {
+    let mix = match shape.is_code {
         true => MIX.iter().filter(|(name, ..)| has(name)).map(table).collect(),
         false => NATURAL.to_owned(),
     };
@@ -45,12 +45,12 @@ specials = {{ eos = \"<|endoftext|>\", pad = \"<|endoftext|>\" }}
 
 {mix}[pack]
 kind = \"best-fit\"        # documents are combined so that rows are full
-length = 2048            # tokens in a row
+length = {:<16}# tokens in a row
 
 [output]
 format = \"parquet\"
 ",
-        tokens::NAME
+        shape.tokenizer, shape.row
     )
 }
 
@@ -63,11 +63,11 @@ pub(super) struct Stored {
 }
 
 /// Writes the recipe, plans it and tells what the epoch will be.
-pub(super) fn plan(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Stored> {
+pub(super) fn plan(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Stored> {
     let path = demo.place.recipe();
     let shown = demo.place.show(&path);
     let info = demo.open()?.info()?;
-    let text = recipe(is_code, |name| {
+    let text = recipe(shape, |name| {
         info.sources.iter().any(|source| source.name == name && source.kept > 0)
     });
     std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;

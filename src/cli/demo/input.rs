@@ -2,6 +2,7 @@
 
 use super::crates::{Choice, Crate, SOURCES};
 use super::place::Place;
+use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::{Format, Interrupt};
 use std::collections::BTreeSet;
@@ -16,6 +17,8 @@ pub(super) struct Input {
     pub(super) path: String,
     /// How its files are read.
     pub(super) format: Format,
+    /// The field with the key of a record, where known.
+    pub(super) id_field: Option<&'static str>,
     /// Files, where known.
     pub(super) files: u64,
     /// Their bytes, where known.
@@ -28,6 +31,23 @@ pub(super) struct Inputs {
     pub(super) crawls: Vec<Vec<Input>>,
     /// The crates they were gathered from; none when the user gave paths.
     pub(super) crates: Option<Choice>,
+    /// Whether it is the text that the command carries.
+    pub(super) is_carried: bool,
+}
+
+impl Inputs {
+    /// Directory or file, source, files and bytes of each, for a table.
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let row = |input: &Input| {
+            vec![
+                input.path.clone(),
+                input.source.clone(),
+                print::number(input.files),
+                print::size(input.bytes),
+            ]
+        };
+        self.crawls.iter().flatten().map(row).collect()
+    }
 }
 
 /// Copies the files of the crates into `crawl-1` and `crawl-2`, every other crate: versions of one
@@ -52,12 +72,13 @@ pub(super) fn gather(
             crawls.push(inputs);
         }
     }
-    Ok(Inputs { crawls, crates: Some(choice) })
+    Ok(Inputs { crawls, crates: Some(choice), is_carried: false })
 }
 
 fn empty(place: &Place, directory: &Path, source: &str) -> Input {
     let path = place.show(&directory.join(source));
-    Input { source: source.to_owned(), path, format: Format::Text, files: 0, bytes: 0 }
+    let format = Format::Text;
+    Input { source: source.to_owned(), path, format, id_field: None, files: 0, bytes: 0 }
 }
 
 fn copy(found: &Crate, directory: &Path, inputs: &mut [Input]) -> anyhow::Result<()> {
@@ -86,9 +107,10 @@ pub(super) fn given(paths: &[String]) -> Inputs {
             (2..).map(|number| format!("{name}-{number}")).find(|other| !names.contains(other));
         let source = if names.contains(&name) { unused.unwrap_or_default() } else { name };
         names.insert(source.clone());
-        Input { source, path: path.clone(), format: Format::Auto, files: 0, bytes: 0 }
+        let (path, format) = (path.clone(), Format::Auto);
+        Input { source, path, format, id_field: None, files: 0, bytes: 0 }
     });
-    Inputs { crawls: vec![inputs.collect()], crates: None }
+    Inputs { crawls: vec![inputs.collect()], crates: None, is_carried: false }
 }
 
 /// The name of a file or directory up to its first dot; of a pattern, that of the directory it is in.

@@ -1,10 +1,12 @@
 //! `corpusdb demo`: the whole path on real text, told step by step.
 //!
-//! Stages: `place` the directory, `crates` and `input` what goes in, `crawl` (with `examples`) the
-//! ingests, `tokens`, `queries`, `epochs`; `teller` says what happens and which command does the same.
+//! Stages: `place` the directory, `crates`, `carried` and `input` what goes in, `crawl` (with `examples`
+//! and `differ`) the ingests, `tokens`, `queries`, `epochs`; `teller` says what happens and which command does the same.
 
+mod carried;
 mod crates;
 mod crawl;
+mod differ;
 mod epochs;
 mod examples;
 mod input;
@@ -23,7 +25,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 use teller::Teller;
 
-/// Show the whole path on real text: the sources of the crates that cargo unpacked, or PATHs of yours
+/// Show the whole path on real text: the sources of the crates that cargo unpacked for the project here,
+/// PATHs of yours, or, with neither, a text in many languages that the command carries
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -74,7 +77,7 @@ fn stop_if_asked(interrupt: &Interrupt) -> anyhow::Result<()> {
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let choice = if args.paths.is_empty() { Some(crates::choose()?) } else { None };
+    let choice = if args.paths.is_empty() { Some(crates::choose()) } else { None };
     let place = Place::make(&args.dir, context.memory)?;
     let corpus = place.show(&place.corpus());
     let demo = Demo {
@@ -89,10 +92,11 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     teller.say(&format!("Everything stays in {}.", demo.place.shown))?;
 
     let inputs = match choice {
-        Some(choice) => gather(&demo, choice)?,
+        Some(Ok(choice)) => gather(&demo, choice)?,
+        Some(Err(reason)) => carried(&demo, &reason)?,
         None => input::given(&args.paths),
     };
-    let is_code = inputs.crates.is_some();
+    let shape = Shape::of(&inputs);
 
     teller.step("Make a corpus")?;
     teller.command(&["init", &demo.corpus])?;
@@ -137,15 +141,15 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
 
     stop_if_asked(&context.interrupt)?;
     teller.step("Train a tokenizer on what was kept")?;
-    let trained = tokens::train(&demo)?;
+    let trained = tokens::train(&demo, &shape)?;
 
     stop_if_asked(&context.interrupt)?;
     teller.step("Ask questions")?;
-    let query_seconds = queries::run(&demo, is_code)?;
+    let query_seconds = queries::run(&demo, &shape)?;
 
     stop_if_asked(&context.interrupt)?;
     teller.step("Plan an epoch: which documents, in which mix, packed how")?;
-    let planned = epochs::plan(&demo, is_code)?;
+    let planned = epochs::plan(&demo, &shape)?;
 
     teller.step("Build it")?;
     let (manifest, build_seconds) = epochs::build(&demo, &planned)?;
@@ -169,7 +173,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             "crawls": crawls, "added_again": added_again,
             "duplicates": pairs.len(), "near_duplicates": pairs.iter().filter(|pair| pair.kind == "near").count(),
             "tokenizer": {
-                "name": tokens::NAME, "vocab_size": trained.vocab_size, "tokens": trained.tokens,
+                "name": shape.tokenizer, "vocab_size": trained.vocab_size, "tokens": trained.tokens,
                 "bytes_per_token": trained.bytes_per_token, "train_seconds": trained.train_seconds,
                 "encode_seconds": trained.encode_seconds,
             },
@@ -187,20 +191,12 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
     let teller = &demo.teller;
     teller.step("Gather real text")?;
     let inputs = input::gather(choice, &demo.place, &demo.context.interrupt)?;
-    let rows = inputs.crawls.iter().flatten().map(|input| {
-        vec![
-            input.path.clone(),
-            input.source.clone(),
-            print::number(input.files),
-            print::size(input.bytes),
-        ]
-    });
     teller.prose(
         "The source code, documentation and licences of the crates that cargo has unpacked for this \
          project, copied into two \"crawls\", every other crate to each. They are full of near duplicates: \
          licences, READMEs, generated code, several versions of one crate.",
     )?;
-    teller.table(&["directory", "source", "files", "bytes"], &rows.collect::<Vec<_>>())?;
+    teller.table(&["directory", "source", "files", "bytes"], &inputs.rows())?;
     if let Some(choice) = &inputs.crates {
         let mut left = choice.left.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         if choice.left.len() > 4 {
@@ -216,6 +212,44 @@ fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
         ))?;
     }
     Ok(inputs)
+}
+
+/// Writes the text that the command carries, and says why that is taken.
+fn carried(demo: &Demo<'_>, reason: &anyhow::Error) -> anyhow::Result<Inputs> {
+    let teller = &demo.teller;
+    teller.step("Take a real text")?;
+    let inputs = carried::write(&demo.place)?;
+    teller.prose(
+        "The Universal Declaration of Human Rights, an article a document, in 23 languages, two of them \
+         in several versions: the command carries it. In a Rust project the demo works on the crates that \
+         cargo has unpacked, some 70 MB; and on PATHs that you give it.",
+    )?;
+    let reason = format!("{reason:#}");
+    teller.say(&format!("  Not on crates here: {}", differ::beginning(&reason)))?;
+    teller.table(&["file", "source", "files", "bytes"], &inputs.rows())?;
+    Ok(inputs)
+}
+
+/// What the size and kind of the input decide.
+struct Shape {
+    /// Whether the sources are those of crates.
+    is_code: bool,
+    /// The tokenizer's name and its ids.
+    tokenizer: &'static str,
+    vocab_size: u32,
+    /// Tokens of a row.
+    row: u32,
+}
+
+impl Shape {
+    fn of(inputs: &Inputs) -> Self {
+        let is_code = inputs.crates.is_some();
+        if inputs.is_carried {
+            // Half a megabyte of short documents.
+            return Self { is_code, tokenizer: "bpe-4k", vocab_size: 4096, row: 512 };
+        }
+        Self { is_code, tokenizer: "bpe-8k", vocab_size: 8192, row: 2048 }
+    }
 }
 
 /// What to try next, with paths and ids of this run.

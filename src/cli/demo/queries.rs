@@ -1,31 +1,36 @@
 //! The demo's three queries: a group, a count, a top list.
 
-use super::Demo;
+use super::{Demo, Shape};
 use crate::cli::print;
 use corpusdb::{Corpus, Printer, QueryFormat};
 use std::time::Instant;
 
 const PER_SOURCE: &str = "SELECT source, count(*) AS documents, count(*) FILTER (WHERE kept) AS kept, \
      sum(tokens) AS tokens FROM documents GROUP BY source ORDER BY source";
-const LONG: &str = "kept AND tokens > 2048";
 
 /// Runs the three; answers the seconds each took, on an open corpus.
-pub(super) fn run(demo: &Demo<'_>, is_code: bool) -> anyhow::Result<Vec<f64>> {
+pub(super) fn run(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Vec<f64>> {
     let corpus = demo.open()?;
     let first = sql(demo, &corpus, PER_SOURCE)?;
 
-    let condition = if is_code { format!("source = 'code' AND {LONG}") } else { LONG.to_owned() };
+    let mut condition = format!("kept AND tokens > {}", shape.row);
+    if shape.is_code {
+        condition.insert_str(0, "source = 'code' AND ");
+    }
     demo.teller.say("")?;
     demo.teller.command(&["count", &demo.corpus, "--where", &condition])?;
     let started = Instant::now();
     let count = corpus.count(Some(&condition))?;
     let second = started.elapsed().as_secs_f64();
     let count = print::number(count);
-    demo.teller
-        .say(&format!("  {count} documents longer than one row of 2048 tokens{}", took(second)))?;
+    demo.teller.say(&format!(
+        "  {count} documents longer than one row of {} tokens{}",
+        shape.row,
+        took(second)
+    ))?;
 
     demo.teller.say("")?;
-    let key = if is_code {
+    let key = if shape.is_code {
         format!("replace(key, '{}', '')", demo.place.prefix().replace('\'', "''"))
     } else {
         "key".to_owned()

@@ -1,15 +1,10 @@
 //! The demo's tokenizer: trained on the kept documents, registered, shown on a document.
 
-use super::Demo;
+use super::{Demo, Shape};
 use crate::cli::print;
-use anyhow::Context as _;
 use corpusdb::{TrainOptions, TrainedOn};
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Its name in the corpus.
-pub(super) const NAME: &str = "bpe-8k";
-const VOCAB_SIZE: u32 = 8192;
 /// Tokens of a document shown.
 const SHOWN: usize = 24;
 
@@ -28,13 +23,13 @@ pub(super) struct Trained {
 }
 
 /// Trains, registers and encodes.
-pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
-    let size = VOCAB_SIZE.to_string();
+pub(super) fn train(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Trained> {
+    let size = shape.vocab_size.to_string();
     demo.teller.command(&[
         "tokenizer",
         "train",
         &demo.corpus,
-        NAME,
+        shape.tokenizer,
         "--model",
         "bpe",
         "--vocab-size",
@@ -43,17 +38,17 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
     let context = demo.context;
     let mut writer = context.write(&demo.place.corpus())?;
     let started = Instant::now();
-    let options = TrainOptions { vocab_size: VOCAB_SIZE, ..TrainOptions::default() };
+    let options = TrainOptions { vocab_size: shape.vocab_size, ..TrainOptions::default() };
     let on = TrainedOn::default();
     let trained =
         writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
     let json = trained.json;
     let train_seconds = started.elapsed().as_secs_f64();
     super::stop_if_asked(&context.interrupt)?;
-    let lineage = format!("bpe, {VOCAB_SIZE} ids, trained at commit {}", writer.view().commit());
+    let lineage = format!("bpe, {size} ids, trained at commit {}", writer.view().commit());
     let started = Instant::now();
     let (record, _) = writer.add_tokenizer(
-        NAME,
+        shape.tokenizer,
         &json,
         &lineage,
         context.progress.as_ref(),
@@ -67,7 +62,7 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
     let tokens = info
         .tokenizers
         .iter()
-        .filter(|tokenizer| tokenizer.name == NAME)
+        .filter(|tokenizer| tokenizer.name == shape.tokenizer)
         .map(|tokenizer| tokenizer.tokens)
         .sum();
     let bytes_per_token = info.kept_bytes as f64 / (tokens as f64).max(1.0);
@@ -80,7 +75,7 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
         print::number(tokens),
         record.backend
     ))?;
-    show(demo, &json)?;
+    show(demo, shape)?;
     Ok(Trained {
         vocab_size: record.vocab_size,
         tokens,
@@ -91,20 +86,14 @@ pub(super) fn train(demo: &Demo<'_>) -> anyhow::Result<Trained> {
 }
 
 /// The beginning of a document, its tokens set apart, and their ids as stored.
-fn show(demo: &Demo<'_>, json: &[u8]) -> anyhow::Result<()> {
+fn show(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<()> {
     let corpus = demo.open()?;
-    let view = corpus.view();
-    let Some((tokenizer, _)) = view.tokenizer_named(NAME) else { return Ok(()) };
     let Some(document) = corpus.sample(Some("kept AND tokens > 100"), 1, 0)?.first().copied()
     else {
         return Ok(());
     };
-    let mut ids = Vec::new();
-    view.tokens(tokenizer, document, &mut ids).map_err(corpusdb::Error::from)?;
-    ids.truncate(SHOWN);
-    let spelled = spellings(json)?;
-    let pieces: Vec<&str> =
-        ids.iter().map(|id| spelled.get(id).map_or("?", String::as_str)).collect();
+    let tokens = corpus.tokens_of(document, Some(shape.tokenizer))?.tokens;
+    let (pieces, count) = pieces(tokens.iter().map(|token| token.text.as_str()), SHOWN);
     let key = corpus.show(document)?.key;
     demo.teller.say("")?;
     demo.teller.prose(&format!(
@@ -116,41 +105,38 @@ fn show(demo: &Demo<'_>, json: &[u8]) -> anyhow::Result<()> {
         let line: String = line.chars().filter(|c| !c.is_control() || *c == '\t').collect();
         demo.teller.say(&format!("    {line}"))?;
     }
-    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let ids: Vec<String> = tokens.iter().take(count).map(|token| token.id.to_string()).collect();
     demo.teller.prose(&format!("As stored: {} ...", ids.join(" ")))
 }
 
-/// What each id stands for. Byte-level tokenizers spell every byte as a printable character.
-fn spellings(json: &[u8]) -> anyhow::Result<BTreeMap<u32, String>> {
-    let file: serde_json::Value = serde_json::from_slice(json).context("reading the tokenizer")?;
-    let vocabulary = file.pointer("/model/vocab").and_then(|vocabulary| vocabulary.as_object());
-    let bytes = bytes_of_characters();
-    let spell = |(token, id): (&String, &serde_json::Value)| {
-        let bytes: Vec<u8> = token.chars().filter_map(|c| bytes.get(&c).copied()).collect();
-        Some((u32::try_from(id.as_u64()?).ok()?, String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    Ok(vocabulary.into_iter().flatten().filter_map(spell).collect())
-}
-
-/// GPT-2's alphabet: printable Latin-1 stands for itself, the other bytes for U+0100 onwards.
-fn bytes_of_characters() -> BTreeMap<char, u8> {
-    let is_itself = |byte: &u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
-    let themselves = (0..=255_u8).filter(is_itself).map(|byte| (char::from(byte), byte));
-    let others = ('\u{100}'..).zip((0..=255_u8).filter(|byte| !is_itself(byte)));
-    themselves.chain(others).collect()
+/// The first `count` tokens, and as many more as the last character needs: their texts, and how many tokens these are.
+/// Tokens that share a character are one piece, since half a character cannot be shown.
+fn pieces<'a>(texts: impl Iterator<Item = &'a str>, count: usize) -> (Vec<&'a str>, usize) {
+    let (mut pieces, mut taken) = (Vec::new(), 0);
+    for text in texts {
+        // A token without a text of its own goes on with the character of the one before.
+        if !text.is_empty() || pieces.is_empty() {
+            if taken >= count {
+                break;
+            }
+            pieces.push(text);
+        }
+        taken += 1;
+    }
+    (pieces, taken)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::pieces;
 
+    /// Each token was decoded by itself, and half a character shown as U+FFFD.
     #[test]
-    fn every_byte_has_its_character() {
-        let bytes = bytes_of_characters();
-        assert_eq!(bytes.len(), 256);
-        assert_eq!((bytes[&'\u{120}'], bytes[&'\u{10a}'], bytes[&'a']), (b' ', b'\n', b'a'));
-        let json = br#"{"model":{"vocab":{"\u0120fn":7,"\u00c3\u00a9":9}}}"#;
-        let spelled = spellings(json).unwrap();
-        assert_eq!((spelled[&7].as_str(), spelled[&9].as_str()), (" fn", "\u{e9}"));
+    fn a_sample_of_tokens_shows_whole_characters() {
+        let texts = ["日", "", "", "本", "", " a", "b"];
+        assert_eq!(pieces(texts.into_iter(), 2), (vec!["日"], 3));
+        assert_eq!(pieces(texts.into_iter(), 4), (vec!["日", "本"], 5));
+        assert_eq!(pieces(texts.into_iter(), 6), (vec!["日", "本", " a"], 6));
+        assert_eq!(pieces(texts.into_iter(), 9), (vec!["日", "本", " a", "b"], 7));
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 --where \"source = 'code'\" --out gpt2-code"
+    after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 --where \"source = 'code'\" --out gpt2-code"
 )]
 pub(in crate::cli) struct Extend {
     /// The corpus
@@ -33,6 +33,10 @@ pub(in crate::cli) struct Extend {
     /// Where a term is one token: behind a space and elsewhere, or only one of them
     #[arg(long, value_enum, default_value_t = Forms::Both, requires = "terms")]
     forms: Forms,
+    /// Make added tokens of terms that the pre-tokenizer splits (`COVID-19` in GPT-2): looked for in a text before
+    /// everything else, also inside words; without this such terms are refused
+    #[arg(long, requires = "terms")]
+    added_tokens: bool,
     /// Go on with byte-pair training for N new ids (BPE only)
     #[arg(long, value_name = "N")]
     grow: Option<u32>,
@@ -132,7 +136,11 @@ fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow:
         Forms::AfterSpace => TermForms::AfterSpace,
         Forms::Bare => TermForms::Bare,
     };
-    Ok(writer.extend_by_terms(&verb.base, &terms, TermOptions { forms })?)
+    Ok(writer.extend_by_terms(
+        &verb.base,
+        &terms,
+        TermOptions { forms, added_tokens: verb.added_tokens },
+    )?)
 }
 
 fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
@@ -150,18 +158,19 @@ fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Forms of terms that became tokens, were tokens already, and could not become one.
-fn counts(terms: &[TermReport]) -> [usize; 3] {
+/// Forms of terms that became tokens of the model, became added tokens, were tokens already, and could not become one.
+fn counts(terms: &[TermReport]) -> [usize; 4] {
     let outcomes = || terms.iter().flat_map(|term| &term.forms).map(|form| &form.outcome);
     [
         outcomes().filter(|outcome| matches!(outcome, Outcome::Added { .. })).count(),
+        outcomes().filter(|outcome| matches!(outcome, Outcome::Matched { .. })).count(),
         outcomes().filter(|outcome| matches!(outcome, Outcome::Existed { .. })).count(),
         outcomes().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count(),
     ]
 }
 
 fn decisions(verb: &Extend, extension: &Extension, writer: &CorpusWriter) -> Value {
-    let [added, existed, refused] = counts(&extension.terms);
+    let [added, matched, existed, refused] = counts(&extension.terms);
     json!({
         "kind": "extended",
         "base": verb.base,
@@ -171,7 +180,8 @@ fn decisions(verb: &Extend, extension: &Extension, writer: &CorpusWriter) -> Val
         "where": verb.condition,
         "min_frequency": verb.grow.map(|_| verb.min_frequency),
         "max_token_length": verb.max_token_length,
-        "terms": { "forms_added": added, "forms_existed": existed, "forms_refused": refused },
+        "added_tokens": verb.added_tokens,
+        "terms": { "forms_added": added, "forms_added_tokens": matched, "forms_existed": existed, "forms_refused": refused },
         "new_ids": extension.map.rows.len(),
         "new_merges": extension.merges,
         "base_vocab_size": extension.map.base_vocab_size,
@@ -188,14 +198,25 @@ fn tell_terms(terms: &[TermReport], context: &Context) -> anyhow::Result<()> {
     }
     for term in terms {
         for form in &term.forms {
-            if let Outcome::Refused { reason } = &form.outcome {
-                print::talk(&format!("`{}` is not added: {reason}", term.term));
+            match &form.outcome {
+                Outcome::Refused { reason } => {
+                    print::talk(&format!("`{}` is not added: {reason}", term.term));
+                }
+                Outcome::Matched { id } => print::line(&format!(
+                    "`{}` is the added token {id}: looked for before the text is split, also inside words",
+                    form.form
+                ))?,
+                _ => {}
             }
         }
     }
-    let [added, existed, refused] = counts(terms);
+    let [added, matched, existed, refused] = counts(terms);
+    let matched = match matched {
+        0 => String::new(),
+        matched => format!(" {matched} added tokens,"),
+    };
     print::line(&format!(
-        "{} terms: {added} forms became tokens, {existed} were tokens, {refused} cannot be one",
+        "{} terms: {added} forms became tokens of the model,{matched} {existed} were tokens, {refused} cannot be one",
         terms.len()
     ))
 }

@@ -46,6 +46,9 @@ pub(in crate::cli) struct Train {
     /// BPE on characters as SentencePiece has it, not on bytes; rare characters fall back to bytes. For Unigram: the fall-back
     #[arg(long)]
     byte_fallback: bool,
+    /// BPE on characters with `</w>` at the end of each word, split at white space, as the first BPE for text and GPT-1
+    #[arg(long, conflicts_with_all = ["byte_fallback", "pattern"])]
+    end_of_word: bool,
     /// How numbers are split
     #[arg(long, value_enum, default_value_t = DigitSplit::Keep)]
     digits: DigitSplit,
@@ -184,6 +187,7 @@ fn options(verb: &Train) -> anyhow::Result<TrainOptions> {
         },
         vocab_size: verb.vocab_size,
         byte_fallback: verb.byte_fallback,
+        end_of_word: verb.end_of_word,
         digits: match verb.digits {
             DigitSplit::Single => Digits::Single,
             DigitSplit::GroupsOf3 => Digits::GroupsOf3,

@@ -265,8 +265,9 @@ fn check_curriculum(kind: PackKind, curriculum: &Curriculum) -> Result<(), Epoch
                 .to_owned(),
         );
     }
-    if !(curriculum.c0 > 0.0 && curriculum.c0 <= 1.0) {
-        return wrong(format!("order.curriculum.c0 is {}, not over 0 and up to 1", curriculum.c0));
+    // At 0 the easiest stratum is open all the same, so that there is something to read.
+    if !(0.0..=1.0).contains(&curriculum.c0) {
+        return wrong(format!("order.curriculum.c0 is {}, not in 0 to 1", curriculum.c0));
     }
     if !(1..=4096).contains(&curriculum.strata) {
         return wrong(format!(

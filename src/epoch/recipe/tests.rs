@@ -154,6 +154,20 @@ fn every_form_round_trips() {
     }
 }
 
+/// The published exponential pace begins at nothing; a recipe could not say so.
+#[test]
+fn a_curriculum_may_begin_with_nothing_released() {
+    let parse = |c0: &str| {
+        Recipe::parse(&format!(
+            "version = 1\n[order]\nkind = \"curriculum\"\ncurriculum = {{ by = \"tokens\", pacing = \"exp\", c0 = {c0} }}"
+        ))
+    };
+    assert_eq!(parse("0.0").unwrap().order.curriculum.unwrap().c0, 0.0);
+    for wrong in ["-0.1", "1.5", "nan"] {
+        assert!(parse(wrong).unwrap_err().to_string().contains("not in 0 to 1"), "{wrong}");
+    }
+}
+
 #[test]
 fn contradictions_are_errors() {
     let wrong = [

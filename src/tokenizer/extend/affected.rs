@@ -2,6 +2,7 @@
 
 use super::base::{Base, Kind, merges, pieces};
 use super::bpe::Bpe;
+use super::matched;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::merges::MergeTable;
@@ -25,7 +26,14 @@ use std::collections::{HashMap, HashSet};
 ///
 /// *Unigram.* A text changes only if a new piece stands in it. Texts are read off the ids; one
 /// with unknown tokens is affected if a new piece has a character that the base has not by itself.
-pub struct Affected(Rule);
+///
+/// *Added tokens.* They are looked for in the text as it is, before anything is done to it; so must the text be:
+/// [`Affected::is_text_affected`].
+pub struct Affected {
+    rule: Rule,
+    /// New added tokens, if any.
+    matched: Option<AhoCorasick>,
+}
 
 /// Buffers of [`Affected::is_affected`], to be used again.
 #[derive(Default)]
@@ -47,19 +55,42 @@ impl Affected {
     /// vocabulary and merges differs; [`TokenizerError::Load`].
     pub fn between(base: &[u8], extended: &[u8]) -> Result<Self, TokenizerError> {
         let (base, extended) = (Base::load(base)?, Base::load(extended)?);
-        let new = new_tokens(&base, &extended)?;
+        let mut new = new_tokens(&base, &extended)?;
+        let mut matched: Vec<String> = extended
+            .added
+            .keys()
+            .filter(|token| !base.added.contains_key(*token))
+            .cloned()
+            .collect();
+        matched.sort_unstable();
+        new.retain(|(_, token)| matched.binary_search(token).is_err());
+        let finder = || AhoCorasick::new(&matched);
+        let matched = (!matched.is_empty()).then(finder).transpose();
+        let matched = matched.map_err(|error| ExtendError::NoExtension(error.to_string()))?;
         let rule = match base.kind {
             Kind::Bpe => Rule::Runs(Runs::new(&base, &extended, &new)?),
             Kind::WordPiece => Rule::Words(Words::new(&base, &new)?),
             Kind::Unigram => Rule::Surface(Surface::new(&base, &extended, &new)?),
         };
-        Ok(Self(rule))
+        Ok(Self { rule, matched })
+    }
+
+    /// Whether ids alone do not tell: the text must be asked too.
+    #[must_use]
+    pub const fn needs_text(&self) -> bool {
+        self.matched.is_some()
+    }
+
+    /// Whether a new added token stands in a text.
+    #[must_use]
+    pub fn is_text_affected(&self, text: &str) -> bool {
+        self.matched.as_ref().is_some_and(|finder| finder.is_match(text))
     }
 
     /// Whether a text to which the base gave these ids must be encoded again.
     #[must_use]
     pub fn is_affected(&self, ids: &[u32], scratch: &mut AffectedScratch) -> bool {
-        match &self.0 {
+        match &self.rule {
             Rule::Runs(rule) => rule.is_affected(ids),
             Rule::Words(rule) => rule.is_affected(ids, &mut scratch.surface),
             Rule::Surface(rule) => rule.is_affected(ids, &mut scratch.surface),
@@ -82,7 +113,20 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
         }
         file
     };
-    if without(&base.file) != without(&extended.file) {
+    let (mut before, mut after) = (without(&base.file), without(&extended.file));
+    // Added tokens may have come behind the old ones, if they are no special ones and found as they stand.
+    let added =
+        |file: &mut Value| file.get_mut("added_tokens").map(Value::take).unwrap_or_default();
+    let (old, new) = (added(&mut before), added(&mut after));
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (old, new) = (list(&old), list(&new));
+    let is_plain = |token: &Value| {
+        let id = token.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+        let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
+        id.is_some_and(|id| *token == matched::entry(content, id))
+    };
+    let rest = new.strip_prefix(old.as_slice());
+    if !rest.is_some_and(|rest| rest.iter().all(is_plain)) || before != after {
         return fail("its settings differ".to_owned());
     }
     let old = base.all_tokens();

@@ -5,7 +5,7 @@ use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::oracle::guard;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use tokenizers::{Model, OffsetReferential, OffsetType, PreTokenizer};
+use tokenizers::{AddedToken, Model, OffsetReferential, OffsetType, PreTokenizer};
 
 /// The kinds of model that can be extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,24 @@ impl Base {
     pub(super) fn decode(&self, id: u32) -> Result<String, TokenizerError> {
         guard("decoding", || self.judge.decode(&[id], false))?
             .map_err(|source| TokenizerError::Decode { ids: 1, source })
+    }
+
+    /// The text of ids, as a decoder shows it.
+    pub(super) fn decode_all(&self, ids: &[u32]) -> Result<String, TokenizerError> {
+        guard("decoding", || self.judge.decode(ids, false))?
+            .map_err(|source| TokenizerError::Decode { ids: ids.len(), source })
+    }
+
+    /// The same with these texts as added tokens, to try them out.
+    pub(super) fn with_added(&self, texts: &[String]) -> Result<Self, TokenizerError> {
+        let mut judge = self.judge.clone();
+        let token = |text: &String| AddedToken::from(text.as_str(), false).normalized(false);
+        guard("loading", || judge.add_tokens(texts.iter().map(token)))?
+            .map_err(TokenizerError::Load)?;
+        let added = judge.get_added_tokens_decoder();
+        let added = added.into_iter().map(|(id, token)| (token.content, id)).collect();
+        let (file, vocabulary) = (Value::Null, HashMap::new());
+        Ok(Self { file, kind: self.kind, added, vocabulary, next_id: self.next_id, judge })
     }
 
     /// All tokens, added ones included.

@@ -15,8 +15,24 @@ pub enum TermForms {
     Bare,
 }
 
-/// A form of a term as the model spells it, or as text and why it is not one word.
-pub(super) type Spelled = Result<String, (String, String)>;
+/// A form of a term as the model spells it, or why it is not one word of it.
+pub(super) type Spelled = Result<String, NoWord>;
+
+/// A form that the model never sees as one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoWord {
+    /// As text.
+    pub(super) text: String,
+    pub(super) reason: String,
+    /// Whether the pre-tokenizer splits it.
+    pub(super) is_split: bool,
+}
+
+impl NoWord {
+    fn new(text: &str, reason: &str) -> Self {
+        Self { text: text.to_owned(), reason: reason.to_owned(), is_split: false }
+    }
+}
 
 /// The asked forms of a term, each once.
 pub(super) fn spellings(
@@ -25,11 +41,11 @@ pub(super) fn spellings(
     forms: TermForms,
 ) -> Result<Vec<Spelled>, TokenizerError> {
     if term.is_empty() {
-        return Ok(vec![Err((String::new(), "it is empty".to_owned()))]);
+        return Ok(vec![Err(NoWord::new("", "it is empty"))]);
     }
     if base.added.contains_key(term) {
-        let reason = "it is an added token, which text must not become".to_owned();
-        return Ok(vec![Err((term.to_owned(), reason))]);
+        let reason = "it is an added token, which text must not become";
+        return Ok(vec![Err(NoWord::new(term, reason))]);
     }
     let (mut found, spaced): (Vec<Spelled>, _) = (Vec::new(), format!(" {term}"));
     let asked = [
@@ -49,7 +65,7 @@ pub(super) fn spellings(
 fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, TokenizerError> {
     let whole = format!("{before}{text}");
     let (Some(context), Some(words)) = (base.words(before)?, base.words(&whole)?) else {
-        return Ok(Err((text.to_owned(), "an added token stands in it".to_owned())));
+        return Ok(Err(NoWord::new(text, "an added token stands in it")));
     };
     if let Some(word) = remainder(&context, &words) {
         return Ok(Ok(word));
@@ -61,10 +77,11 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
     }
     let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
     let reason = format!(
-        "the pre-tokenizer splits it into {}, and no token reaches over such a border",
+        "the pre-tokenizer splits it into {}, and no token of the model reaches over such a border; \
+         as an added token it can be one (--added-tokens)",
         pieces.join(" ")
     );
-    Ok(Err((text.to_owned(), reason)))
+    Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))
 }
 
 /// What follows `context` in `words`, if it is one word or the rest of one.

@@ -16,6 +16,9 @@ pub enum Origin {
     Character,
     /// Growth on counts chose it.
     Grown,
+    /// A term that is an added token, looked for before the pre-tokenizer.
+    #[serde(rename = "added-token")]
+    Added,
 }
 
 /// The new ids of an extension and what stands for each in the base.

@@ -2,17 +2,19 @@
 
 use super::affected::{Affected, AffectedScratch};
 use super::base::Base;
+use super::matched::contexts;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::self_test::hostile;
 
 /// Holds the extension to its promises: no old id moves, the model makes each of `words` the one
-/// given id, and built-in hostile texts without new tokens keep their ids. Answers the extension, loaded.
+/// given id, `matched` are found in any text, and built-in hostile texts without new tokens keep their ids. Answers the extension, loaded.
 pub(super) fn prove(
     base: &Base,
     base_json: &[u8],
     json: &[u8],
     words: &[(String, u32)],
+    matched: &[(String, u32)],
 ) -> Result<Base, TokenizerError> {
     let extended = Base::load(json)?;
     keeps_ids(base, &extended)?;
@@ -20,6 +22,14 @@ pub(super) fn prove(
         let made = extended.encode_word(word)?;
         if made != [*id] {
             return Err(ExtendError::Unreached { token: word.clone(), made: made.len() }.into());
+        }
+    }
+    for (text, id) in matched {
+        for (around, is_found) in contexts(text) {
+            if is_found && !extended.encode(&around)?.contains(id) {
+                let (token, made) = (text.clone(), extended.encode(text)?.len());
+                return Err(ExtendError::Unreached { token, made }.into());
+            }
         }
     }
     let affected = Affected::between(base_json, json)?;
@@ -30,7 +40,9 @@ pub(super) fn prove(
     });
     for text in hostile().into_iter().chain(added) {
         let old = base.encode(&text)?;
-        if !affected.is_affected(&old, &mut scratch) && old != extended.encode(&text)? {
+        let is_affected =
+            affected.is_affected(&old, &mut scratch) || affected.is_text_affected(&text);
+        if !is_affected && old != extended.encode(&text)? {
             let head: String = text.chars().take(40).collect();
             let text = format!("`{}`", head.escape_debug());
             return Err(ExtendError::Disturbs { text }.into());

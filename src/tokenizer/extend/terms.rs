@@ -5,6 +5,7 @@ use super::bpe::{Bpe, Made};
 use super::forms::{TermForms, spellings};
 use super::listed::{Scores, refuse_wordpiece};
 use super::map::{EmbeddingMap, EmbeddingRow, Origin, equal_weights};
+use super::matched::Matched;
 use super::prove::prove;
 use super::tree::{MOST, Standing, next_pair};
 use super::write::{Additions, extended};
@@ -19,6 +20,9 @@ use std::collections::BTreeMap;
 pub struct TermOptions {
     /// The forms of each term.
     pub forms: TermForms,
+    /// Whether a term that the pre-tokenizer splits becomes an added token, which is looked for in a text before
+    /// anything else is done to it, also inside words. Else it is refused.
+    pub added_tokens: bool,
 }
 
 /// An extended tokenizer.
@@ -51,7 +55,7 @@ impl TermReport {
     pub fn refused(&self) -> Option<&str> {
         self.forms.iter().find_map(|form| match &form.outcome {
             Outcome::Refused { reason } => Some(reason.as_str()),
-            Outcome::Added { .. } | Outcome::Existed { .. } => None,
+            _ => None,
         })
     }
 }
@@ -82,6 +86,13 @@ pub enum Outcome {
         /// Its id.
         id: u32,
     },
+    /// It is a new added token: the pre-tokenizer would split it, so it is looked for in a text before that, also
+    /// inside words.
+    #[serde(rename = "added-token")]
+    Matched {
+        /// Its id.
+        id: u32,
+    },
     /// It cannot be one token.
     Refused {
         /// Why, and what to do.
@@ -99,6 +110,8 @@ pub enum Outcome {
 /// * WordPiece: the word enters the vocabulary; words that begin with it change as well.
 /// * Unigram: the piece enters with a score that makes it the best way to spell itself.
 ///
+/// A term that the pre-tokenizer splits can become an added token ([`TermOptions::added_tokens`]).
+///
 /// The result is proven before it is answered: all old ids, each term, and hostile texts.
 ///
 /// # Errors
@@ -113,7 +126,7 @@ pub fn extend_by_terms(
     let mut order: Vec<(usize, &String)> = terms.iter().enumerate().collect();
     order.sort_by_key(|(_, term)| term.chars().count());
     let mut model = Model::of(&loaded)?;
-    let mut words = Vec::new();
+    let (mut words, mut matched) = (Vec::new(), Matched::default());
     for (at, term) in order {
         let mut forms = Vec::new();
         for spelled in spellings(&loaded, term, options.forms)? {
@@ -125,13 +138,22 @@ pub fn extend_by_terms(
                     }
                     (word, outcome)
                 }
-                Err((text, reason)) => (text, Outcome::Refused { reason }),
+                Err(no) if no.is_split && options.added_tokens => {
+                    matched.ask(&no.text, at, forms.len());
+                    (no.text, Outcome::Refused { reason: no.reason })
+                }
+                Err(no) => (no.text, Outcome::Refused { reason: no.reason }),
             };
             forms.push(FormReport { form, outcome });
         }
         reports.insert(at, TermReport { term: term.clone(), forms });
     }
-    let (additions, made) = model.additions();
+    let (mut additions, mut made) = model.additions();
+    let first = u32::try_from(made.len()).ok().and_then(|made| loaded.next_id.checked_add(made));
+    let matched = matched.settle(&loaded, first.ok_or(ExtendError::Full)?, &mut reports)?;
+    let named = |made: &Made| (made.token.clone(), made.id);
+    additions.matched = matched.iter().map(named).collect();
+    made.extend(matched);
     let terms = reports.into_values().collect();
     finish(&loaded, base, &additions, &made, &words, terms)
 }
@@ -150,7 +172,7 @@ pub(super) fn finish(
     } else {
         extended(base, base_json, additions)?
     };
-    let proven = prove(base, base_json, &json, words)?;
+    let proven = prove(base, base_json, &json, words, &additions.matched)?;
     let rows: Result<Vec<EmbeddingRow>, TokenizerError> = made
         .iter()
         .map(|made| {

@@ -3,8 +3,8 @@
 use super::base::Base;
 use super::bpe::Bpe;
 use super::*;
-use crate::tokenizer::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
+use crate::tokenizer::{Tokenizer, TokenizerError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -296,7 +296,7 @@ fn what_cannot_be_a_token_is_refused_with_its_reason_and_the_others_go_on() {
 #[test]
 fn one_form_only_when_asked() {
     let one = |forms| {
-        let options = TermOptions { forms };
+        let options = TermOptions { forms, ..TermOptions::default() };
         let extension = extend_by_terms(&BYTE_LEVEL, &["stent".to_owned()], options).unwrap();
         let forms = &extension.terms[0].forms;
         forms.iter().map(|form| form.form.clone()).collect::<Vec<_>>()
@@ -317,9 +317,12 @@ fn few_tokens_stand_between_and_existing_ones_are_used() {
         "merges": [["x", "b"], ["a", "b"]]
     });
     let base = file(model, json!({}));
-    let extension =
-        extend_by_terms(&base, &["abcd".to_owned()], TermOptions { forms: TermForms::Bare })
-            .unwrap();
+    let extension = extend_by_terms(
+        &base,
+        &["abcd".to_owned()],
+        TermOptions { forms: TermForms::Bare, ..TermOptions::default() },
+    )
+    .unwrap();
     assert_eq!(extension.map.rows.len(), 1);
     assert_eq!(extension.merges, 2, "c d makes the old `cd`");
     assert_eq!(extension.map.rows[0].old_ids, [5, 7]);
@@ -367,7 +370,12 @@ fn whole_words_of_the_vocabulary_go_past_the_merges_where_the_model_says_so() {
     file["added_tokens"] = json!([]);
     let base = serde_json::to_vec(&file).unwrap();
     let asked = ["zzz", "zzzzzz"].map(str::to_owned);
-    let extension = extend_by_terms(&base, &asked, TermOptions { forms: TermForms::Bare }).unwrap();
+    let extension = extend_by_terms(
+        &base,
+        &asked,
+        TermOptions { forms: TermForms::Bare, ..TermOptions::default() },
+    )
+    .unwrap();
     assert_eq!(extension.terms[0].forms[0].outcome, Outcome::Existed { id: 300 });
     let (old, new) = (Base::load(&base).unwrap(), Base::load(&extension.json).unwrap());
     assert_eq!(new.encode("zzzzzz").unwrap().len(), 1);
@@ -575,5 +583,87 @@ proptest! {
                 prop_assert_eq!(ids, new.encode(&text).unwrap(), "{}", text);
             }
         }
+    }
+}
+
+/// `COVID-19` could not be added at all to a tokenizer whose pattern splits at digits and hyphens.
+#[test]
+fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
+    let terms: Vec<String> =
+        ["COVID-19", "stent", "SARS-CoV-2", "COVID-19", "é-1"].map(str::to_owned).to_vec();
+    let refused = extend_by_terms(&BYTE_LEVEL, &terms, TermOptions::default()).unwrap();
+    assert!(refused.terms[0].refused().unwrap().contains("--added-tokens"));
+    let options = TermOptions { added_tokens: true, ..TermOptions::default() };
+    let extension = extend_by_terms(&BYTE_LEVEL, &terms, options).unwrap();
+    let id = |term: usize, form: usize| match extension.terms[term].forms[form].outcome {
+        Outcome::Matched { id } | Outcome::Existed { id } | Outcome::Added { id, .. } => Some(id),
+        Outcome::Refused { .. } => None,
+    };
+    assert!(matches!(extension.terms[0].forms[0].outcome, Outcome::Matched { .. }));
+    assert!(matches!(extension.terms[1].forms[0].outcome, Outcome::Added { .. }));
+    assert_eq!((id(3, 0), id(3, 1)), (id(0, 0), id(0, 1)), "asked for twice");
+    // Its characters are those of other bytes: decoders would give one of them.
+    assert!(extension.terms[4].refused().unwrap().contains("decoded"));
+    // They follow the tokens of the model, without a gap.
+    let ids: Vec<u32> = extension.map.rows.iter().map(|row| row.id).collect();
+    let all: Vec<u32> = (301..301 + u32::try_from(ids.len()).unwrap()).collect();
+    assert_eq!(ids, all);
+    let rows: Vec<&EmbeddingRow> =
+        extension.map.rows.iter().filter(|row| row.origin == Origin::Added).collect();
+    let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
+    assert_eq!(texts, ["COVID-19", " COVID-19", "SARS-CoV-2", " SARS-CoV-2"]);
+    let before = Tokenizer::load(&BYTE_LEVEL, &[]).unwrap();
+    let after = Tokenizer::load(&extension.json, &[]).unwrap();
+    let encode = |tokenizer: &Tokenizer, text: &str| {
+        let mut ids = Vec::new();
+        tokenizer.encoder().encode(text, &mut ids).unwrap();
+        ids
+    };
+    for row in &rows {
+        assert_eq!(row.old_ids, encode(&before, &row.text), "{}", row.text);
+        assert!(row.weights.iter().all(|weight| *weight > 0.0));
+    }
+    let text = "of COVID-19, and xCOVID-19y; SARS-CoV-2 testing\nCOVID-19";
+    let found = encode(&after, text);
+    assert_eq!(after.decode(&found).unwrap(), text);
+    let of = |text: &str| rows.iter().find(|row| row.text == text).unwrap().id;
+    let count = |wanted: u32| found.iter().filter(|id| **id == wanted).count();
+    assert_eq!(
+        (count(of(" COVID-19")), count(of("COVID-19")), count(of(" SARS-CoV-2"))),
+        (1, 2, 1)
+    );
+    // Which stored ids still hold is told by the text.
+    let affected = Affected::between(&BYTE_LEVEL, &extension.json).unwrap();
+    assert!(affected.needs_text());
+    assert!(affected.is_text_affected(text) && !affected.is_text_affected("COVID 19"));
+    for same in ["testing and tested", "of COVID", "19 cats", "SARS-CoV"] {
+        let (old, new) = (encode(&before, same), encode(&after, same));
+        let is_affected = affected.is_affected(&old, &mut AffectedScratch::default());
+        assert!(is_affected || old == new, "{same}");
+    }
+    // An extension of an extension has them still.
+    let more = extend_by_terms(&extension.json, &["gating".to_owned()], options).unwrap();
+    let last = Tokenizer::load(&more.json, &[]).unwrap();
+    assert_eq!(encode(&last, text), found);
+    assert!(!Affected::between(&extension.json, &more.json).unwrap().needs_text());
+}
+
+#[test]
+fn added_tokens_come_into_wordpiece_and_unigram_too() {
+    let options = TermOptions { added_tokens: true, ..TermOptions::default() };
+    for base in [&*WORDPIECE, &*UNIGRAM, &*BYTE_FALLBACK] {
+        let terms = ["test-19".to_owned()];
+        let extension = extend_by_terms(base, &terms, options).unwrap();
+        let after = Tokenizer::load(&extension.json, &[]).unwrap();
+        let mut found = Vec::new();
+        after.encoder().encode("a test-19 b", &mut found).unwrap();
+        for form in &extension.terms[0].forms {
+            if let Outcome::Matched { id } = form.outcome
+                && form.form.starts_with(' ')
+            {
+                assert!(found.contains(&id), "{found:?}");
+            }
+        }
+        Affected::between(base, &extension.json).unwrap();
     }
 }

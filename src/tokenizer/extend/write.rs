@@ -1,6 +1,7 @@
 //! The extended file: the base's, with entries appended and nothing else changed.
 
 use super::base::{Base, Kind, unusual, vocabulary_mut};
+use super::matched;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use serde_json::{Value, json};
@@ -14,6 +15,8 @@ pub(super) struct Additions {
     pub(super) merges: Vec<(String, String)>,
     /// Scores of the tokens of a Unigram model, one for each.
     pub(super) scores: Vec<f64>,
+    /// New added tokens, ascending by id, behind all others. They stand in the vocabulary too, for their ids' sake.
+    pub(super) matched: Vec<(String, u32)>,
 }
 
 /// The bytes of the extended `tokenizer.json`. It is indented if the base is.
@@ -35,11 +38,21 @@ pub(super) fn extended(
         for (id, token) in outside {
             vocabulary.insert(token.to_owned(), Value::from(id));
         }
-        for (token, id) in &additions.tokens {
+        for (token, id) in additions.tokens.iter().chain(&additions.matched) {
             vocabulary.insert(token.clone(), Value::from(*id));
         }
     }
     append_merges(&mut file, &additions.merges)?;
+    if !additions.matched.is_empty() {
+        let entries = additions.matched.iter().map(|(token, id)| matched::entry(token, *id));
+        match file.get_mut("added_tokens").and_then(Value::as_array_mut) {
+            Some(list) => list.extend(entries),
+            None => {
+                let file = file.as_object_mut().ok_or_else(|| unusual("file", "is no object"))?;
+                file.insert("added_tokens".to_owned(), entries.collect());
+            }
+        }
+    }
     let is_indented = base_json.iter().take(64).any(|byte| *byte == b'\n');
     let written =
         if is_indented { serde_json::to_vec_pretty(&file) } else { serde_json::to_vec(&file) };
@@ -59,7 +72,8 @@ fn append_pieces(
     let outside = outside.iter().map(|(id, token)| (*token, *id, least));
     let new = additions.tokens.iter().zip(&additions.scores);
     let new = new.map(|((token, id), score)| (token.as_str(), *id, *score));
-    for (token, id, score) in outside.chain(new) {
+    let matched = additions.matched.iter().map(|(token, id)| (token.as_str(), *id, least));
+    for (token, id, score) in outside.chain(new).chain(matched) {
         if list.len() != id as usize {
             let what = format!("leaves a gap before id {id}, which a Unigram list cannot have");
             return Err(unusual("vocabulary", what));

@@ -25,7 +25,7 @@ pub(super) fn bpe_model(
         unk_token: unknown.map(|(_, piece, _)| piece.text()),
         fuse_unk: true,
         byte_fallback,
-        ignore_merges: false,
+        ..BpeSettings::default()
     };
     let merges = if is_merging { merges(known) } else { Vec::new() };
     Ok(bpe(vocab, merges.into(), &settings))

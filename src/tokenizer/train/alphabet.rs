@@ -59,7 +59,8 @@ fn share(part: u128, total: u128) -> f64 {
 /// spelled like a token of another kind, so that no merge can ever make that token of text.
 ///
 /// A word is cut at such a place, since joining what stands around it would teach pairs that no text
-/// has; a WordPiece word is left out, since as a whole it is unknown.
+/// has; a WordPiece word is left out, since as a whole it is unknown, and one whose end is marked, since its parts
+/// end nowhere.
 pub(super) fn cut(
     words: &BTreeMap<&str, u64>,
     kept: Option<&BTreeSet<char>>,
@@ -83,7 +84,7 @@ pub(super) fn cut(
             parts.push(rest);
         }
         let is_whole = matches!(parts.as_slice(), [only] if only.len() == word.len());
-        if form == Form::WordPiece && !is_whole {
+        if matches!(form, Form::WordPiece | Form::WordEnds) && !is_whole {
             continue;
         }
         for part in parts {

@@ -2,7 +2,7 @@
 
 use super::super::error::TokenizerError;
 use super::super::split::Splitter;
-use super::options::{Form, TrainOptions};
+use super::options::{Form, ModelKind, TrainOptions};
 use super::pipeline::pipeline;
 use std::collections::HashSet;
 
@@ -23,6 +23,9 @@ impl TrainOptions {
         }
         if self.byte_fallback && self.form() == Form::WordPiece {
             return fail("WordPiece has no byte fall-back; choose bpe or unigram");
+        }
+        if self.end_of_word && (self.model != ModelKind::Bpe || self.byte_fallback) {
+            return fail("a mark at the end of words is for BPE without a byte fall-back");
         }
         match self.character_coverage {
             Some(_) if self.form() == Form::ByteLevel => {
@@ -59,7 +62,7 @@ impl TrainOptions {
             }
             let is_word = match self.form() {
                 Form::ByteLevel | Form::WordPiece => pieces < 2,
-                Form::Characters | Form::Unigram => {
+                Form::Characters | Form::WordEnds | Form::Unigram => {
                     token.chars().count() < 2 || token.starts_with(char::is_alphanumeric)
                 }
             };

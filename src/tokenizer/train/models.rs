@@ -3,8 +3,8 @@
 //!
 //! * BPE: a pair is chosen by count, then by ids, and ids are those of the sorted alphabet: no order of
 //!   hashing reaches the result. It runs on all threads.
-//! * WordPiece: the trainer numbers `##a`, `##b`, .. as it meets them in a hash map, so they are
-//!   given beforehand, sorted.
+//! * BPE with marked ends of words, WordPiece: the trainer numbers `a</w>` and `##a`, `##b`, .. as it meets
+//!   them in a hash map, so they are given beforehand, sorted.
 //! * Unigram: sums of floating point depend on how rayon cuts the words, so it runs on one thread;
 //!   characters that fell out of the model come back with scores in the order of a hash set, so those
 //!   scores are dealt out again by character.
@@ -12,6 +12,7 @@
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use super::options::TrainOptions;
+use super::pipeline::END;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokenizers::AddedToken;
@@ -44,6 +45,29 @@ pub(super) fn bpe(
 ) -> Result<Merged, TokenizerError> {
     let trainer = BpeTrainer::builder().initial_alphabet(alphabet.iter().copied().collect());
     merged(trainer.build(), words, first.to_vec(), min_frequency, options)
+}
+
+/// A BPE whose last symbol of a word has a mark: `first`, characters, characters that end words, then merges. The
+/// trainer would number the ends as it meets them in a hash map.
+pub(super) fn word_ends(
+    words: &Words,
+    first: &[String],
+    min_frequency: u64,
+    options: &TrainOptions,
+) -> Result<Merged, TokenizerError> {
+    let mut first = first.to_vec();
+    let (characters, ends) = word_ends_alphabet(words);
+    first.extend(characters.iter().map(char::to_string));
+    first.extend(ends.iter().map(|character| format!("{character}{END}")));
+    let trainer = BpeTrainer::builder().end_of_word_suffix(END.to_owned());
+    merged(trainer.build(), words, first, min_frequency, options)
+}
+
+/// All characters, and those that end words.
+pub(super) fn word_ends_alphabet(words: &Words) -> (BTreeSet<char>, BTreeSet<char>) {
+    let characters = words.keys().flat_map(|word| word.chars()).collect();
+    let ends = words.keys().filter_map(|word| word.chars().next_back()).collect();
+    (characters, ends)
 }
 
 /// The vocabulary of a WordPiece: `first`, characters, continuing characters, longer pieces.

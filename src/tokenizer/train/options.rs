@@ -56,6 +56,10 @@ pub struct TrainOptions {
     /// For BPE: characters, not bytes, are the symbols, spaces are `▁`, and a character out of the
     /// vocabulary falls back to its bytes, as SentencePiece has it. For Unigram: the fall-back.
     pub byte_fallback: bool,
+    /// For BPE: characters are the symbols, the last one of a word has `</w>` behind it, and a word is what stands
+    /// between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub end_of_word: bool,
     /// How numbers are split.
     pub digits: Digits,
     /// Unused special tokens `<|reserved_0|>`, `<|reserved_1|>`, .. after the special ones.
@@ -91,6 +95,7 @@ impl Default for TrainOptions {
             model: ModelKind::Bpe,
             vocab_size: 32_768,
             byte_fallback: false,
+            end_of_word: false,
             digits: Digits::Keep,
             reserve: 0,
             specials: vec!["<|endoftext|>".to_owned()],
@@ -113,6 +118,8 @@ pub(super) enum Form {
     ByteLevel,
     /// BPE on characters with `▁`, and bytes for what is not covered.
     Characters,
+    /// BPE on characters with `</w>` at the end of a word.
+    WordEnds,
     WordPiece,
     Unigram,
 }
@@ -120,6 +127,7 @@ pub(super) enum Form {
 impl TrainOptions {
     pub(super) fn form(&self) -> Form {
         match self.model {
+            ModelKind::Bpe if self.end_of_word => Form::WordEnds,
             ModelKind::Bpe if self.byte_fallback => Form::Characters,
             ModelKind::Bpe => Form::ByteLevel,
             ModelKind::WordPiece => Form::WordPiece,
@@ -132,7 +140,7 @@ impl TrainOptions {
         match self.form() {
             Form::ByteLevel => None,
             Form::WordPiece => Some("[UNK]"),
-            Form::Characters | Form::Unigram => Some("<unk>"),
+            Form::Characters | Form::WordEnds | Form::Unigram => Some("<unk>"),
         }
     }
 

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// What stands for a space in the models on characters.
 pub(super) const SPACE: &str = "▁";
 
+/// What marks the end of a word, where it is marked.
+pub(super) const END: &str = "</w>";
+
 /// The bytes of a `tokenizer.json` that normalises and splits as the trained one will. Its model is
 /// an empty BPE.
 ///
@@ -22,6 +25,7 @@ pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
 /// All but the model and the added tokens.
 ///
 /// * byte-level BPE: GPT-2's and Llama 3's published form.
+/// * BPE with marked ends of words: split at white space, nothing else.
 /// * WordPiece: BERT's.
 /// * BPE on characters, Unigram: Llama's. Spaces become `▁` and one is put first, so that decoding can
 ///   take one away whatever the text begins with; line breaks stand alone, and a word begins at its
@@ -52,6 +56,11 @@ pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
             splits.extend(digits_step(options.digits));
             splits.push(json!({ "type": "BertPreTokenizer" }));
             json!({ "type": "WordPiece", "prefix": "##", "cleanup": true })
+        }
+        Form::WordEnds => {
+            splits.push(json!({ "type": "WhitespaceSplit" }));
+            splits.extend(digits_step(options.digits));
+            json!({ "type": "BPEDecoder", "suffix": END })
         }
         Form::Characters | Form::Unigram => {
             normalizers.push(json!({ "type": "Prepend", "prepend": SPACE }));

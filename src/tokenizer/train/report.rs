@@ -72,7 +72,7 @@ impl RoundTrip {
     #[must_use]
     pub fn of(options: &TrainOptions) -> Self {
         match options.form() {
-            Form::WordPiece => Self::Words,
+            Form::WordPiece | Form::WordEnds => Self::Words,
             Form::Unigram if !options.byte_fallback => Self::Covered,
             _ if options.normalizer != Normalizer::None => Self::Normalised,
             _ => Self::Exact,

@@ -9,10 +9,11 @@ use super::balance::weigh;
 use super::count::PretokenTable;
 use super::models;
 use super::options::{Form, TrainOptions};
-use super::pipeline::{parts, pipeline};
+use super::pipeline::{END, parts, pipeline};
 use super::report::{self, RoundTrip, TrainReport};
 use super::scale::fit;
 use super::seeds;
+use crate::model::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,8 @@ pub struct Trained {
 }
 
 /// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups`
-/// names the groups of the table. The same input gives the same bytes.
+/// names the groups of the table. The same input gives the same bytes. `progress` is told the phases: the counts
+/// are made ready, the trainer runs; the stock trainers do not tell how far they are.
 ///
 /// # Errors
 /// As [`TrainOptions::check`]; [`TokenizerError::NoText`], [`TokenizerError::VocabularyTooSmall`] when
@@ -43,8 +45,10 @@ pub fn train(
     table: &PretokenTable,
     groups: &[String],
     options: &TrainOptions,
+    progress: &dyn Progress,
 ) -> Result<Trained, TokenizerError> {
     options.check()?;
+    progress.begin("weighing pre-tokens", None);
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     let weighed = weigh(table, groups, options)?;
@@ -67,13 +71,15 @@ pub fn train(
     let mut apart = reserved.clone();
     // What the Unigram trainer calls the unknown, without a likelihood: in a word it makes it fail.
     apart.extend((form == Form::Unigram).then(|| "<UNK>".to_owned()));
+    // The mark itself in a text: no merge may make of it what ends a word.
+    apart.extend((form == Form::WordEnds).then(|| END.to_owned()));
     let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
     let (pruned_words, pruned_share) = prune(&mut words, most_words(form, limit));
     if form == Form::ByteLevel {
         words = spelled(&words, &splitter);
     }
-    if form == Form::WordPiece {
-        // Their characters must have tokens, inside of words and in front.
+    if matches!(form, Form::WordPiece | Form::WordEnds) {
+        // Their characters must have tokens, inside of words and at their ends.
         for seed in &seeds {
             words.entry(seed.clone()).or_insert(1);
         }
@@ -86,15 +92,17 @@ pub fn train(
     let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
     let characters = match form {
         Form::ByteLevel => bytes.len(),
-        Form::Characters | Form::WordPiece => used.len(),
+        Form::Characters | Form::WordEnds | Form::WordPiece => used.len(),
         Form::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
     };
     let continuing = match form {
         Form::WordPiece => models::wordpiece_alphabet(&words).1.len(),
+        Form::WordEnds => models::word_ends_alphabet(&words).1.len(),
         _ => 0,
     };
     let fixed = reserved.len() + characters + continuing;
     options.check_room(fixed)?;
+    progress.begin(&phase(form, words.len(), limit), None);
     let (model, vocab_size) = match form {
         Form::ByteLevel => {
             let model = models::bpe(&words, &reserved, &bytes, min_frequency, options)?;
@@ -104,6 +112,14 @@ pub fn train(
         Form::Characters => {
             let settings = options.unknown().map(BpeSettings::falling_back).unwrap_or_default();
             let model = models::bpe(&words, &reserved, &required, min_frequency, options)?;
+            let size = model.vocab.len();
+            (bpe(model.vocab, model.merges, &settings), size)
+        }
+        Form::WordEnds => {
+            let unk_token = options.unknown();
+            let end_of_word_suffix = Some(END);
+            let settings = BpeSettings { unk_token, end_of_word_suffix, ..BpeSettings::default() };
+            let model = models::word_ends(&words, &reserved, min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &settings), size)
         }
@@ -135,7 +151,7 @@ pub fn train(
             (model, size)
         }
     };
-    let is_pending = matches!(form, Form::ByteLevel | Form::Characters);
+    let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
     let added_tokens =
         (0..).zip(&specials).map(|(id, special)| added_token(id, special, true)).collect();
     Ok(Trained {
@@ -157,10 +173,20 @@ pub fn train(
     })
 }
 
+/// What the trainer does, on how much.
+fn phase(form: Form, words: usize, limit: usize) -> String {
+    match form {
+        Form::Unigram => format!("pruning pieces of {words} words to {limit}"),
+        Form::ByteLevel | Form::Characters | Form::WordEnds | Form::WordPiece => {
+            format!("merging pairs of {words} words to {limit}")
+        }
+    }
+}
+
 fn most_words(form: Form, vocab_size: usize) -> usize {
     match form {
         Form::Unigram => MAX_UNIGRAM_WORDS.max(vocab_size.saturating_mul(WORDS_PER_TOKEN)),
-        Form::ByteLevel | Form::Characters | Form::WordPiece => MAX_WORDS,
+        Form::ByteLevel | Form::Characters | Form::WordEnds | Form::WordPiece => MAX_WORDS,
     }
 }
 
@@ -170,7 +196,7 @@ fn required(form: Form, reserved: &[String], seeds: &[String]) -> Vec<char> {
     let seeds = seeds.iter().flat_map(|seed| seed.chars());
     let required: BTreeSet<char> = match form {
         Form::ByteLevel => BTreeSet::new(),
-        Form::Characters | Form::WordPiece => seeds.collect(),
+        Form::Characters | Form::WordEnds | Form::WordPiece => seeds.collect(),
         Form::Unigram => reserved.iter().flat_map(|token| token.chars()).chain(seeds).collect(),
     };
     required.into_iter().collect()

@@ -15,7 +15,9 @@ const MAX_UNIGRAM_COUNT: u64 = u32::MAX as u64;
 pub(super) fn fit(words: &mut BTreeMap<String, u64>, form: Form) -> f64 {
     let (largest, lifted, limit) = match form {
         Form::Unigram => largest_of_characters(words),
-        Form::ByteLevel | Form::Characters | Form::WordPiece => largest_pair(words, form),
+        Form::ByteLevel | Form::Characters | Form::WordEnds | Form::WordPiece => {
+            largest_pair(words, form)
+        }
     };
     scale(words, largest, lifted, limit)
 }

@@ -284,6 +284,33 @@ fn a_curriculum_opens_no_stratum_before_its_time() {
     }
 }
 
+/// At `c0 = 0` nothing is released at the start, and still every document comes, easiest strata first.
+#[test]
+fn an_exponential_curriculum_from_nothing_gives_every_document_once() {
+    let place = Place::of(66, &[("web", 200, 2, 30)]);
+    let corpus = place.reader();
+    let tokens: BTreeMap<u64, u64> = (0..)
+        .zip(&stored(&corpus))
+        .filter(|(_, of)| of.kept && of.ids.as_ref().is_some_and(|ids| !ids.is_empty()))
+        .map(|(id, of)| (id, of.ids.as_ref().unwrap().len() as u64))
+        .collect();
+    let lengths: BTreeMap<u64, f64> =
+        tokens.iter().map(|(id, tokens)| (*id, *tokens as f64)).collect();
+    let whole: u64 = tokens.values().sum();
+    let text = format!(
+        "[pack]\nkind = \"none\"\nlength = 4096\n[order]\nkind = \"curriculum\"\ncurriculum = {{ by = \"tokens\", \
+         pacing = \"exp\", c0 = 0.0, strata = {STRATA} }}\n"
+    );
+    let planned = plan(&corpus, &text).unwrap();
+    let rows = rows(&open(&corpus, &planned, 0));
+    let share = |t: f64| (1.0 - (-3.0 * t).exp()) / (1.0 - (-3.0_f64).exp());
+    assert_eq!(check_pace(&lengths, &tokens, &rows, &share, (whole as f64, false)), STRATA - 1);
+    let mut given: Vec<u64> =
+        rows.iter().flat_map(|row| row.segments()).map(|s| s.document.0).collect();
+    given.sort_unstable();
+    assert_eq!(given, tokens.keys().copied().collect::<Vec<_>>());
+}
+
 #[test]
 fn a_curriculum_with_replacement_gives_rows_for_any_budget() {
     let place = Place::of(64, &[("web", 200, 2, 30), ("code", 100, 1, 9)]);

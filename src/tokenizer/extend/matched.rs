@@ -1,0 +1,96 @@
+//! Terms that the pre-tokenizer splits, as added tokens: looked for in a text before anything else is done to it.
+
+use super::base::Base;
+use super::bpe::Made;
+use super::map::Origin;
+use super::terms::{Outcome, TermReport};
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::extend_error::ExtendError;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Texts that are to be added tokens, in the order in which they were asked for.
+#[derive(Default)]
+pub(super) struct Matched {
+    /// With the term and the form that asked.
+    asked: Vec<(String, usize, usize)>,
+}
+
+impl Matched {
+    /// Asks for a text, as the given form of the given term. What becomes of it is told by [`Matched::settle`].
+    pub(super) fn ask(&mut self, text: &str, term: usize, form: usize) {
+        self.asked.push((text.to_owned(), term, form));
+    }
+
+    /// Tries all that was asked for, gives ids from `first` on, and writes into the reports what became of it.
+    pub(super) fn settle(
+        self,
+        base: &Base,
+        first: u32,
+        reports: &mut BTreeMap<usize, TermReport>,
+    ) -> Result<Vec<Made>, TokenizerError> {
+        if self.asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<String> = self.asked.iter().map(|(text, ..)| text.clone()).collect();
+        let trial = base.with_added(&texts)?;
+        let (mut made, mut ids): (Vec<Made>, BTreeMap<String, u32>) = Default::default();
+        for (text, term, form) in self.asked {
+            let outcome = if let Some(id) = ids.get(&text) {
+                Outcome::Existed { id: *id }
+            } else if let Some(reason) = refusal(base, &trial, &text)? {
+                Outcome::Refused { reason }
+            } else {
+                let before = u32::try_from(made.len()).map_err(|_| ExtendError::Full)?;
+                let id = first.checked_add(before).ok_or(ExtendError::Full)?;
+                let (token, pieces, origin) = (text.clone(), base.encode(&text)?, Origin::Added);
+                made.push(Made { id, token, parents: None, pieces, count: None, origin });
+                ids.insert(text, id);
+                Outcome::Matched { id }
+            };
+            let report = reports.get_mut(&term).and_then(|report| report.forms.get_mut(form));
+            if let Some(report) = report {
+                report.outcome = outcome;
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// Why a text cannot be an added token, if so. `trial` has all that were asked for.
+fn refusal(base: &Base, trial: &Base, text: &str) -> Result<Option<String>, TokenizerError> {
+    if base.vocabulary.contains_key(text) {
+        return Ok(Some("the vocabulary has an entry spelled so for something else".to_owned()));
+    }
+    let id = trial.added.get(text).copied();
+    for (around, is_found) in contexts(text) {
+        let ids = trial.encode(&around)?;
+        if is_found && !id.is_some_and(|id| ids.contains(&id)) {
+            return Ok(Some("another added token is found where it stands".to_owned()));
+        }
+        if trial.decode_all(&ids)? != base.decode_all(&base.encode(&around)?)? {
+            let reason = "as an added token it would change the text when it is decoded";
+            return Ok(Some(reason.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// A text alone, inside a word, between lines, behind a space; and whether the token of just this text is found there:
+/// behind a space it may be the form with the space.
+pub(super) fn contexts(text: &str) -> [(String, bool); 4] {
+    [
+        (text.to_owned(), true),
+        (format!("x{text}y"), true),
+        (format!("a\n{text}\nb"), true),
+        (format!("a {text} b"), false),
+    ]
+}
+
+/// The entry of an added token in a `tokenizer.json`: it is found as it stands, also inside words, and decoded as text.
+pub(super) fn entry(token: &str, id: u32) -> Value {
+    json!({
+        "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false, "special": false
+    })
+}
