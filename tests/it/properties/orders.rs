@@ -304,7 +304,7 @@ fn an_exponential_curriculum_from_nothing_gives_every_document_once() {
     let planned = plan(&corpus, &text).unwrap();
     let rows = rows(&open(&corpus, &planned, 0));
     let share = |t: f64| (1.0 - (-3.0 * t).exp()) / (1.0 - (-3.0_f64).exp());
-    assert_eq!(check_pace(&lengths, &tokens, &rows, &share, (whole as f64, false)), STRATA - 1);
+    assert_eq!(check_pace(&lengths, &tokens, &rows, share, (whole as f64, false)), STRATA - 1);
     let mut given: Vec<u64> =
         rows.iter().flat_map(|row| row.segments()).map(|s| s.document.0).collect();
     given.sort_unstable();
