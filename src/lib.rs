@@ -58,7 +58,7 @@ mod tokenizer;
 
 pub use corpus::{Added, BuildJob, Corpus, CorpusWriter, NewTokenizer};
 pub use curate::{
-    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
+    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport, SettleReport,
     ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
 };
 pub use decide::{Counts, DecideError, LoadedTokenizer};
@@ -77,7 +77,7 @@ pub use epoch::{
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
-    Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, IngestError, IngestOptions,
+    Alarm, AlarmPair, CrowdedPair, ChatOptions, ChatShape, ChatTemplate, IngestError, IngestOptions,
     IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds, TemplateError,
 };
 pub use model::{

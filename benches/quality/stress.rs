@@ -6,7 +6,7 @@ use crate::musts::Musts;
 use crate::statistics::ratio;
 use crate::stored::{Standings, Stored};
 use crate::table::{Table, number};
-use crate::template::{SCENARIOS, Scenario};
+use crate::template::{SCENARIOS, Scenario, twin};
 use anyhow::{Context, ensure};
 use corpusdb::dedup::{Fingerprinter, shared_at_least};
 use corpusdb::{IngestReport, Normaliser, Policy};
@@ -109,8 +109,23 @@ pub fn one(arguments: &Arguments) -> anyhow::Result<Musts> {
             number(FULL as u64)
         );
     }
-    kept_as_promised(name, &scenario, &policy, &stored.standings()?, &mut musts);
+    let standings = stored.standings()?;
+    if matches!(scenario, Scenario::Family { .. }) {
+        twins_found(&standings, &mut musts);
+    }
+    kept_as_promised(name, &scenario, &policy, &standings, &mut musts);
     Ok(musts)
+}
+
+/// Of the twins in a family, the share that is removed.
+fn twins_found(standings: &Standings, musts: &mut Musts) {
+    let twins: Vec<usize> =
+        (0..standings.kept.len()).filter(|number| twin(*number).is_some()).collect();
+    let found = twins.iter().filter(|number| !standings.kept[**number]).count();
+    let share = ratio(found as u64, twins.len() as u64);
+    println!("Of {} twins {found} are removed ({share:.4}).", twins.len());
+    let least = if standings.kept.len() < FULL { 0.99 } else { 0.98 };
+    musts.check(share >= least, || format!("family: {share:.4} of the twins are removed"));
 }
 
 fn kept_as_promised(

@@ -44,13 +44,20 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         _ => Depth::Full,
     };
     let faults = corpus.check(depth, context.progress.as_ref())?;
+    let crowded = corpus.view().crowded()?.len();
     if context.json {
         print::json(
-            &serde_json::json!({ "type": "check", "commit": commit, "documents": documents, "faults": faults }),
+            &serde_json::json!({ "type": "check", "commit": commit, "documents": documents, "crowded": crowded, "faults": faults }),
         )?;
     } else {
         for fault in &faults {
             print::line(&format!("{}: {}", fault.place, fault.what))?;
+        }
+        if crowded > 0 {
+            print::line(&format!(
+                "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares them",
+                print::number(crowded)
+            ))?;
         }
         let verdict =
             if faults.is_empty() { "sound".to_owned() } else { format!("{} faults", faults.len()) };

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 pub(super) enum Verb {
     Explain(Explain),
     Redo(Redo),
+    Settle(Settle),
 }
 
 /// Decide again under another policy, from stored sketches and texts: nothing is read again
@@ -27,6 +28,23 @@ pub(super) struct Redo {
     corpus: PathBuf,
     #[command(flatten)]
     decision: DecisionArgs,
+    /// Say what would change, and change nothing (works on a copy that is removed)
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Compare what crowded buckets left out for want of memory, and decide those documents again
+///
+/// An ingest that meets more members of crowded buckets than an eighth of --memory holds compares with the
+/// closest, marks the documents concerned (`crowded` in SQL) and says so. Here half of --memory holds them; what
+/// still does not fit is compared one by one. After an interrupt run the same command again.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  corpusdb dedup settle crawl --memory 16GB\n  corpusdb dedup settle crawl --dry-run\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE crowded\""
+)]
+pub(super) struct Settle {
+    /// The corpus
+    corpus: PathBuf,
     /// Say what would change, and change nothing (works on a copy that is removed)
     #[arg(long)]
     dry_run: bool,
@@ -51,6 +69,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Explain(args) => explain(&args, context),
         Verb::Redo(args) => redo(&args, context),
+        Verb::Settle(args) => settle(&args, context),
     }
 }
 
@@ -69,6 +88,31 @@ fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     }
     if !args.dry_run {
         writer.switch(&policy)?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn settle(args: &Settle, context: &Context) -> anyhow::Result<Outcome> {
+    let target = context.target(&args.corpus, args.dry_run)?;
+    let mut writer = context.write(target.path())?;
+    let mut report = writer.settle(context.progress.as_ref(), &context.interrupt)?;
+    report.dry_run = args.dry_run;
+    if context.json {
+        print::json(&report)?;
+        return Ok(Outcome::Good);
+    }
+    let n = print::number;
+    if report.crowded == 0 {
+        print::line("no document has candidates that were not compared")?;
+    } else {
+        let verb = if report.dry_run { "would be " } else { "" };
+        print::line(&format!(
+            "{} of {} documents {verb}settled: {} no longer kept, {} kept again",
+            n(report.settled),
+            n(report.crowded),
+            n(report.no_longer_kept),
+            n(report.kept_again)
+        ))?;
     }
     Ok(Outcome::Good)
 }

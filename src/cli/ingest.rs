@@ -206,6 +206,18 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*size),
             pair(example)
         ),
+        Alarm::Crowded { documents, example } => {
+            let pair = example.as_ref().map_or_else(String::new, |pair| {
+                format!(
+                    "\n  for example documents {} and {}:\n    {:?}\n    {:?}",
+                    pair.document, pair.other, pair.text, pair.other_text
+                )
+            });
+            format!(
+                "ALARM: {} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
+                print::number(*documents)
+            )
+        }
         _ => String::new(),
     }
 }

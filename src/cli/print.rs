@@ -103,7 +103,7 @@ pub(super) fn capped(buckets: u64) -> anyhow::Result<()> {
         return Ok(());
     }
     line(&format!(
-        "  note: {} crowded buckets were read only in part; near duplicates in them may be missed",
+        "  note: {} crowded buckets were read only in part; what was left out is marked, and `corpusdb dedup settle` compares it",
         number(buckets)
     ))
 }

@@ -8,7 +8,7 @@ mod tokenizer_verbs;
 pub use epochs::BuildJob;
 pub use tokenizer_verbs::{Added, NewTokenizer};
 
-use crate::curate::{self, RedoReport, RemovalReport};
+use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
 use crate::error::Error;
 use crate::ingest::read::expand;
 use crate::ingest::{self, IngestOptions, IngestReport};
@@ -345,6 +345,20 @@ impl CorpusWriter {
         check_keep(&policy.keep, self.view().fields())?;
         let loaded = load_to_write(&mut self.writer)?;
         Ok(curate::redo(&mut self.writer, &loaded, policy, progress, interrupt)?)
+    }
+
+    /// Decides those documents again whose decision left candidates out, with all of these. After an interrupt
+    /// the same call goes on with what is left.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn settle(
+        &mut self,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<SettleReport, Error> {
+        let loaded = load_to_write(&mut self.writer)?;
+        Ok(curate::settle(&mut self.writer, &loaded, progress, interrupt)?)
     }
 
     /// Makes the outcome of [`CorpusWriter::redo`] current.

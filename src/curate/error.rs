@@ -18,7 +18,7 @@ pub enum CurateError {
     Tokenizer(#[from] TokenizerError),
     /// A decision that could not be taken.
     #[error(transparent)]
-    Decide(#[from] DecideError),
+    Decide(DecideError),
     /// A policy that the stored sketches do not serve.
     #[error(
         "the stored sketches were made with another normaliser, shingle length or sketch function; these are fixed at `init`: make a new corpus and ingest again"
@@ -84,6 +84,15 @@ pub enum CurateError {
     /// A stop was asked for.
     #[error("interrupted; run the same command again to go on")]
     Interrupted,
+}
+
+impl From<DecideError> for CurateError {
+    fn from(error: DecideError) -> Self {
+        match error {
+            DecideError::Interrupted => Self::Interrupted,
+            other => Self::Decide(other),
+        }
+    }
 }
 
 fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {

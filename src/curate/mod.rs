@@ -7,6 +7,7 @@
 //! * `sample` and `groups` (languages, sources): which texts, and how counts of them are kept apart
 //! * `remove` and restore documents
 //! * `redo` all decisions under another policy
+//! * `settle` decisions that left candidates out
 //! * `tokens` of one document, to be shown
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
 
@@ -20,6 +21,7 @@ mod redo;
 mod redo_lineage;
 mod remove;
 mod sample;
+mod settle;
 mod tokens;
 mod train;
 
@@ -30,5 +32,6 @@ pub use error::CurateError;
 pub use groups::Grouping;
 pub use redo::{RedoReport, RedoSource, redo, switch};
 pub use remove::{RemovalReport, remove, restore};
+pub use settle::{SettleReport, settle};
 pub use tokens::{ShownToken, ShownTokens, other_ids, shown_tokens};
 pub use train::{TrainDecisions, TrainedOn, Training, grow, train_tokenizer};

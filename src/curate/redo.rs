@@ -90,6 +90,7 @@ pub fn redo(
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
         let mut session = Session::new(&batch);
+        session.heed(interrupt);
         let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
         let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
         let documents: Vec<Stored> =

@@ -1,7 +1,7 @@
 //! Removing documents and taking that back: eligibility changes, the rest follows.
 
 use super::error::CurateError;
-use crate::decide::{LoadedTokenizer, Session, encode_kept_again};
+use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
 use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing, key_identity};
 use crate::store::{Batch, Blocked, CommitRecord, Header, View, Writer};
 use roaring::RoaringTreemap;
@@ -29,6 +29,8 @@ pub struct RemovalReport {
     pub kept_again: u64,
     /// Documents that are not kept any more, the selected ones included.
     pub no_longer_kept: u64,
+    /// Candidates, verifications and limits met.
+    pub dedup: Counts,
     /// Commits made.
     pub commits: u64,
     /// Nothing was changed: `--dry-run`.
@@ -56,6 +58,7 @@ pub fn remove(
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
+        session.heed(interrupt);
         let mut texts = HashSet::new();
         let mut blocks = Blocks { view: &view, rows: BTreeMap::new() };
         for document in chunk {
@@ -100,6 +103,7 @@ pub fn restore(
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
+        session.heed(interrupt);
         let mut blocks = Blocks { view: &view, rows: BTreeMap::new() };
         let mut freed = HashSet::new();
         for document in chunk {
@@ -204,7 +208,7 @@ fn finish(
     let kept_again = session.newly_kept(true);
     report.kept_again += kept_again.len() as u64;
     report.no_longer_kept += session.no_longer_kept().len() as u64;
-    session.apply(&mut batch)?;
+    report.dedup += session.apply(&mut batch)?;
     for tokenizer in tokenizers {
         encode_kept_again(&mut batch, tokenizer, &kept_again)?;
     }

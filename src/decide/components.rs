@@ -6,13 +6,16 @@
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
 use super::error::DecideError;
-use super::neighbours::{BUCKET_CAP, Verdict, Verifier, look_up, overlap};
+use super::neighbours::{Verdict, Verifier, look_up, overlap};
 use super::rank::Rank;
 use super::session::{Decision, Session};
 use crate::dedup::{Fingerprinter, Sketch, shared};
 use crate::model::{DedupMode, DocId, Standing};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Candidates looked at of one bucket. What is passed over is counted.
+const BUCKET_CAP: usize = 128;
 
 /// Disjoint sets of documents; a set is named by its smallest member.
 #[derive(Default)]
@@ -62,6 +65,9 @@ impl Session {
             self.counts.compared += one.compared;
             self.counts.verified += one.verified;
             self.counts.capped += one.capped;
+            if one.capped > 0 {
+                self.leave_open(one.document);
+            }
             for twin in self.meet_texts(one.document)? {
                 let root = self.root(twin)?;
                 touched.insert(root);
@@ -74,7 +80,7 @@ impl Session {
             }
             if let Some(sketch) = &one.sketch {
                 self.link_in_commit(one.document, sketch, &one.bands, &mut forest)?;
-                self.scene.index(one.document, one.bands);
+                self.scene.index(one.document, one.bands, |_, _| true);
             }
         }
         let clusters = touched.into_iter().filter(|root| !ids.contains(root));
@@ -137,7 +143,7 @@ impl Session {
         }
         let is_unverified = self.mode() == DedupMode::Lsh;
         // One decided member links to the whole bucket when nothing is verified.
-        let cap = if is_unverified { 1 } else { BUCKET_CAP };
+        let cap = if is_unverified { 1 } else { BUCKET_CAP.max(self.reach.most()) };
         let eligible = self.scene.stored_eligible()?;
         // Those that are to be decided meet each other in this commit; counted here, they would crowd
         // the decided ones out.
@@ -224,10 +230,14 @@ impl Session {
         let is_unverified = self.mode() == DedupMode::Lsh;
         let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };
         let mut compared = BTreeSet::new();
+        let cap = BUCKET_CAP.max(self.reach.most());
+        let mut is_open = false;
         for (band, hash) in (0..=u8::MAX).zip(bands) {
             let members = self.scene.local(band, *hash);
-            self.counts.capped += u64::from(!is_unverified && members.len() > BUCKET_CAP);
-            for other in members.iter().take(if is_unverified { 1 } else { BUCKET_CAP }) {
+            let is_capped = !is_unverified && members.len() > cap;
+            self.counts.capped += u64::from(is_capped);
+            is_open |= is_capped;
+            for other in members.iter().take(if is_unverified { 1 } else { cap }) {
                 if forest.find(*other) == forest.find(document) || !compared.insert(*other) {
                     continue;
                 }
@@ -244,6 +254,9 @@ impl Session {
                     forest.join(document, *other);
                 }
             }
+        }
+        if is_open {
+            self.leave_open(document);
         }
         Ok(())
     }

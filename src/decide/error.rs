@@ -13,6 +13,9 @@ pub enum DecideError {
     /// A tokenizer that refused a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// A stop was asked for; nothing of the commit is stored.
+    #[error("interrupted; nothing of this commit is stored: run the same command again")]
+    Interrupted,
     /// Stored bytes that the craft cannot use.
     #[error(
         "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"

@@ -5,7 +5,7 @@
 //! document whose being kept changes puts those it may matter to behind itself: each is decided once.
 
 use super::error::DecideError;
-use super::neighbours::{BUCKET_CAP, Prefetched, Verdict, Verifier, Wanted, prefetch};
+use super::neighbours::{Verdict, Verifier, Wanted, prefetch};
 use super::rank::Rank;
 use super::session::{Decision, Session};
 use crate::dedup::Sketch;
@@ -13,31 +13,37 @@ use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
 use crate::store::Header;
 use std::collections::BTreeSet;
 
+/// Documents looked up at once when one turns out not to be.
+const AHEAD: usize = 512;
+
 const KEPT: Decision = Decision { standing: Standing::Kept, matched: None };
 
 impl Session {
     pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
         self.queue_orphans()?;
-        if self.mode() == DedupMode::Witness {
-            self.prefetch()?;
+        let is_near = self.mode() == DedupMode::Witness;
+        if is_near {
+            self.look_up(usize::MAX)?;
         }
-        while let Some(rank) = self.queue.pop_first() {
+        while let Some(rank) = self.queue.first().copied() {
+            self.go_on()?;
             let id = rank.document;
             let was_kept = self.scene.is_kept(id);
             let decision = self.decide(rank)?;
+            self.queue.remove(&rank);
             let is_kept = decision.standing == Standing::Kept;
             if was_kept && !is_kept {
                 self.queue_members(id)?;
             }
             self.conclude(id, decision)?;
-            if self.mode() == DedupMode::Witness
-                && (is_kept || !self.scene.is_new(id))
+            if is_near
+                && (is_kept || !self.scene.is_new(id) || !self.scene.ranker.is_first())
                 && let Some(sketch) = self.scene.sketch(id)?
             {
-                if is_kept && !was_kept {
+                if is_kept && (!was_kept || self.reconsidered.contains(&id)) {
                     self.queue_outranked(rank, &sketch)?;
                 }
-                self.join_buckets(id, &sketch)?;
+                self.join_buckets(id, &sketch, is_kept)?;
             }
         }
         Ok(())
@@ -58,11 +64,15 @@ impl Session {
         Ok(())
     }
 
-    /// Looks up, in parallel, what does not follow a text that is stored already.
-    fn prefetch(&mut self) -> Result<(), DecideError> {
+    /// Looks up, in parallel, those of the next `most` to be decided that were not looked up, or whose answer
+    /// no longer holds, unless they follow a text that is stored already.
+    fn look_up(&mut self, most: usize) -> Result<(), DecideError> {
         let mut wanted = Vec::new();
-        for rank in &self.queue {
+        for rank in self.queue.iter().take(most) {
             let document = rank.document;
+            if self.is_looked_up(document) {
+                continue;
+            }
             let Some(sketch) = self.scene.sketch(document)? else { continue };
             if self.twin(*rank, &self.scene.header(document)?)?.is_some() {
                 continue;
@@ -70,12 +80,24 @@ impl Session {
             let bands = self.scene.band_keys(document, &sketch)?;
             wanted.push(Wanted { document, sketch, bands });
         }
-        for (document, answer) in prefetch(&self.scene, wanted)? {
+        self.take_in(wanted)
+    }
+
+    fn take_in(&mut self, wanted: Vec<Wanted>) -> Result<(), DecideError> {
+        for (document, answer) in prefetch(&self.scene, &mut self.crowd, self.reach, wanted)? {
             self.counts.compared += answer.compared;
             self.counts.verified += answer.verified;
             self.prefetched.insert(document, answer);
         }
         Ok(())
+    }
+
+    /// Whether what the store says about the document is known. It holds as long as the one found stays: others
+    /// can only have gone, and those that came are among the buckets of this commit.
+    fn is_looked_up(&self, document: DocId) -> bool {
+        self.prefetched
+            .get(&document)
+            .is_some_and(|found| found.nearest.is_none_or(|one| self.scene.is_kept(one.witness)))
     }
 
     /// The best-ranked eligible document of equal text, when it outranks this one.
@@ -158,49 +180,40 @@ impl Session {
         let Some(sketch) = self.scene.sketch(id)? else {
             return Ok(None);
         };
-        // What was found before the first decision holds as long as the one found stays: others can only
-        // have gone, and those that came are among the buckets of this commit.
-        let still = |found: &&Prefetched| {
-            found.nearest.is_none_or(|found| self.scene.is_kept(found.witness))
-        };
-        let Some(found) = self.prefetched.get(&id).filter(still) else {
-            let outranks = |other| self.scene.is_kept(other) && self.outranks(other, rank);
-            let (candidates, capped) = self.scene.candidates(id, &sketch, outranks)?;
-            self.counts.capped += capped;
-            return self.first_similar(id, &sketch, candidates);
-        };
+        if !self.is_looked_up(id) {
+            // What comes next is likely in the same place: orphans of one witness.
+            self.look_up(AHEAD)?;
+        }
+        if !self.is_looked_up(id) {
+            let bands = self.scene.band_keys(id, &sketch)?;
+            self.take_in(vec![Wanted { document: id, sketch: sketch.clone(), bands }])?;
+        }
+        let Some(found) = self.prefetched.remove(&id) else { return Ok(None) };
+        self.passed = found.passed;
         self.counts.capped += found.capped;
+        let capped = self.counts.capped;
         let nearest = found.nearest;
         let best = nearest.map(|found| self.scene.rank(found.witness)).transpose()?.unwrap_or(rank);
+        let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         let mut candidates = BTreeSet::new();
-        for (band, (hash, taken)) in (0..=u8::MAX).zip(found.bands.iter().zip(&found.taken)) {
-            let mut room = BUCKET_CAP.saturating_sub(*taken);
-            for other in self.scene.local(band, *hash) {
-                // Documents join in rank order, so those after it are of worse rank too.
-                let other = self.scene.rank(*other)?;
-                if other >= best {
-                    break;
-                }
-                if !self.scene.is_kept(other.document) {
-                    continue;
-                }
-                if room == 0 {
-                    self.counts.capped += 1;
-                    break;
-                }
-                room -= 1;
-                candidates.insert(other);
+        for other in self.joined_before(&keys, &found.taken)? {
+            if other != id && self.scene.is_kept(other) {
+                let other = self.scene.rank(other)?;
+                candidates.extend((other < best).then_some(other));
             }
         }
-        Ok(self.first_similar(id, &sketch, candidates)?.or(nearest))
+        candidates.extend(self.crowded(id, &sketch, &keys, |other| other < best)?);
+        let is_partial =
+            self.passed.count > 0 || found.capped > 0 || self.counts.capped > capped;
+        self.prefetched.insert(id, found);
+        let similar = self.first_similar(id, &sketch, candidates)?.or(nearest);
+        if is_partial {
+            self.leave_open(id);
+        }
+        Ok(similar)
     }
 
-    /// An error counts as yes: it shows when the candidate is looked at.
-    fn outranks(&self, other: DocId, rank: Rank) -> bool {
-        self.scene.rank(other).map_or(true, |other| other < rank)
-    }
-
-    fn first_similar(
+    pub(super) fn first_similar(
         &mut self,
         document: DocId,
         sketch: &Sketch,
@@ -221,51 +234,47 @@ impl Session {
         Ok(None)
     }
 
-    /// A document that is kept now and was not matters to similar ones that it outranks: kept ones,
-    /// and removed ones whose witness it outranks.
+    /// A document that is kept now and was not matters to similar ones that it outranks: kept ones, and removed
+    /// ones whose witness it outranks. They are decided again.
     fn queue_outranked(&mut self, rank: Rank, sketch: &Sketch) -> Result<(), DecideError> {
         let id = rank.document;
-        if self.scene.is_new(id) {
-            if self.scene.ranker.is_first() {
-                return Ok(());
-            }
-            if let Some(found) = self.prefetched.get(&id)
-                && found.nearest.is_none()
-            {
-                for other in &found.outranked {
-                    let other = self.scene.rank(*other)?;
-                    if self.scene.is_kept(other.document) {
-                        self.queue.insert(other);
-                    }
-                }
-                return Ok(());
+        if self.scene.is_new(id) && self.scene.ranker.is_first() {
+            return Ok(());
+        }
+        let Some(found) = self.prefetched.get(&id) else { return Ok(()) };
+        let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
+        for other in found.outranked.clone() {
+            if self.scene.is_kept(other) {
+                let other = self.scene.rank(other)?;
+                self.queue.insert(other);
             }
         }
-        let is_outranked = |other| !self.outranks(other, rank);
-        let (candidates, capped) = self.scene.candidates(id, sketch, is_outranked)?;
-        self.counts.capped += capped;
-        for candidate in candidates {
-            if candidate <= rank || !self.scene.is_eligible(candidate.document)? {
-                continue;
-            }
-            let is_content = match self.scene.match_of(candidate.document)? {
-                Some(found) => self.scene.rank(found.witness)? < rank,
-                None => !self.scene.is_kept(candidate.document),
-            };
-            if !is_content && self.first_similar(id, sketch, BTreeSet::from([candidate]))?.is_some()
-            {
+        let stored = found.buckets.clone();
+        for candidate in self.crowded(id, sketch, &keys, |other| other > rank)? {
+            if self.first_similar(id, sketch, BTreeSet::from([candidate]))?.is_some() {
                 self.queue.insert(candidate);
             }
         }
-        Ok(())
+        self.queue_followers(rank, sketch, &keys, &stored)
     }
 
-    pub(super) fn join_buckets(&mut self, id: DocId, sketch: &Sketch) -> Result<(), DecideError> {
+    fn join_buckets(
+        &mut self,
+        id: DocId,
+        sketch: &Sketch,
+        is_kept: bool,
+    ) -> Result<(), DecideError> {
         let bands = match self.prefetched.get(&id) {
             Some(found) => found.bands.clone(),
             None => self.scene.band_keys(id, sketch)?,
         };
-        self.scene.index(id, bands);
+        if is_kept {
+            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
+            self.join_crowd(id, sketch, &keys)?;
+        }
+        let crowd = &self.crowd;
+        let is_whole = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
+        self.scene.index(id, bands, |band, hash| is_kept && !is_whole(band, hash));
         Ok(())
     }
 }

@@ -9,12 +9,16 @@
 //! * `rank`: the keep order;
 //! * `texts`: the exact rows, while documents come and go;
 //! * `neighbours`: buckets, estimate, verification;
+//! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took;
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again.
 
 mod components;
+mod crowd;
+mod crowded;
 mod error;
+mod followers;
 mod independent;
 mod lineage;
 mod neighbours;

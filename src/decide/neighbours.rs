@@ -1,5 +1,6 @@
 //! Finding similar documents: buckets, then the sketch estimate, then the exact similarity.
 
+use super::crowd::{CROWDED, Crowd, Entrant};
 use super::error::DecideError;
 use super::rank::Rank;
 use super::scene::Scene;
@@ -10,27 +11,47 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Candidates looked at of one bucket: the first in rank order. What is passed over is counted.
-pub(super) const BUCKET_CAP: usize = 128;
+/// Members of a bucket, kept or not, that are read by each look-up: with more of them it comes into the crowd.
+const BUSY: usize = 1024;
 
-/// Members read of one bucket where ids are not ranks, to find the first in rank order among them.
-const READ_CAP: usize = 1024;
+/// How far is looked where the members of a crowded bucket are not in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    /// Members read of such a bucket.
+    pub(super) read: usize,
+    /// Texts compared with of all of them: those whose sketches agree best.
+    pub(super) verified: usize,
+}
 
-/// What the store says about one document that is to be decided, found before any decision.
+impl Reach {
+    /// What a commit spends on a document. What is passed over is told.
+    pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
+    /// Everything.
+    pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
+
+    /// Members linked to of a bucket in the transitive modes, beyond what they always look at.
+    pub(super) const fn most(self) -> usize {
+        if self.verified == usize::MAX { usize::MAX } else { 0 }
+    }
+}
+
+/// What the store says about one document that is to be decided, found before its decision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prefetched {
     /// Bucket keys, by band.
     pub(super) bands: Vec<u64>,
     /// What the store holds of each bucket: first member, and whether it is marked as having more.
     pub(super) buckets: Vec<Option<(DocId, bool)>>,
-    /// Admitted members the store has in each bucket, up to the cap.
+    /// Kept members the store has in each bucket that is not in the crowd: all were looked at.
     pub(super) taken: Vec<usize>,
-    /// The best-ranked kept document that is similar and outranks this one.
+    /// The best-ranked kept document of these that is similar and outranks this one.
     pub(super) nearest: Option<Match>,
-    /// When there is none: similar kept documents that this one outranks.
+    /// When there is none: similar kept documents of these that this one outranks.
     pub(super) outranked: Vec<DocId>,
-    /// Buckets whose reading was capped.
+    /// Buckets of which members were passed over.
     pub(super) capped: u64,
+    /// Candidates passed over though their sketches are close enough.
+    pub(super) passed: Passed,
     /// Candidates whose sketch was compared, and those whose text was.
     pub(super) compared: u64,
     pub(super) verified: u64,
@@ -43,15 +64,17 @@ pub(super) struct Wanted {
     pub(super) bands: Vec<u64>,
 }
 
-/// Looks documents up in the store, in parallel, with the standings of this moment.
+/// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
+/// found crowded come into the crowd, which is asked at the decision itself.
 pub(super) fn prefetch(
     scene: &Scene,
+    crowd: &mut Crowd,
+    reach: Reach,
     wanted: Vec<Wanted>,
 ) -> Result<Vec<(DocId, Prefetched)>, DecideError> {
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
-    let admit = |other| scene.is_kept(other);
-    let found = look_up(&scene.view, &keys, scene.read_cap(), &admit)?;
+    let found = look_up_kept(scene, crowd, reach, &keys)?;
     wanted
         .into_par_iter()
         .zip(found.places)
@@ -62,18 +85,31 @@ pub(super) fn prefetch(
                 let Wanted { document, sketch, bands } = wanted;
                 let mut answer = Prefetched { bands, ..Prefetched::default() };
                 let own = scene.rank(document)?;
-                let mut candidates = BTreeSet::new();
+                let (mut candidates, mut beyond) = (BTreeSet::new(), BTreeSet::new());
                 for place in places {
                     let bucket = found.buckets.get(place as usize).and_then(Option::as_ref);
                     answer.buckets.push(bucket.map(|bucket| (bucket.first, bucket.more)));
-                    let (taken, capped) = scene.first_in_rank(bucket, &mut candidates)?;
-                    answer.taken.push(taken);
-                    answer.capped += u64::from(capped);
+                    let is_beyond = found.beyond.contains(&place);
+                    let Some(bucket) = bucket else {
+                        answer.taken.push(0);
+                        continue;
+                    };
+                    answer.taken.push(if is_beyond { 0 } else { bucket.members.len() });
+                    let into = if is_beyond { &mut beyond } else { &mut candidates };
+                    for member in bucket.members.iter().filter(|member| **member != document) {
+                        into.insert(scene.rank(*member)?);
+                    }
+                    answer.capped += u64::from(is_beyond && bucket.capped);
+                }
+                if !beyond.is_empty() {
+                    let (close, passed) = closest(scene, &sketch, beyond, reach.verified)?;
+                    candidates.extend(close);
+                    answer.passed = passed;
                 }
                 let mut verifier = Verifier { scene, document, sketch: &sketch, own: None };
                 for candidate in candidates {
                     let outranks = candidate < own;
-                    if candidate.document == document || (!outranks && answer.nearest.is_some()) {
+                    if !outranks && answer.nearest.is_some() {
                         continue;
                     }
                     answer.compared += 1;
@@ -94,6 +130,118 @@ pub(super) fn prefetch(
             },
         )
         .collect()
+}
+
+/// Candidates whose texts are not compared though their sketches are close enough.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    pub(super) count: u64,
+    /// The closest of them.
+    pub(super) example: Option<DocId>,
+}
+
+/// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those
+/// passed over.
+pub(super) fn closest(
+    scene: &Scene,
+    sketch: &Sketch,
+    candidates: BTreeSet<Rank>,
+    most: usize,
+) -> Result<(Vec<Rank>, Passed), DecideError> {
+    let floor = estimate_floor(scene.view.policy());
+    let mut close = Vec::new();
+    for candidate in candidates {
+        let estimate = scene.sketch(candidate.document)?.map_or(0.0, |one| one.estimate(sketch));
+        if estimate >= floor {
+            close.push((estimate, candidate));
+        }
+    }
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let passed = Passed {
+        count: close.len().saturating_sub(most) as u64,
+        example: close.get(most).map(|(_, candidate)| candidate.document),
+    };
+    close.truncate(most);
+    Ok((close.into_iter().map(|(_, candidate)| candidate).collect(), passed))
+}
+
+/// Kept members of the buckets of many documents, each bucket looked up once.
+struct Kept {
+    /// Without the members of those that are whole in the crowd.
+    buckets: Vec<Option<Bucket>>,
+    places: Vec<Vec<u32>>,
+    /// Places of crowded buckets that are not whole in the crowd.
+    beyond: BTreeSet<u32>,
+}
+
+fn look_up_kept(
+    scene: &Scene,
+    crowd: &mut Crowd,
+    reach: Reach,
+    keys: &[&[u64]],
+) -> Result<Kept, DecideError> {
+    let is_kept = |other| scene.is_kept(other);
+    let (wanted, places) = sorted_keys(keys);
+    let mut buckets = if crowd.is_empty() {
+        scene.view.buckets_bulk(&wanted, BUSY, &|_| true)?
+    } else {
+        look_up_unheld(&scene.view, crowd, &wanted)?
+    };
+    let mut met = Vec::new();
+    for (key, bucket) in wanted.iter().zip(&mut buckets) {
+        let Some(bucket) = bucket else { continue };
+        bucket.members.retain(|member| is_kept(*member));
+        let is_crowded = bucket.capped || bucket.members.len() > CROWDED;
+        if is_crowded && crowd.held(key.0, key.1).is_none() {
+            met.push(*key);
+        }
+    }
+    if !met.is_empty() {
+        let whole = scene.view.buckets_bulk(&met, usize::MAX, &is_kept)?;
+        for (key, bucket) in met.into_iter().zip(whole) {
+            let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
+            crowd.absorb(key, &members, &|part| scene.entrants(part))?;
+        }
+    }
+    let mut beyond = BTreeSet::new();
+    let mut unheld = Vec::new();
+    for ((at, key), bucket) in (0_u32..).zip(&wanted).zip(&mut buckets) {
+        match (crowd.held(key.0, key.1), bucket) {
+            (Some(held), Some(bucket)) if held.is_whole => bucket.members.clear(),
+            (Some(_), Some(_)) => {
+                beyond.insert(at);
+                unheld.push(*key);
+            }
+            _ => {}
+        }
+    }
+    if !unheld.is_empty() {
+        let read = scene.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
+        for (at, bucket) in beyond.iter().zip(read) {
+            if let Some(place) = buckets.get_mut(*at as usize) {
+                *place = bucket;
+            }
+        }
+    }
+    Ok(Kept { buckets, places, beyond })
+}
+
+/// Looks sorted buckets up: the members of those that are not in the crowd, and of the others whether
+/// there are any.
+fn look_up_unheld(
+    view: &View,
+    crowd: &Crowd,
+    wanted: &[(u8, u64)],
+) -> Result<Vec<Option<Bucket>>, DecideError> {
+    let (held, open): (Vec<_>, Vec<_>) =
+        wanted.iter().partition(|(band, hash)| crowd.held(*band, *hash).is_some());
+    let mut held = held.iter().zip(view.buckets_bulk(&held, 0, &|_| true)?).peekable();
+    let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
+    let answer = |key: &(u8, u64)| {
+        let found = held.next_if(|(other, _)| *other == key).or_else(|| open.next());
+        found.and_then(|(_, bucket)| bucket)
+    };
+    Ok(wanted.iter().map(answer).collect())
 }
 
 /// Buckets of many documents, each looked up once.
@@ -199,57 +347,22 @@ pub(super) fn overlap(shared: u32, own: &[u64], witness: DocId, other: &[u64]) -
 }
 
 impl Scene {
-    /// Members to read of a bucket so that the first in rank order are among them.
-    pub(super) fn read_cap(&self) -> usize {
-        if self.ranker.is_first() { BUCKET_CAP } else { READ_CAP }
-    }
-
-    /// Adds the first members of a bucket in rank order; how many, and whether some were passed over.
-    fn first_in_rank(
-        &self,
-        bucket: Option<&Bucket>,
-        candidates: &mut BTreeSet<Rank>,
-    ) -> Result<(usize, bool), DecideError> {
-        let Some(bucket) = bucket else { return Ok((0, false)) };
-        let mut ranks = Vec::with_capacity(bucket.members.len());
-        for member in &bucket.members {
-            ranks.push(self.rank(*member)?);
-        }
-        ranks.sort_unstable();
-        let capped = bucket.capped || ranks.len() > BUCKET_CAP;
-        ranks.truncate(BUCKET_CAP);
-        let taken = ranks.len();
-        candidates.extend(ranks);
-        Ok((taken, capped))
-    }
-
-    /// Documents of the store and of this commit that share a bucket with the sketch and are
-    /// admitted, and the number of buckets that were capped.
-    pub(super) fn candidates(
-        &self,
-        document: DocId,
-        sketch: &Sketch,
-        admit: impl Fn(DocId) -> bool,
-    ) -> Result<(BTreeSet<Rank>, u64), DecideError> {
-        let bands = self.band_keys(document, sketch)?;
-        let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands).collect();
-        let admit = |other| other != document && admit(other);
-        let buckets = self.view.buckets(&keys, self.read_cap(), admit)?;
-        let mut candidates = BTreeSet::new();
-        let mut capped = 0;
-        for ((band, hash), bucket) in keys.into_iter().zip(buckets) {
-            let mut bucket = bucket.unwrap_or(Bucket {
-                first: document,
-                more: false,
-                members: Vec::new(),
-                capped: false,
-            });
-            bucket.members.extend(self.local(band, hash).iter().filter(|other| admit(**other)));
-            bucket.members.sort_unstable();
-            bucket.members.dedup();
-            let (_, passed_over) = self.first_in_rank(Some(&bucket), &mut candidates)?;
-            capped += u64::from(passed_over);
-        }
-        Ok((candidates, capped))
+    /// Reads stored documents and those of this commit with what is compared of them, in parallel; those too
+    /// short for a sketch are left out.
+    pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
+        let policy = self.view.policy();
+        let read: Vec<Option<Entrant>> = documents
+            .par_iter()
+            .with_min_len(8)
+            .map_init(
+                || Fingerprinter::new(policy),
+                |craft, document| {
+                    let Some(sketch) = self.sketch(*document)? else { return Ok(None) };
+                    let shingles = self.shingles(*document, craft)?;
+                    Ok(Some(Entrant { document: *document, sketch, shingles }))
+                },
+            )
+            .collect::<Result<_, DecideError>>()?;
+        Ok(read.into_iter().flatten().collect())
     }
 }

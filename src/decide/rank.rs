@@ -1,7 +1,8 @@
 //! The keep order: which of two similar documents stays.
 
-use crate::model::{DocId, FieldId, KeepOrder, Policy};
+use crate::model::{BucketMap, DocId, FieldId, KeepOrder, Policy};
 use crate::store::{Header, View};
+use std::sync::Arc;
 
 /// A document's place in the keep order; the smaller one stays. Ties of what the order looks at are
 /// broken by a hash of the text, so that the order of arrival does not decide, and then by id.
@@ -18,6 +19,9 @@ impl Rank {
         Self { place: 0, text: 0, document }
     }
 }
+
+/// The removed members of buckets, each with the rank of its witness: the worst-ranked first.
+pub(super) type Followers = BucketMap<Arc<[(Rank, DocId)]>>;
 
 /// Computes ranks under one policy.
 pub(super) enum Ranker {

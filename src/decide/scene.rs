@@ -47,7 +47,7 @@ pub(super) struct Scene {
     /// Exact rows that this commit changes, and rows as they are stored.
     pub(super) exact: BTreeMap<(TextForm, [u8; 16]), Option<DocId>>,
     stored_exact: HashMap<(TextForm, [u8; 16]), Option<DocId>>,
-    /// Buckets of documents that joined in this commit: most have one member.
+    /// Buckets that documents joined in this commit, and are met in: most have one such member.
     local: BucketMap<DocId>,
     /// All members, in the order they joined, of those with more.
     local_more: BucketMap<Vec<DocId>>,
@@ -292,7 +292,7 @@ impl Scene {
         Ok(band_keys(sketch, policy, source))
     }
 
-    /// Members that joined the bucket in this commit.
+    /// Kept documents that joined the bucket in this commit, in rank order.
     pub(super) fn local(&self, band: u8, hash: u64) -> &[DocId] {
         match self.local.get(&(band, hash)) {
             None => &[],
@@ -302,12 +302,21 @@ impl Scene {
         }
     }
 
-    /// Notes that the document belongs into its buckets from now on.
-    pub(super) fn index(&mut self, document: DocId, bands: Vec<u64>) {
+    /// Notes that the document belongs into its buckets from now on, and that it is among the members that
+    /// joined those of them that `is_met` lets pass.
+    pub(super) fn index(
+        &mut self,
+        document: DocId,
+        bands: Vec<u64>,
+        is_met: impl Fn(u8, u64) -> bool,
+    ) {
         if self.indexed.contains_key(&document) {
             return;
         }
         for key in (0..=u8::MAX).zip(bands.iter().copied()) {
+            if !is_met(key.0, key.1) {
+                continue;
+            }
             let first = *self.local.entry(key).or_insert(document);
             if first != document {
                 self.local_more.entry(key).or_insert_with(|| vec![first]).push(document);

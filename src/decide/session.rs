@@ -1,11 +1,12 @@
 //! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
 
+use super::crowd::Crowd;
 use super::error::DecideError;
-use super::neighbours::Prefetched;
-use super::rank::Rank;
+use super::neighbours::{Passed, Prefetched, Reach};
+use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene, TextForm};
 use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
-use crate::model::{DedupMode, DocId, FieldId, Match, MatchKind, SourceId, Standing};
+use crate::model::{DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing};
 use crate::store::{Batch, Header};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -55,8 +56,10 @@ pub struct Counts {
     pub compared: u64,
     /// Candidates whose texts were compared.
     pub verified: u64,
-    /// Buckets read only in part: the one place where a near duplicate may be missed unseen.
+    /// Crowded buckets that were read only in part, because memory does not hold their members.
     pub capped: u64,
+    /// Documents whose decision left candidates out: they are marked until they are settled.
+    pub crowded: u64,
     /// Stored documents decided again because their neighbourhood changed.
     pub reconsidered: u64,
 }
@@ -66,6 +69,7 @@ impl std::ops::AddAssign for Counts {
         self.compared += other.compared;
         self.verified += other.verified;
         self.capped += other.capped;
+        self.crowded += other.crowded;
         self.reconsidered += other.reconsidered;
     }
 }
@@ -78,6 +82,15 @@ pub struct Session {
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, Prefetched>,
     pub(super) counts: Counts,
+    pub(super) crowd: Crowd,
+    pub(super) followers: Followers,
+    pub(super) reach: Reach,
+    /// Candidates that the decision being made passed over.
+    pub(super) passed: Passed,
+    /// Documents whose decision left candidates out, each with one of these if it is known.
+    pub(super) open: BTreeMap<DocId, Option<DocId>>,
+    /// Decided documents that are decided again though nothing changed about them.
+    pub(super) reconsidered: BTreeSet<DocId>,
     /// Eligible documents that are to be decided, in rank order.
     pub(super) queue: BTreeSet<Rank>,
     /// Decided documents that stopped being eligible, with the kept document of their cluster.
@@ -86,6 +99,7 @@ pub struct Session {
     texts: HashMap<[u8; 16], DocId>,
     /// What newcomers supersede.
     pub(super) superseded: BTreeMap<DocId, DocId>,
+    interrupt: Interrupt,
 }
 
 impl Session {
@@ -100,11 +114,27 @@ impl Session {
             craft,
             prefetched: HashMap::new(),
             counts: Counts::default(),
+            crowd: Crowd::take(batch),
+            followers: Followers::default(),
+            reach: Reach::BOUNDED,
+            passed: Passed::default(),
+            open: BTreeMap::new(),
+            reconsidered: BTreeSet::new(),
+            interrupt: Interrupt::default(),
             queue: BTreeSet::new(),
             left: BTreeMap::new(),
             texts: HashMap::new(),
             superseded: BTreeMap::new(),
         }
+    }
+
+    /// Has an interrupt end the decisions: [`Session::settle`] then says [`DecideError::Interrupted`].
+    pub fn heed(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
+    pub(super) fn go_on(&self) -> Result<(), DecideError> {
+        if self.interrupt.is_raised() { Err(DecideError::Interrupted) } else { Ok(()) }
     }
 
     pub(super) fn mode(&self) -> DedupMode {
@@ -266,6 +296,31 @@ impl Session {
         Ok(())
     }
 
+    /// Compares with all candidates, however many they are.
+    pub fn exhaust(&mut self) {
+        self.reach = Reach::ALL;
+        self.crowd.widen();
+    }
+
+    /// Has a decided document decided again.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn reconsider(&mut self, document: DocId) -> Result<(), DecideError> {
+        self.reconsidered.insert(document);
+        if !self.scene.is_eligible(document)? {
+            return Ok(());
+        }
+        if self.mode().is_transitive() {
+            let kept = self.scene.match_of(document)?.map_or(document, |found| found.witness);
+            self.left.insert(document, kept);
+        } else {
+            let rank = self.scene.rank(document)?;
+            self.queue.insert(rank);
+        }
+        Ok(())
+    }
+
     // ---- decisions ----
 
     /// Decides everything that is to be decided, and what follows from it.
@@ -300,6 +355,37 @@ impl Session {
             (Standing::Near, MatchKind::Near)
         };
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
+    }
+
+    /// Notes that the decision about a document left candidates out.
+    pub(super) fn leave_open(&mut self, document: DocId) {
+        self.open.insert(document, self.passed.example);
+    }
+
+    /// How many decisions left candidates out, and a pair that was not compared, if one is known.
+    #[must_use]
+    pub fn left_open(&self) -> (u64, Option<(DocId, DocId)>) {
+        let example = self.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
+        (self.open.len() as u64, example)
+    }
+
+    /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
+    fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        let marked = self.scene.view.crowded()?;
+        for document in marked.iter().map(DocId) {
+            let is_decided =
+                self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
+            if is_decided && !self.open.contains_key(&document) {
+                batch.mark_crowded(document, false)?;
+            }
+        }
+        for document in self.open.keys() {
+            if !marked.contains(document.0) {
+                batch.mark_crowded(*document, true)?;
+            }
+        }
+        self.counts.crowded += self.open.len() as u64;
+        Ok(())
     }
 
     /// Makes a decision part of the scene.
@@ -348,7 +434,7 @@ impl Session {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(self, batch: &mut Batch<'_>) -> Result<Counts, DecideError> {
+    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Counts, DecideError> {
         for (id, change) in &self.scene.standings {
             if let Some(now) = change.now
                 && change.before != Some(now)
@@ -380,6 +466,9 @@ impl Session {
             };
             batch.index(*id, bands, &stored);
         }
+        self.mark_open(batch)?;
+        let gone = self.no_longer_kept();
+        self.crowd.leave(batch, &gone);
         Ok(self.counts)
     }
 }

@@ -7,7 +7,8 @@
 //! 3. `sketch`: the set to slots that estimate Jaccard similarity ([`Sketch`]), 256 bytes unless the policy
 //!    asks for a published signature;
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
-//! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]).
+//! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]);
+//! 6. `crowd`: of very many sets that are much alike, the few that may be similar to another ([`Family`]).
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
 //! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
@@ -17,6 +18,7 @@
 //! [`Policy::shingle`]: crate::model::Policy::shingle
 
 mod bands;
+mod crowd;
 mod fingerprint;
 mod mix;
 mod ngrams;
@@ -29,6 +31,7 @@ mod sketch;
 mod tests;
 
 pub use bands::{BandHash, bands, bands_into};
+pub use crowd::{Family, Sought};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use normalise::words;
 pub use scope::band_keys;

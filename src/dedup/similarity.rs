@@ -55,7 +55,7 @@ pub fn estimate_floor(policy: &Policy) -> f64 {
 
 /// The smallest overlap that reaches the threshold; none if even the smaller set within the larger
 /// does not. Similarity grows with the overlap, so there is one.
-fn least_shared(a: usize, b: usize, threshold: f64) -> Option<usize> {
+pub(super) fn least_shared(a: usize, b: usize, threshold: f64) -> Option<usize> {
     let (mut enough, mut below) = (a.min(b), 0);
     if !reaches(enough, a, b, threshold) {
         return None;
@@ -72,6 +72,37 @@ fn least_shared(a: usize, b: usize, threshold: f64) -> Option<usize> {
         }
     }
     Some(enough)
+}
+
+/// The smallest size of a set that can reach the threshold with one of `size`: it is within it.
+pub(super) fn smallest_similar(size: usize, threshold: f64) -> usize {
+    let (mut enough, mut below) = (size, 0);
+    while enough > below {
+        let middle = below + (enough - below) / 2;
+        if reaches(middle, middle, size, threshold) {
+            enough = middle;
+        } else {
+            below = middle + 1;
+        }
+    }
+    enough
+}
+
+/// The largest size of a set that can reach the threshold with one of `size`: it holds it.
+pub(super) fn largest_similar(size: usize, threshold: f64) -> usize {
+    let (mut enough, mut beyond) = (size, size.saturating_add(1));
+    while reaches(size, size, beyond, threshold) && beyond < usize::MAX / 4 {
+        (enough, beyond) = (beyond, beyond * 2);
+    }
+    while beyond - enough > 1 {
+        let middle = enough + (beyond - enough) / 2;
+        if reaches(size, size, middle, threshold) {
+            enough = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    enough
 }
 
 /// What is left of two lists, and what they shared so far.

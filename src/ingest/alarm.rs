@@ -20,6 +20,20 @@ pub struct AlarmPair {
     pub jaccard: f64,
 }
 
+/// Two documents whose sketches are close and whose texts were not compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CrowdedPair {
+    /// The one that was decided.
+    pub document: u64,
+    /// The beginning of its text.
+    pub text: String,
+    /// The other.
+    pub other: u64,
+    /// The beginning of its text.
+    pub other_text: String,
+}
+
 /// Something that a careful person looks at before going on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -42,5 +56,12 @@ pub enum Alarm {
         size: u64,
         /// A pair of it.
         example: Option<AlarmPair>,
+    },
+    /// Crowded buckets did not fit into memory, and decisions left candidates out.
+    Crowded {
+        /// Documents whose decision did.
+        documents: u64,
+        /// A pair that was not compared, if one is known.
+        example: Option<CrowdedPair>,
     },
 }

@@ -23,7 +23,7 @@ mod run;
 mod watch;
 mod write;
 
-pub use alarm::{Alarm, AlarmPair};
+pub use alarm::{Alarm, AlarmPair, CrowdedPair};
 pub use chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError};
 pub use error::IngestError;
 pub use options::{IngestOptions, OnError, RecordForm};

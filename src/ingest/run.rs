@@ -10,7 +10,7 @@ use super::read::Input;
 use super::report::IngestReport;
 use super::watch::Watch;
 use super::write::write;
-use crate::decide::LoadedTokenizer;
+use crate::decide::{DecideError, LoadedTokenizer};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::Writer;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -78,6 +78,7 @@ pub fn ingest(
             progress,
             &mut watch,
             &mut report,
+            interrupt,
         );
         match (reading.join(), fingerprinting.join()) {
             (Ok(()), Ok(seconds)) => report.stages.fingerprint = seconds,
@@ -109,12 +110,19 @@ fn drain(
     progress: &dyn Progress,
     watch: &mut Watch,
     report: &mut IngestReport,
+    interrupt: &Interrupt,
 ) -> Result<(), IngestError> {
     let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
     for mut chunk in chunks {
         report.stages.read += chunk.chunk.seconds;
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
-        let fates = pool.install(|| write(writer, &chunk, options, tokenizers, watch, report))?;
+        let written = pool
+            .install(|| write(writer, &chunk, options, tokenizers, watch, report, interrupt));
+        let fates = match written {
+            // The chunk is not stored; who calls sees that a stop was asked for.
+            Err(IngestError::Decide(DecideError::Interrupted)) => break,
+            written => written?,
+        };
         if let Some(decisions) = &mut decisions {
             decisions.write(writer.view(), &fates)?;
         }

@@ -1,6 +1,6 @@
 //! Watches an ingest: a source that loses too much, a cluster that grows too large.
 
-use super::alarm::{Alarm, AlarmPair};
+use super::alarm::{Alarm, AlarmPair, CrowdedPair};
 use super::error::IngestError;
 use super::options::IngestOptions;
 use crate::decide::{Decision, Session};
@@ -30,6 +30,9 @@ pub(super) struct Watch {
     /// Removals by witness: the heavy ones, by the algorithm of Misra and Gries (1982).
     clusters: BTreeMap<DocId, (u64, DocId)>,
     last: Option<(DocId, Decision)>,
+    /// Decisions that left candidates out, and a pair that was not compared.
+    open: u64,
+    open_pair: Option<(DocId, DocId)>,
 }
 
 impl Watch {
@@ -43,6 +46,8 @@ impl Watch {
             removed: 0,
             clusters: BTreeMap::new(),
             last: None,
+            open: 0,
+            open_pair: None,
         }
     }
 
@@ -66,6 +71,12 @@ impl Watch {
                 *count > 0
             });
         }
+    }
+
+    /// Takes note of decisions that left candidates out.
+    pub(super) fn see_open(&mut self, (count, pair): (u64, Option<(DocId, DocId)>)) {
+        self.open += count;
+        self.open_pair = self.open_pair.or(pair);
     }
 
     /// Refuses the batch with which the share of removed documents would cross the limit.
@@ -139,8 +150,27 @@ impl Watch {
                 alarms.push(Alarm::Cluster { witness: witness.0, size, example });
             }
         }
+        if self.open > 0 {
+            let known = |(a, b): &(DocId, DocId)| (*a).max(*b).0 < view.documents();
+            let example = self.open_pair.filter(known).map(|pair| crowded_pair(view, pair));
+            alarms
+                .push(Alarm::Crowded { documents: self.open, example: example.transpose()? });
+        }
         Ok(alarms)
     }
+}
+
+fn crowded_pair(view: &View, (a, b): (DocId, DocId)) -> Result<CrowdedPair, StoreError> {
+    Ok(CrowdedPair {
+        document: a.0,
+        text: beginning(&view.text(a)?),
+        other: b.0,
+        other_text: beginning(&view.text(b)?),
+    })
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
 }
 
 fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError> {
@@ -148,13 +178,12 @@ fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError
         return Ok(None);
     }
     let Some(matched) = view.match_of(document)? else { return Ok(None) };
-    let beginning = |text: String| text.chars().take(SHOWN).collect::<String>();
     Ok(Some(AlarmPair {
         removed: document.0,
-        removed_text: beginning(view.text(document)?),
+        removed_text: beginning(&view.text(document)?),
         witness: matched.witness.0,
         witness_key: view.display_key(&view.expect_header(matched.witness)?)?,
-        witness_text: beginning(view.text(matched.witness)?),
+        witness_text: beginning(&view.text(matched.witness)?),
         jaccard: matched.jaccard(),
     }))
 }

@@ -8,7 +8,7 @@ use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
 use crate::decide::{Arrival, LoadedTokenizer, Session, encode_kept_again};
-use crate::model::{DocId, Reject, SourceId, Standing};
+use crate::model::{DocId, Interrupt, Reject, SourceId, Standing};
 use crate::store::{
     Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
     TextEncoder, View, Writer,
@@ -47,6 +47,7 @@ pub(super) fn write(
     tokenizers: &[LoadedTokenizer],
     watch: &mut Watch,
     report: &mut IngestReport,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Fate>, IngestError> {
     let mut batch = writer.begin()?;
     let source = batch.source(&options.source)?;
@@ -62,6 +63,7 @@ pub(super) fn write(
 
     let mut session = Session::new(&batch);
     session.name_source(source, &options.source);
+    session.heed(interrupt);
     find_twins(&mut session, source, &mut new)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
@@ -116,6 +118,7 @@ pub(super) fn write(
         }
         watch.see(document.id, &outcome);
     }
+    watch.see_open(session.left_open());
     watch.allow(&session, batch.view())?;
     let kept_again = session.newly_kept(true);
     report.dedup += session.apply(&mut batch)?;

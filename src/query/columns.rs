@@ -32,6 +32,8 @@ pub(super) struct Filler<'a> {
     wanted: &'a [DocumentColumn],
     schema: SchemaRef,
     standings: Vec<(Standing, TermId)>,
+    /// The term of documents whose decision left candidates out, if there ever was one.
+    crowded: Option<TermId>,
     keys: Keys,
     values: HashMap<TermId, Arc<str>>,
 }
@@ -53,7 +55,9 @@ impl<'a> Filler<'a> {
             let value = fields::standing_value(view.generation(), standing);
             standings.extend(view.term(fields::STANDING, &value)?.map(|term| (standing, term)));
         }
-        Ok(Self { view, wanted, schema, standings, keys: Keys::default(), values: HashMap::new() })
+        let crowded = view.term(fields::CROWDED, &fields::crowded_value(view.generation()))?;
+        let (keys, values) = (Keys::default(), HashMap::new());
+        Ok(Self { view, wanted, schema, standings, crowded, keys, values })
     }
 
     fn wants(&self, test: impl Fn(Content) -> bool) -> bool {
@@ -179,6 +183,14 @@ impl<'a> Filler<'a> {
             Content::Kept => {
                 let kept = |slot: &u16| open.standing(*slot) == Some(Standing::Kept);
                 Arc::new(slots.map(|slot| Some(kept(slot))).collect::<BooleanArray>())
+            }
+            Content::Crowded => {
+                let crowded = match self.crowded {
+                    Some(term) => open.block.posting(term)?,
+                    None => RoaringBitmap::new(),
+                };
+                let is_crowded = |slot: &u16| Some(crowded.contains(u32::from(*slot)));
+                Arc::new(slots.map(is_crowded).collect::<BooleanArray>())
             }
             Content::Standing => {
                 let name = |slot: &u16| open.standing(*slot).map(Standing::name);

@@ -19,6 +19,8 @@ pub(super) enum Content {
     Kept,
     /// Its standing's name.
     Standing,
+    /// Whether its decision left candidates out.
+    Crowded,
     /// The witness it duplicates.
     DuplicateOf,
     /// Similarity to that witness.
@@ -60,7 +62,7 @@ impl DocumentColumn {
         let (kind, nullable) = match self.source {
             Content::Id => (DataType::UInt64, false),
             Content::Key | Content::SourceName | Content::Standing => (DataType::Utf8, false),
-            Content::Kept => (DataType::Boolean, false),
+            Content::Kept | Content::Crowded => (DataType::Boolean, false),
             Content::DuplicateOf | Content::Cluster => (DataType::UInt64, true),
             Content::Jaccard | Content::Float(_) => (DataType::Float64, true),
             Content::ClusterSize => (DataType::Int64, true),
@@ -121,6 +123,7 @@ impl DocumentColumns {
         add("jaccard", Content::Jaccard);
         add("cluster", Content::Cluster);
         add("cluster_size", Content::ClusterSize);
+        add("crowded", Content::Crowded);
         add("text", Content::Text);
         add("meta", Content::Meta);
         for field in view.fields() {

@@ -5,6 +5,7 @@
 #[path = "generated.rs"]
 mod generated;
 
+use super::aside::Aside;
 use super::bands::BandRows;
 use super::bitmap::Delta;
 use super::codec;
@@ -40,6 +41,7 @@ use crate::model::{
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -75,7 +77,7 @@ pub struct Batch<'w> {
     sources: BTreeMap<SourceId, SourceRecord>,
     names: HashMap<String, SourceId>,
     files: HashMap<(SourceId, Vec<u8>), FileId>,
-    postings: BTreeMap<(TermId, u64), Delta>,
+    pub(super) postings: BTreeMap<(TermId, u64), Delta>,
     patches: BTreeMap<(ColumnId, u64), Patch>,
     new_terms: HashMap<(FieldId, Vec<u8>), TermId>,
     /// Buckets this batch wrote: first member, and whether it is marked as having more.
@@ -89,6 +91,10 @@ pub struct Batch<'w> {
     /// Kept documents afterwards, when this batch makes another generation current.
     switched: Option<Arc<RoaringTreemap>>,
     encoder: Option<Arc<TextEncoder>>,
+    /// What the layers above keep between commits, and what they leave with this one.
+    pub(super) aside: Aside,
+    pub(super) left: Option<Box<dyn Any + Send>>,
+    pub(super) memory_aside: usize,
     /// The block of token counts read last, as stored before this batch.
     counts: RefCell<Option<((TokenizerId, u64), ColumnBlock)>>,
 }
@@ -104,6 +110,7 @@ impl<'w> Batch<'w> {
         let kept_before = Arc::clone(&writer.kept);
         let undecided_from = DocId(view.documents());
         let names = view.sources().map(|(id, record)| (record.name.clone(), id)).collect();
+        let (aside, memory_aside) = (writer.aside.clone(), writer.memory_aside);
         Ok(Self {
             writer,
             view,
@@ -125,6 +132,9 @@ impl<'w> Batch<'w> {
             undecided_from,
             switched: None,
             encoder: None,
+            aside,
+            left: None,
+            memory_aside,
             counts: RefCell::new(None),
         })
     }
@@ -279,7 +289,7 @@ impl<'w> Batch<'w> {
         self.put::<Files>(&FileKey { source, path: path.to_vec() }, &codec::encode("file", record)?)
     }
 
-    fn term(&mut self, field: FieldId, value: &[u8]) -> Result<TermId, StoreError> {
+    pub(super) fn term(&mut self, field: FieldId, value: &[u8]) -> Result<TermId, StoreError> {
         let key = (field, value.to_vec());
         if let Some(term) = self.new_terms.get(&key).or_else(|| self.writer.terms.get(&key)) {
             return Ok(*term);
@@ -733,6 +743,7 @@ impl<'w> Batch<'w> {
         }
         self.writer.bands.committed(bands)?;
         self.writer.committed()?;
+        self.writer.keep_aside(self.left.take());
         self.writer.is_torn = false;
         Ok(commit)
     }

@@ -8,6 +8,8 @@ pub const STANDING: FieldId = FieldId(0);
 pub const SOURCE: FieldId = FieldId(1);
 /// The `language` field of the record, when it has one.
 pub const LANGUAGE: FieldId = FieldId(2);
+/// Documents whose decision left candidates out, by generation.
+pub const CROWDED: FieldId = FieldId(3);
 /// Declared fields count from here.
 pub const FIRST_DECLARED: u16 = 16;
 
@@ -43,6 +45,12 @@ pub fn standing_value(generation: Generation, standing: Standing) -> Vec<u8> {
     let mut value = generation.0.to_le_bytes().to_vec();
     value.push(standing as u8);
     value
+}
+
+/// The term value of documents whose decision left candidates out.
+#[must_use]
+pub fn crowded_value(generation: Generation) -> Vec<u8> {
+    generation.0.to_le_bytes().to_vec()
 }
 
 /// The term value of a source.

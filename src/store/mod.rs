@@ -4,6 +4,7 @@
 //! [`Writer::begin`] gives a [`Batch`], one commit. [`columns`] is the table of families,
 //! `docs/FORMAT.md` their bytes.
 
+mod aside;
 mod bands;
 mod batch;
 mod bitmap;
@@ -13,6 +14,7 @@ mod check;
 mod clusters;
 mod codec;
 pub mod columns;
+mod crowded;
 mod db;
 mod digest;
 mod error;
@@ -24,6 +26,7 @@ mod ids;
 mod indexed;
 mod journal;
 mod keys;
+mod left;
 mod lineage;
 mod logs;
 mod loss;

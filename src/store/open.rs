@@ -1,5 +1,6 @@
 //! Creating a corpus, and becoming its writer.
 
+use super::aside::Aside;
 use super::bands::BandIndex;
 use super::bands::BandWriter;
 use super::codec;
@@ -112,6 +113,8 @@ pub struct Writer {
     /// Kept documents as of the last commit: one bit a document.
     pub(super) kept: Arc<RoaringTreemap>,
     pub(super) bands: BandWriter,
+    pub(super) aside: Aside,
+    pub(super) memory_aside: usize,
     view: View,
     /// A commit began and did not end.
     pub(super) is_torn: bool,
@@ -171,6 +174,8 @@ impl Writer {
             encoder,
             kept,
             bands,
+            aside: Aside::default(),
+            memory_aside: memory.aside,
             view,
             is_torn: false,
             place,

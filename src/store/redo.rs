@@ -114,9 +114,10 @@ impl Batch<'_> {
         }
         self.delete_generation::<Matches>(generation)?;
         self.delete_generation::<Members>(generation)?;
-        for standing in Standing::ALL {
-            let value = fields::standing_value(generation, standing);
-            if let Some(term) = self.view().term(fields::STANDING, &value)? {
+        let standings = Standing::ALL.map(|one| fields::standing_value(generation, one));
+        let of = standings.into_iter().map(|value| (fields::STANDING, value));
+        for (field, value) in of.chain([(fields::CROWDED, fields::crowded_value(generation))]) {
+            if let Some(term) = self.view().term(field, &value)? {
                 let from = PostingKey { term, block: Block(0) }.to_bytes();
                 let to = PostingKey { term: TermId(term.0 + 1), block: Block(0) }.to_bytes();
                 self.delete_range::<Postings>(from, to)?;

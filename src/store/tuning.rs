@@ -16,11 +16,13 @@ pub struct Memory {
     pub buffers: usize,
     /// Filter over the band index and runs not folded yet; a writer's only.
     pub bands: usize,
+    /// What the layers above keep between commits; a writer's only.
+    pub aside: usize,
 }
 
 impl Memory {
-    /// Splits a budget: a quarter to the cache, an eighth each to write buffers and to the band index; the
-    /// rest is for batches and their working memory.
+    /// Splits a budget: a quarter to the cache, an eighth each to write buffers, to the band index and to
+    /// what is kept between commits; the rest is for batches and their working memory.
     #[must_use]
     pub fn within(budget: u64) -> Self {
         let part = |divisor: u64| usize::try_from(budget / divisor).unwrap_or(usize::MAX);
@@ -28,6 +30,7 @@ impl Memory {
             cache: part(4).clamp(8 << 20, 1 << 30),
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
+            aside: part(8),
         }
     }
 }

@@ -5,16 +5,21 @@
 //! * `laws`: splits, threads and orders of batches do not matter;
 //! * `changes`: supersession, removal and restoring in random sequences;
 //! * `redo`: another policy and back;
+//! * `crowds`: families of templates, larger than a bucket shows;
 //! * `alarms`: a batch that loses too much is refused;
+//! * `growth`: what twice as many cost; `settling`: what does not fit into memory;
 //! * `examples`: told by example.
 
 mod alarms;
 mod changes;
 mod contract;
+mod crowds;
 mod examples;
+mod growth;
 mod laws;
 mod model;
 mod redo;
+mod settling;
 
 use crate::support::{
     MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,
@@ -112,6 +117,15 @@ impl World {
         }
         self.is_plain &= successors(&self.model) == before;
         pour(&mut self.writer, &[file], &options(source, batch_bytes, pages))
+    }
+
+    /// Closes the writer and opens another, as the next process does.
+    fn reopen(&mut self) {
+        let aside = self.scratch.path(&format!("aside-{}", self.files));
+        self.files += 1;
+        init(&aside, self.model.policy());
+        drop(std::mem::replace(&mut self.writer, writer(&aside)));
+        self.writer = writer(&self.path);
     }
 
     fn remove(&mut self, ids: &[u64], block: bool) -> RemovalReport {

@@ -1,0 +1,83 @@
+//! Settling: documents whose decision left candidates out are decided again with all of them.
+
+use super::error::CurateError;
+use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
+use crate::model::{DocId, Interrupt, Progress};
+use crate::store::{CommitRecord, Writer};
+use serde::Serialize;
+
+/// Documents decided again in one commit: each may be compared with a whole crowd.
+const CHUNK: usize = 512;
+
+/// What settling came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SettleReport {
+    /// Always `settle`.
+    pub r#type: &'static str,
+    /// Documents that were marked.
+    pub crowded: u64,
+    /// Of these, decided again with all candidates: their marks are gone.
+    pub settled: u64,
+    /// Documents that are kept now and were not.
+    pub kept_again: u64,
+    /// Documents that were kept and are not any more: duplicates that had been passed over.
+    pub no_longer_kept: u64,
+    /// Commits made.
+    pub commits: u64,
+    /// Candidates, verifications and limits met.
+    pub dedup: Counts,
+    /// Nothing was changed: `--dry-run`.
+    pub dry_run: bool,
+}
+
+/// Decides every marked document again, with all its candidates, in commits of their own. After an
+/// interrupt the same call goes on with those that are left.
+///
+/// # Errors
+/// [`CurateError`]; what was committed before it stays.
+pub fn settle(
+    writer: &mut Writer,
+    tokenizers: &[LoadedTokenizer],
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<SettleReport, CurateError> {
+    let marked = writer.view().crowded()?;
+    let mut report =
+        SettleReport { r#type: "settle", crowded: marked.len(), ..SettleReport::default() };
+    progress.begin("settling", Some(marked.len()));
+    let marked: Vec<DocId> = marked.iter().map(DocId).collect();
+    for chunk in marked.chunks(CHUNK) {
+        if interrupt.is_raised() {
+            return Err(CurateError::Interrupted);
+        }
+        let mut batch = writer.begin()?;
+        let mut session = Session::new(&batch);
+        session.heed(interrupt);
+        session.exhaust();
+        for document in chunk {
+            session.reconsider(*document)?;
+        }
+        session.settle()?;
+        let kept_again = session.newly_kept(true);
+        report.kept_again += kept_again.len() as u64;
+        report.no_longer_kept += session.no_longer_kept().len() as u64;
+        report.dedup += session.apply(&mut batch)?;
+        for tokenizer in tokenizers {
+            encode_kept_again(&mut batch, tokenizer, &kept_again)?;
+        }
+        batch.commit(&CommitRecord {
+            kind: "settle".to_owned(),
+            changed: chunk.len() as u64,
+            ..CommitRecord::default()
+        })?;
+        report.settled += chunk.len() as u64;
+        report.commits += 1;
+        progress.advance(report.settled);
+    }
+    if report.commits > 0 {
+        writer.flush()?;
+    }
+    progress.end();
+    Ok(report)
+}

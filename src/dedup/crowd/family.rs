@@ -1,0 +1,273 @@
+//! Sets that are much alike, and those of them that may be similar to another.
+
+use super::order::Order;
+use super::postings::Postings;
+use crate::dedup::similarity::{largest_similar, least_shared, smallest_similar};
+use crate::dedup::sketch::Sketch;
+use crate::model::DocId;
+use std::collections::HashMap;
+
+/// Sets whose shares give the order, at most: more tell no more.
+const SAMPLE: usize = 1024;
+/// Steps a member, since the order was made, from which making it anew would pay, if there are twice as many.
+const PAYS: u64 = 4096;
+
+/// Documents much alike, by their shingles and sketches.
+#[derive(Debug)]
+pub struct Family {
+    threshold: f64,
+    order: Order,
+    documents: Vec<DocId>,
+    /// Member by document.
+    known: HashMap<DocId, u32, super::order::Mixed>,
+    sketches: Vec<Sketch>,
+    sizes: Vec<u32>,
+    /// Where the keys of each member end.
+    ends: Vec<usize>,
+    keys: Vec<u32>,
+    postings: Postings,
+    /// The question in which each member was met last, and the present one.
+    met: Vec<u32>,
+    question: u32,
+    /// Members when the order was made, and steps since.
+    ordered: usize,
+    steps: u64,
+}
+
+/// A set to find similar ones of.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// Its shingles, ascending and distinct.
+    pub shingles: &'a [u64],
+    /// Its sketch.
+    pub sketch: &'a Sketch,
+    /// The least estimate of what is similar.
+    pub floor: f64,
+}
+
+impl Family {
+    /// An empty family of sets like those of `sample`, of which similar ones at `threshold`, above 0, are
+    /// to be found.
+    #[must_use]
+    pub fn new<S: AsRef<[u64]>>(threshold: f64, sample: &[S]) -> Self {
+        let step = sample.len().div_ceil(SAMPLE).max(1);
+        let sample: Vec<&[u64]> = sample.iter().step_by(step).map(AsRef::as_ref).collect();
+        Self {
+            threshold,
+            order: Order::of(&sample),
+            documents: Vec::new(),
+            known: HashMap::default(),
+            sketches: Vec::new(),
+            sizes: Vec::new(),
+            ends: Vec::new(),
+            keys: Vec::new(),
+            postings: Postings::default(),
+            met: Vec::new(),
+            question: 0,
+            ordered: 0,
+            steps: 0,
+        }
+    }
+
+    /// Members.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// The members, in the order they came.
+    #[must_use]
+    pub fn documents(&self) -> &[DocId] {
+        &self.documents
+    }
+
+    /// Whether a document is a member.
+    #[must_use]
+    pub fn contains(&self, document: DocId) -> bool {
+        self.known.contains_key(&document)
+    }
+
+    /// Adds a document, once. An empty set is similar to nothing and is left out.
+    pub fn insert(&mut self, document: DocId, sketch: Sketch, shingles: &[u64]) {
+        let Ok(member) = u32::try_from(self.documents.len()) else { return };
+        let Ok(size) = u32::try_from(shingles.len()) else { return };
+        if size == 0 || self.known.contains_key(&document) {
+            return;
+        }
+        let mut keys = Vec::new();
+        self.order.first_keys(shingles, self.reach(shingles.len()), &mut keys);
+        self.known.insert(document, member);
+        self.documents.push(document);
+        self.sketches.push(sketch);
+        self.sizes.push(size);
+        self.keys.extend_from_slice(&keys);
+        self.ends.push(self.keys.len());
+        self.met.push(0);
+        let mut last = None;
+        for (place, key) in (0..).zip(keys) {
+            // A key that stands twice is found by its first place.
+            if last.replace(key) != Some(key) {
+                let (ends, all, sizes) = (&self.ends, &self.keys, &self.sizes);
+                let place_of = |member: u32| {
+                    let keys = keys_of(ends, all, member);
+                    let place = keys.partition_point(|other| *other < key);
+                    (size_of(sizes, member), u32::try_from(place).unwrap_or(u32::MAX))
+                };
+                self.postings.insert(key, member, (size, place), place_of);
+            }
+        }
+    }
+
+    /// Says that all that the order was made for are in.
+    pub fn settle(&mut self) {
+        self.ordered = self.documents.len();
+        self.steps = 0;
+    }
+
+    /// How many of the rarest keys of a set of `size` a similar one has one of at least.
+    fn reach(&self, size: usize) -> usize {
+        (size + 1).saturating_sub(smallest_similar(size, self.threshold))
+    }
+
+    /// The members that `admit` lets pass whose estimate reaches the floor and whose similarity may
+    /// reach the threshold: every one whose similarity does is among them. In no order.
+    pub fn find(&mut self, sought: Sought<'_>, mut admit: impl FnMut(DocId) -> bool) -> Vec<DocId> {
+        let size = sought.shingles.len();
+        let reach = self.reach(size);
+        let mut keys = Vec::new();
+        self.order.first_keys(sought.shingles, reach, &mut keys);
+        let mut found = Vec::new();
+        for member in self.meet(size, &keys) {
+            let (Some(document), Some(sketch)) =
+                (self.documents.get(member as usize), self.sketches.get(member as usize))
+            else {
+                continue;
+            };
+            if admit(*document)
+                && sought.sketch.estimate(sketch) >= sought.floor
+                && self.may_be_similar(size, &keys, member)
+            {
+                found.push(*document);
+            }
+        }
+        found
+    }
+
+    /// Members that have a key in common with `keys`, the first ones of a set of `size`, early enough in
+    /// both: of two sets that share `needed` shingles, the rarest of these has all others behind it.
+    fn meet(&mut self, size: usize, keys: &[u32]) -> Vec<u32> {
+        self.question = self.question.checked_add(1).unwrap_or_else(|| {
+            self.met.fill(0);
+            1
+        });
+        let (question, sizes, threshold) = (self.question, &self.sizes, self.threshold);
+        let wide = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let least = wide(smallest_similar(size, threshold));
+        let most = wide(largest_similar(size, threshold));
+        let mut last = (0, None);
+        let mut needed = |other: u32| {
+            if last.0 != other {
+                last = (other, least_shared(size, other as usize, threshold));
+            }
+            last.1
+        };
+        let (mut members, mut steps) = (Vec::new(), 0);
+        let (met, postings) = (&mut self.met, &self.postings);
+        let mut before = None;
+        for (place, key) in keys.iter().enumerate() {
+            if before.replace(*key) == Some(*key) {
+                continue;
+            }
+            // The chains hold members of any size: these are told apart below.
+            let mut touched = Vec::new();
+            let within = |other: u32| {
+                let needed = needed(other).filter(|needed| place + needed <= size)?;
+                u32::try_from(other as usize - needed + 1).ok()
+            };
+            postings.visit(*key, least, most, within, |member| touched.push(member));
+            steps += touched.len() as u64;
+            for member in touched {
+                let Some(last) = met.get_mut(member as usize) else { continue };
+                if *last != question
+                    && needed(size_of(sizes, member)).is_some_and(|needed| place + needed <= size)
+                {
+                    *last = question;
+                    members.push(member);
+                }
+            }
+        }
+        self.steps += steps;
+        members
+    }
+
+    /// Whether a member may share as many shingles as are needed, by the rarest of both.
+    fn may_be_similar(&self, size: usize, keys: &[u32], member: u32) -> bool {
+        let other = size_of(&self.sizes, member) as usize;
+        let Some(needed) = least_shared(size, other, self.threshold) else { return false };
+        let mut a = keys.iter().peekable();
+        let mut b = keys_of(&self.ends, &self.keys, member).iter().peekable();
+        let (mut left, mut right, mut shared) = (size, other, 0);
+        while shared + left.min(right) >= needed {
+            let (Some(x), Some(y)) = (a.peek(), b.peek()) else { return true };
+            let order = x.cmp(y);
+            if order.is_le() {
+                a.next();
+                left -= 1;
+            }
+            if order.is_ge() {
+                b.next();
+                right -= 1;
+            }
+            shared += usize::from(order.is_eq());
+        }
+        false
+    }
+
+    /// The sketch of a member.
+    #[must_use]
+    pub fn sketch(&self, document: DocId) -> Option<&Sketch> {
+        self.sketches.get(*self.known.get(&document)? as usize)
+    }
+
+    /// Whether an order made of today's members would pay: it has grown, and what is asked of it walks far.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.documents.len() >= 2 * self.ordered.max(1)
+            && self.steps > PAYS * self.documents.len() as u64
+    }
+
+    /// Steps that questions took since the order was made.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Bytes held, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let sketch = self.sketches.first().map_or(0, |sketch| sketch.as_bytes().len());
+        self.order.bytes()
+            + self.postings.bytes()
+            + self.keys.capacity() * 4
+            // Document, known, size, end, met; the sketch with its box.
+            + self.documents.capacity() * (8 + 20 + 4 + 8 + 4 + 24)
+            + self.documents.len() * (sketch + 16)
+    }
+}
+
+fn size_of(sizes: &[u32], member: u32) -> u32 {
+    sizes.get(member as usize).copied().unwrap_or(0)
+}
+
+fn keys_of<'k>(ends: &[usize], keys: &'k [u32], member: u32) -> &'k [u32] {
+    let at = member as usize;
+    let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+    let end = ends.get(at).copied().unwrap_or(start);
+    keys.get(start..end).unwrap_or_default()
+}

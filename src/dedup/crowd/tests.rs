@@ -1,0 +1,119 @@
+//! The join against brute force: nothing similar is missed, and of a template little is walked.
+
+use super::{Family, Sought};
+use crate::dedup::similarity::reaches;
+use crate::dedup::sketch::Sketch;
+use crate::dedup::{shared, shared_at_least};
+use crate::model::DocId;
+use proptest::prelude::*;
+
+/// A hash of a number.
+fn hash(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^= mixed >> 29;
+    mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+fn set(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut set: Vec<u64> = numbers.into_iter().map(hash).collect();
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+/// A page of 296 shingles: 261 of the template, 35 of its own; `edits` of these replaced.
+fn page(number: u64, edits: u64) -> Vec<u64> {
+    let own = (0..35).map(|at| 1_000_000 * (number + 1) + at + if at < edits { 500 } else { 0 });
+    set((0..261).chain(own))
+}
+
+fn family(threshold: f64, sets: &[Vec<u64>], sample: usize) -> Family {
+    let mut family = Family::new(threshold, &sets[..sample.min(sets.len())]);
+    for (at, set) in (0..).zip(sets) {
+        family.insert(DocId(at), Sketch::of(set), set);
+    }
+    family.settle();
+    family
+}
+
+fn find(family: &mut Family, set: &[u64]) -> Vec<DocId> {
+    let sketch = Sketch::of(set);
+    let mut found =
+        family.find(Sought { shingles: set, sketch: &sketch, floor: 0.0 }, |_| true);
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn what_comes_back_holds_every_similar_set() {
+    proptest!(ProptestConfig::with_cases(200), |(
+        sets in prop::collection::vec((0..6_u64, prop::collection::btree_set(0..40_u64, 0..30)), 1..60),
+        threshold in prop::sample::select(vec![0.3, 0.5, 0.7, 0.75, 0.8, 0.9, 1.0]),
+        sample in 0..60_usize,
+    )| {
+        // Sets of a few templates, so that many are similar and of different sizes.
+        let sets: Vec<Vec<u64>> = sets
+            .into_iter()
+            .map(|(kind, own)| set((0..25).map(|at| 1_000 * kind + at).chain(own)))
+            .collect();
+        let mut family = family(threshold, &sets, sample);
+        for one in &sets {
+            let found = find(&mut family, one);
+            for (at, other) in (0..).zip(&sets) {
+                if shared_at_least(one, other, threshold).is_some() {
+                    prop_assert!(found.contains(&DocId(at)), "{at} of {found:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_template_of_thousands_is_told_apart_without_walking_it() {
+    let pages = |count: u64| -> Vec<Vec<u64>> { (0..count).map(|at| page(at, 0)).collect() };
+    let steps = |count: u64| {
+        let mut family = family(0.8, &pages(count), 129);
+        for (edits, similar) in [(0, true), (5, true), (20, true), (30, true)] {
+            for number in [0, 1, count / 2, count - 1] {
+                let twin = page(number, edits);
+                let of = page(number, 0);
+                let both = shared(&twin, &of) as usize;
+                assert_eq!(reaches(both, twin.len(), of.len(), 0.8), similar, "{edits}");
+                assert_eq!(find(&mut family, &twin), [DocId(number)], "{edits} of {number}");
+            }
+        }
+        assert_eq!(find(&mut family, &page(count, 0)), []);
+        family.steps()
+    };
+    let (few, many) = (steps(1_000), steps(4_000));
+    assert!(many <= few + few / 8, "{few} steps among 1,000, {many} among 4,000");
+}
+
+#[test]
+fn an_order_that_no_longer_fits_is_told() {
+    let other = |number: u64| -> Vec<u64> {
+        set((0..261).map(|at| 7_000_000_000 + at).chain((0..35).map(|at| 8_000_000_000 + 100 * number + at)))
+    };
+    let sets: Vec<Vec<u64>> = (0..1_500).map(other).collect();
+    // Made for another template: this one's shingles count as rare.
+    let mut family = Family::new(0.8, &[page(0, 0), page(1, 0)]);
+    family.insert(DocId(9_000), Sketch::of(&page(0, 0)), &page(0, 0));
+    family.settle();
+    for (at, set) in (0..).zip(&sets) {
+        assert_eq!(find(&mut family, set), [], "{at}");
+        family.insert(DocId(at), Sketch::of(set), set);
+    }
+    for _ in 0..2 {
+        sets.iter().for_each(|set| assert_eq!(find(&mut family, set).len(), 1));
+    }
+    assert!(family.is_stale(), "{} steps", family.steps());
+    assert!(!self::family(0.8, &sets, 129).is_stale());
+}
+
+#[test]
+fn bytes_grow_with_what_is_held() {
+    let pages: Vec<Vec<u64>> = (0..2_000).map(|at| page(at, 0)).collect();
+    let few = family(0.8, &pages[..500], 129).bytes();
+    let many = family(0.8, &pages, 129).bytes();
+    assert!(many > 3 * few && many < 2_000 * 4_000, "{few} and {many}");
+}

@@ -1,0 +1,124 @@
+//! Crowds that do not fit into memory: what is left out is said, and settled later.
+
+use super::crowds::Template;
+use super::model::Model;
+use super::{init, options, policy};
+use crate::support::{MEMORY, Page, Scratch, lines, reader, sound_digest};
+use corpusdb::{
+    Alarm, CorpusWriter, DedupMode, DocId, IngestReport, Interrupt, KeepOrder, Policy, Silent,
+    Standing,
+};
+use std::path::Path;
+
+/// So little that a crowd of some hundred does not fit.
+const LITTLE: u64 = 1 << 20;
+
+fn ingest(path: &Path, policy: &Policy, file: &str, pages: &[Page], memory: u64) -> IngestReport {
+    init(path, policy);
+    let mut writer = CorpusWriter::open(path, memory, 2).unwrap();
+    let files = [file.to_owned()];
+    writer
+        .ingest(&files, &options("web", 100 << 10, pages), &[], &Silent, &Interrupt::default())
+        .unwrap()
+}
+
+fn crowded(path: &Path) -> u64 {
+    reader(path).view().crowded().unwrap().len()
+}
+
+fn kept(path: &Path) -> Vec<u64> {
+    reader(path).view().kept().unwrap().iter().collect()
+}
+
+#[test]
+fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
+    for mode in [DedupMode::Witness, DedupMode::Components] {
+        for keep in [KeepOrder::First, KeepOrder::Longest] {
+            let scratch = Scratch::new();
+            let policy = Policy { keep, ..policy(mode, 0.8) };
+            let pages = Template::new(9).pages(300);
+            let file = scratch.write("pages.jsonl", lines(&pages));
+            let (small, large) = (scratch.path("small"), scratch.path("large"));
+            let report = ingest(&large, &policy, &file, &pages, MEMORY);
+            let is_witness = mode == DedupMode::Witness;
+            if is_witness {
+                assert_eq!((report.dedup.crowded, report.dedup.capped), (0, 0), "{policy}");
+                assert!(report.alarms.is_empty(), "{:?}", report.alarms);
+                assert_eq!(crowded(&large), 0);
+            }
+            let report = ingest(&small, &policy, &file, &pages, LITTLE);
+            assert!(report.dedup.crowded > 0, "{policy}: {:?}", report.dedup);
+            let told = report.alarms.iter().find_map(|alarm| match alarm {
+                Alarm::Crowded { documents, example } => Some((*documents, example.clone())),
+                _ => None,
+            });
+            let (documents, example) = told.expect("an alarm");
+            assert_eq!(documents, report.dedup.crowded);
+            if let Some(pair) = &example {
+                assert!(pair.document != pair.other && pair.text.starts_with("w0x"), "{pair:?}");
+            } else {
+                assert!(!is_witness, "{policy}: no example");
+            }
+            let marked = crowded(&small);
+            assert!(marked > 0 && marked <= documents);
+            // A mark is no fault.
+            sound_digest(&reader(&small));
+
+            let mut writer = CorpusWriter::open(&small, LITTLE, 2).unwrap();
+            let stopped = Interrupt::default();
+            stopped.raise();
+            assert!(writer.settle(&Silent, &stopped).unwrap_err().is_interrupt());
+            assert_eq!(writer.view().crowded().unwrap().len(), marked);
+            let report = writer.settle(&Silent, &Interrupt::default()).unwrap();
+            assert_eq!((report.crowded, report.settled), (marked, marked), "{policy}");
+            let again = writer.settle(&Silent, &Interrupt::default()).unwrap();
+            assert_eq!((again.crowded, again.commits), (0, 0));
+            drop(writer);
+            assert_eq!(crowded(&small), 0);
+
+            let mut writer = CorpusWriter::open(&large, MEMORY, 2).unwrap();
+            writer.settle(&Silent, &Interrupt::default()).unwrap();
+            drop(writer);
+            assert_eq!(kept(&small), kept(&large), "{policy}");
+            let mut model = Model::new(&policy);
+            for (number, page) in pages.iter().enumerate() {
+                model.take("web", &file, number, page);
+            }
+            let expected: Vec<u64> = (0..)
+                .zip(model.settle())
+                .filter(|(_, one)| one.standing == Standing::Kept)
+                .map(|(id, _)| id)
+                .collect();
+            assert_eq!(kept(&small), expected, "{policy}");
+            if is_witness {
+                assert_eq!(sound_digest(&reader(&small)), sound_digest(&reader(&large)), "{policy}");
+            }
+        }
+    }
+}
+
+#[test]
+fn crowded_documents_are_a_column_of_sql() {
+    let scratch = Scratch::new();
+    let pages = Template::new(9).pages(300);
+    let file = scratch.write("pages.jsonl", lines(&pages));
+    let path = scratch.path("corpus");
+    ingest(&path, &policy(DedupMode::Witness, 0.8), &file, &pages, LITTLE);
+    let marked: Vec<u64> = reader(&path).view().crowded().unwrap().iter().collect();
+    let corpus = path.display().to_string();
+    let ran = crate::support::corpusdb(&[
+        "sql",
+        &corpus,
+        "SELECT count(*) AS n, min(id) AS first FROM documents WHERE crowded",
+        "--format",
+        "csv",
+    ]);
+    assert!(ran.stdout.contains(&format!("{},{}", marked.len(), marked[0])), "{}", ran.stdout);
+    let ran = crate::support::corpusdb(&["check", &corpus]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("dedup settle"), "{}", ran.stdout);
+    let ran = crate::support::corpusdb(&["dedup", "settle", &corpus, "--json"]);
+    assert!(ran.stdout.contains("\"type\":\"settle\""), "{}", ran.stdout);
+    let view_is_clear = |id: &u64| !reader(&path).view().crowded().unwrap().contains(DocId(*id).0);
+    assert!(marked.iter().all(view_is_clear));
+}
