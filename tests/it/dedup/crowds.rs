@@ -68,16 +68,17 @@ fn a_crowded_bucket_gives_the_same_in_every_split_keep_order_and_scope() {
         for at in (1..pages.len()).rev() {
             pages.swap(at, random.below(at + 1));
         }
-        let mut digests = BTreeSet::new();
+        let mut told = BTreeSet::new();
         for batch in [1 << 30, 200 << 10, 20 << 10] {
             let mut world = World::new(&policy);
             world.pour("web", &pages[..180], batch);
             world.pour("web", &pages[180..], batch);
             world.agrees(&format!("batches of {batch} B"));
             assert_eq!(removed(&world), 26, "{policy}");
-            digests.insert(world.digest());
+            world.digest();
+            told.insert(world.told());
         }
-        assert_eq!(digests.len(), 1, "{policy}");
+        assert_eq!(told.len(), 1, "{policy}");
     }
 }
 

@@ -80,7 +80,7 @@ struct World {
     model: Model,
     writer: CorpusWriter,
     files: usize,
-    /// Nothing went so far and ids are ranks: each witness is the one the model names.
+    /// Nothing went so far: each witness is the one the model names.
     is_plain: bool,
     /// Removals looked at, and those whose witness is another one than the model's.
     witnesses: usize,
@@ -98,7 +98,7 @@ impl World {
             path,
             model: Model::new(policy),
             files: 0,
-            is_plain: policy.keep == KeepOrder::First,
+            is_plain: true,
             witnesses: 0,
             others: 0,
         }
