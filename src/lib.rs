@@ -58,8 +58,8 @@ mod tokenizer;
 
 pub use corpus::{Added, BuildJob, Corpus, CorpusWriter, NewTokenizer};
 pub use curate::{
-    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport, SettleReport,
-    ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
+    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
+    SettleReport, ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
 };
 pub use decide::{Counts, DecideError, LoadedTokenizer};
 pub use dry_run::DryRun;
@@ -77,8 +77,9 @@ pub use epoch::{
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
-    Alarm, AlarmPair, CrowdedPair, ChatOptions, ChatShape, ChatTemplate, IngestError, IngestOptions,
-    IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds, TemplateError,
+    Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, CrowdedPair, IngestError,
+    IngestOptions, IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds,
+    TemplateError,
 };
 pub use model::{
     CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, LossSpan,

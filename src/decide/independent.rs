@@ -203,8 +203,7 @@ impl Session {
             }
         }
         candidates.extend(self.crowded(id, &sketch, &keys, |other| other < best)?);
-        let is_partial =
-            self.passed.count > 0 || found.capped > 0 || self.counts.capped > capped;
+        let is_partial = self.passed.count > 0 || found.capped > 0 || self.counts.capped > capped;
         self.prefetched.insert(id, found);
         let similar = self.first_similar(id, &sketch, candidates)?.or(nearest);
         if is_partial {

@@ -373,8 +373,8 @@ impl Session {
     fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         let marked = self.scene.view.crowded()?;
         for document in marked.iter().map(DocId) {
-            let is_decided =
-                self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
+            let is_decided = self.scene.standings.contains_key(&document)
+                || self.reconsidered.contains(&document);
             if is_decided && !self.open.contains_key(&document) {
                 batch.mark_crowded(document, false)?;
             }

@@ -116,8 +116,8 @@ fn drain(
     for mut chunk in chunks {
         report.stages.read += chunk.chunk.seconds;
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
-        let written = pool
-            .install(|| write(writer, &chunk, options, tokenizers, watch, report, interrupt));
+        let written =
+            pool.install(|| write(writer, &chunk, options, tokenizers, watch, report, interrupt));
         let fates = match written {
             // The chunk is not stored; who calls sees that a stop was asked for.
             Err(IngestError::Decide(DecideError::Interrupted)) => break,

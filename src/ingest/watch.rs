@@ -153,8 +153,7 @@ impl Watch {
         if self.open > 0 {
             let known = |(a, b): &(DocId, DocId)| (*a).max(*b).0 < view.documents();
             let example = self.open_pair.filter(known).map(|pair| crowded_pair(view, pair));
-            alarms
-                .push(Alarm::Crowded { documents: self.open, example: example.transpose()? });
+            alarms.push(Alarm::Crowded { documents: self.open, example: example.transpose()? });
         }
         Ok(alarms)
     }

@@ -48,9 +48,7 @@ impl Order {
         let all = u64::try_from(sets.len()).unwrap_or(u64::MAX).max(1);
         let class = |count: u32| 1 + u64::from(count).saturating_mul(Self::CLASSES) / all;
         let shares = counts.into_iter().filter(|(_, count)| *count > 1);
-        Self(
-            shares.map(|(s, count)| (s, u8::try_from(class(count)).unwrap_or(u8::MAX))).collect(),
-        )
+        Self(shares.map(|(s, count)| (s, u8::try_from(class(count)).unwrap_or(u8::MAX))).collect())
     }
 
     /// Replaces `keys` by the `most` smallest keys of a set, ascending. Two shingles with one key make an

@@ -65,12 +65,7 @@ impl Postings {
         }
     }
 
-    fn group(
-        groups: &mut BTreeMap<Place, Vec<u32>>,
-        member: u32,
-        place: Place,
-        count: &mut usize,
-    ) {
+    fn group(groups: &mut BTreeMap<Place, Vec<u32>>, member: u32, place: Place, count: &mut usize) {
         let group = groups.entry(place).or_default();
         *count += usize::from(group.is_empty());
         group.push(member);

@@ -38,8 +38,7 @@ fn family(threshold: f64, sets: &[Vec<u64>], sample: usize) -> Family {
 
 fn find(family: &mut Family, set: &[u64]) -> Vec<DocId> {
     let sketch = Sketch::of(set);
-    let mut found =
-        family.find(Sought { shingles: set, sketch: &sketch, floor: 0.0 }, |_| true);
+    let mut found = family.find(Sought { shingles: set, sketch: &sketch, floor: 0.0 }, |_| true);
     found.sort_unstable();
     found
 }
@@ -92,7 +91,9 @@ fn a_template_of_thousands_is_told_apart_without_walking_it() {
 #[test]
 fn an_order_that_no_longer_fits_is_told() {
     let other = |number: u64| -> Vec<u64> {
-        set((0..261).map(|at| 7_000_000_000 + at).chain((0..35).map(|at| 8_000_000_000 + 100 * number + at)))
+        set((0..261)
+            .map(|at| 7_000_000_000 + at)
+            .chain((0..35).map(|at| 8_000_000_000 + 100 * number + at)))
     };
     let sets: Vec<Vec<u64>> = (0..1_500).map(other).collect();
     // Made for another template: this one's shingles count as rare.

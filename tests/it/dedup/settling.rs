@@ -91,7 +91,11 @@ fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
                 .collect();
             assert_eq!(kept(&small), expected, "{policy}");
             if is_witness {
-                assert_eq!(sound_digest(&reader(&small)), sound_digest(&reader(&large)), "{policy}");
+                assert_eq!(
+                    sound_digest(&reader(&small)),
+                    sound_digest(&reader(&large)),
+                    "{policy}"
+                );
             }
         }
     }
