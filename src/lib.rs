@@ -36,10 +36,10 @@
 /// The parts of a [`Recipe`], one type a table of its TOML.
 pub mod recipe {
     pub use crate::epoch::{
-        Batch, Buckets, Compression, Count, Curriculum, Exact, Holdout, Layout, LengthGrouped,
-        Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind, PackOptions, PadSide,
-        PadView, Ramp, SchedulePoint, Select, Side, SourcePack, SourceRecipe, Specials, Tail,
-        Target, TokenizerChoice, Unit,
+        Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Holdout, Layout,
+        LengthGrouped, Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind,
+        PackOptions, PadSide, PadTo, PadView, Ramp, SchedulePoint, Select, Side, SourcePack,
+        SourceRecipe, Specials, Tail, Target, TokenizerChoice, Unit, Window,
     };
 }
 
@@ -70,9 +70,9 @@ pub use epoch::views;
 pub use epoch::{
     BatchPrinter, Check, Epoch, EpochBatch, EpochError, EpochRow, EpochStream, Explanation,
     Format as OutputFormat, Fragment, Ledger, Losses, Manifest, ManifestFile, ManifestSource,
-    ManifestTotals, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
-    Planned, PlannedPoint, PlannedSource, Recipe, Segment, SourceExplanation, SpecialIds,
-    StreamFormat, Verification,
+    ManifestTotals, Padding, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum,
+    PinnedTokenizer, Plan, Planned, PlannedPoint, PlannedSource, Recipe, Segment,
+    SourceExplanation, SpecialIds, StreamFormat, StreamViews, Verification,
 };
 pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};

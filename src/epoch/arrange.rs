@@ -7,12 +7,17 @@
 //! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
 
 use super::error::EpochError;
+use super::ids::slot;
 use super::open::Opened;
 use super::permutation::{Permutation, Purpose};
 use super::plan::Plan;
-use super::recipe::{Buckets, Count, OrderKind, Tail};
+use super::recipe::{Buckets, Count, OrderKind, Tail, Window};
 use super::stream::StreamRow;
 use std::collections::BTreeMap;
+
+/// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
+/// run over.
+const WHOLE: u64 = 1 << 40;
 
 /// Rows that are put in order together, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +61,20 @@ pub(super) struct Arranged {
     pub pads: u64,
 }
 
+impl Arranged {
+    /// Its rows, those of pads included.
+    pub fn count(&self) -> u64 {
+        self.rows.len() as u64 + self.pads
+    }
+
+    /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
+    /// rows do not depend on the world.
+    pub fn width(&self, plan: &Plan) -> Option<u32> {
+        let longest = self.rows.iter().map(|row| slot(plan, row.row.tokens)).max();
+        longest.filter(|_| plan.pads_batches())
+    }
+}
+
 impl Arrangement {
     pub fn of(plan: &Plan) -> Self {
         let recipe = &plan.recipe;
@@ -65,7 +84,11 @@ impl Arrangement {
         let grouped = (recipe.order.kind == OrderKind::LengthGrouped)
             .then(|| recipe.order.length_grouped.unwrap_or_default());
         let exact = grouped.is_some_and(|grouped| grouped.exact.is_some());
-        let mega = u64::from(grouped.unwrap_or_default().mega_batch());
+        let whole = grouped.is_some_and(|grouped| grouped.window == Some(Window::Epoch));
+        let mega = match whole {
+            true => WHOLE,
+            false => u64::from(grouped.unwrap_or_default().mega_batch()),
+        };
         let grouping = match (grouped, batch.balance) {
             _ if exact => Grouping::Kept,
             (Some(grouped), _) if grouped.buckets == Some(Buckets::PowerOfTwo) => Grouping::Classed,
@@ -75,7 +98,7 @@ impl Arrangement {
         };
         match (batch.rows, batch.max_tokens) {
             (Some(rows), _) => Self {
-                window: if grouped.is_some() && !exact { rows.saturating_mul(mega) } else { rows },
+                window: if grouped.is_some() && !exact { window(rows, mega) } else { rows },
                 grouping,
                 cut: Cut::Rows(rows, batch.tail),
                 ..kept
@@ -89,10 +112,20 @@ impl Arrangement {
                 let grouping =
                     if grouping == Grouping::Permuted { Grouping::Kept } else { grouping };
                 let cut = Cut::Tokens(tokens, batch.count);
-                Self { window: rows.saturating_mul(mega), grouping, cut, ..kept }
+                Self { window: window(rows, mega), grouping, cut, ..kept }
             }
             (None, None) => kept,
         }
+    }
+
+    /// The same batches of rows as they come, one after the other.
+    pub fn ungrouped(&self) -> Self {
+        Self { grouping: Grouping::Kept, ..self.clone() }
+    }
+
+    /// Whether rows of like length are put together.
+    pub fn is_grouped(&self, plan: &Plan) -> bool {
+        plan.recipe.order.kind == OrderKind::LengthGrouped && self.has_batches()
     }
 
     /// Rows of a batch, where all have as many.
@@ -218,10 +251,20 @@ impl Arrangement {
         batches
     }
 
-    /// Which rows of a batch a rank of `world` ranks takes: dealt in turns that change direction where
-    /// rows stand by cost, else one run of them.
-    pub fn slice(&self, rows: u64, rank: u64, world: u64) -> Vec<u64> {
+    /// How the ranks of a world share what there is.
+    pub const fn sharing(&self) -> Sharing {
+        match self.cut {
+            Cut::Rows(rows, _) => Sharing::Divided(rows),
+            Cut::Single | Cut::Tokens(..) => Sharing::Dealt,
+        }
+    }
+
+    /// Which rows of batch `batch` of so many rows a rank of `world` ranks takes: dealt in turns that change
+    /// direction where rows stand by cost, else one run of them. Where they do not divide evenly, ranks
+    /// change places from batch to batch, so that none has more than its share in the long run.
+    pub fn slice(&self, batch: u64, rows: u64, rank: u64, world: u64) -> Vec<u64> {
         let world = world.max(1);
+        let rank = if rows.is_multiple_of(world) { rank } else { (rank + batch % world) % world };
         if matches!(self.grouping, Grouping::Costly(_)) {
             let turns = 0..rows.div_ceil(world);
             let place = |turn: u64| {
@@ -234,6 +277,30 @@ impl Arrangement {
             u64::try_from(place).unwrap_or(rows)
         };
         (cut(rank)..cut(rank + 1)).collect()
+    }
+}
+
+/// Rows of so many batches, whole batches all the same.
+fn window(rows: u64, batches: u64) -> u64 {
+    rows.max(1).saturating_mul(batches.min((1 << 48) / rows.max(1)).max(1))
+}
+
+/// How the ranks of a world share an epoch. Either way all of them have as many batches, and as the
+/// world changes the sequence of global batches does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Every batch has so many rows, and every rank its part of them.
+    Divided(u64),
+    /// A step is as many batches as there are ranks, and every rank has one of them whole: batches of a
+    /// token budget are what one device holds, and without batches every row is one.
+    Dealt,
+}
+
+impl Sharing {
+    /// Which of the batches of the step that begins with batch `first` a rank of `world` ranks has. Ranks
+    /// change places from step to step: where the longest come first, no rank has them always.
+    pub const fn turn(first: u64, rank: u64, world: u64) -> u64 {
+        (rank + first / world) % world
     }
 }
 

@@ -127,6 +127,33 @@ pub enum EpochError {
         /// How many there are.
         there_are: u64,
     },
+    /// A world that the rows of a batch do not divide among.
+    #[error(
+        "batches of {rows} rows do not divide evenly among {world} ranks, and ranks that have unequal work wait for each other or hang; \
+         use a world that divides {rows}, make batch.rows a multiple of {world}, or allow it (--uneven)"
+    )]
+    Uneven {
+        /// Rows of a batch.
+        rows: u64,
+        /// Ranks.
+        world: u64,
+    },
+    /// A view that batches without pads do not have.
+    #[error(
+        "{column} is of rows with their pads; batches without pads have labels, loss_mask, loss_weights, position_ids, segment_ids and seq_idx"
+    )]
+    Views {
+        /// The column.
+        column: &'static str,
+    },
+    /// An epoch without a row.
+    #[error("epoch {epoch} has no rows: {why}")]
+    NoRows {
+        /// The epoch.
+        epoch: u64,
+        /// Why, and the way out.
+        why: String,
+    },
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),

@@ -3,8 +3,10 @@
 use super::arrange::{Arrangement, cost};
 use super::error::EpochError;
 use super::index::Index;
+use super::masks;
 use super::open::Opened;
 use super::ordered::Ordered;
+use super::padding::{self, Padding};
 use super::pinned::PinnedSource;
 use super::plan::{Plan, ratio};
 use super::rows::Purpose;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 const BATCHES: [u64; 4] = [64, 256, 512, 1024];
 /// Numbers of ranks that balance is told for, and the batches it is told from.
 const WORLDS: [u64; 4] = [2, 4, 8, 64];
-const BALANCED_BATCHES: usize = 64;
+const BALANCED_BATCHES: u64 = 64;
 /// Bytes of ids written a second, a cautious guess.
 const BUILD_RATE: f64 = 150e6;
 
@@ -46,10 +48,14 @@ pub struct Explanation {
     pub rows: u64,
     /// Real tokens of the epoch.
     pub tokens: u64,
-    /// Real tokens / (rows x capacity); 1 when rows have no fixed length.
+    /// Real tokens / (rows x capacity), rows of pads included; 1 when rows have no fixed length.
     pub efficiency: f64,
-    /// Share of the epoch's positions that are padding, in percent.
+    /// Share of the epoch's positions that are padding, in percent: of rows of a fixed length, or of batches
+    /// whose rows are padded to their longest; 0 where rows of unequal length come in no batches.
     pub padding_percent: f64,
+    /// Padding to the longest row of each batch, where rows have no fixed length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_padding: Option<Padding>,
     /// Global batches of the epoch, where the recipe has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
@@ -61,6 +67,12 @@ pub struct Explanation {
     /// (rows of a batch, whole batches of the epoch), where the recipe has no batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(u64, u64)>,
+    /// Stored tokens of the selected documents, each once, that the documents say are not trained on.
+    pub untrained_tokens: u64,
+    /// Those that they say have another weight than 1.
+    pub weighted_tokens: u64,
+    /// Whether that is ignored (`output.ignore_loss`).
+    pub ignore_loss: bool,
     /// Bytes of the ids as the output format writes them, pads included, before compression.
     pub id_bytes: u64,
     /// Seconds that building it takes where ids are written at 150 MB/s (docs/BENCHMARKS.md).
@@ -120,6 +132,7 @@ pub fn explain(
     let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
     let arrangement = Arrangement::of(plan);
     let index = Index::of(&opened, &arrangement, 0, interrupt)?;
+    index.refuse_empty(plan)?;
     let (rows, tokens) = (index.rows + index.pads, index.tokens());
     let all = index.end.row - index.start.row + index.pads;
     let places = u128::from(all) * u128::from(plan.capacity);
@@ -127,6 +140,19 @@ pub fn explain(
         (ratio(tokens.into(), places), super::plan::narrow(places))
     } else {
         (1.0, tokens)
+    };
+    let batch_padding = padding::measure(&opened, &arrangement, &index, interrupt)?;
+    let places = match batch_padding.filter(|_| plan.pads_batches()) {
+        // What was not looked at is taken to be alike.
+        Some(seen) => {
+            let all = u128::from(seen.positions) * u128::from(rows.max(seen.rows));
+            super::plan::narrow(all / u128::from(seen.rows.max(1)))
+        }
+        None => places,
+    };
+    let padding_percent = match (plan.fixed_length(), batch_padding) {
+        (true, _) => (1.0 - efficiency) * 100.0,
+        (false, padding) => padding.map_or(0.0, |padding| padding.percent),
     };
     let emitted: u64 = index.end.total();
     let taken = index.tokens_of().zip(index.rows_of()).zip(&index.end.emitted);
@@ -150,6 +176,10 @@ pub fn explain(
             achieved_share: ratio((*amount).into(), emitted.into()),
         }
     });
+    let said = match opened.trained.any() {
+        true => masks::said(view, opened.tokenizer, &masks::documents(pinned), |_| false)?,
+        false => masks::Said::default(),
+    };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = arrangement.has_batches();
     let width = Width::of(&plan.recipe.output, plan.tokenizer.vocab_size).bytes();
@@ -165,11 +195,15 @@ pub fn explain(
         rows,
         tokens,
         efficiency,
-        padding_percent: (1.0 - efficiency) * 100.0,
+        padding_percent,
+        batch_padding,
         batches: has_batches.then_some(index.batches),
         left_out_rows: index.left_out,
         balance: balance(&opened, &arrangement, &index)?,
         steps: if has_batches { Vec::new() } else { steps.collect() },
+        untrained_tokens: said.untrained,
+        weighted_tokens: said.weighted,
+        ignore_loss: plan.recipe.output.ignore_loss,
         id_bytes: places.saturating_mul(width as u64),
         build_seconds: places.saturating_mul(width as u64) as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
@@ -186,17 +220,17 @@ fn balance(
     let Some((linear, rows)) = batch.and_then(|batch| batch.balance.zip(batch.rows)) else {
         return Ok(Vec::new());
     };
-    let worlds: Vec<u64> = WORLDS.into_iter().filter(|world| *world <= rows).collect();
+    let worlds: Vec<u64> = WORLDS.into_iter().filter(|world| rows.is_multiple_of(*world)).collect();
     let mut worst = vec![1.0_f64; worlds.len()];
     let mut ordered = Ordered::at(opened, arrangement, index, 0)?;
-    for _ in 0..BALANCED_BATCHES {
+    for number in 0..BALANCED_BATCHES {
         let Some(batch) = ordered.next_batch()? else { break };
         let costs: Vec<u128> =
             batch.rows.iter().map(|row| cost(opened, linear, row)).collect::<Result<_, _>>()?;
         let all: u128 = costs.iter().sum();
         for (world, worst) in worlds.iter().zip(&mut worst) {
             let of_rank = |rank| {
-                let slice = arrangement.slice(costs.len() as u64, rank, *world);
+                let slice = arrangement.slice(number, costs.len() as u64, rank, *world);
                 let costs = slice.iter().filter_map(|at| costs.get(usize::try_from(*at).ok()?));
                 costs.sum::<u128>()
             };
@@ -266,6 +300,10 @@ impl fmt::Display for Explanation {
             "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
             self.id_bytes, self.build_seconds
         )?;
+        if let Some(padding) = &self.batch_padding {
+            draw(f, padding)?;
+        }
+        writeln!(f, "{}", self.loss())?;
         for (ranks, most) in &self.balance {
             writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
         }
@@ -275,6 +313,38 @@ impl fmt::Display for Explanation {
         let steps: Vec<String> =
             self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
         write!(f, "steps: {}", steps.join(", "))
+    }
+}
+
+/// What grouping does, as bars of 50 signs.
+fn draw(f: &mut fmt::Formatter<'_>, padding: &Padding) -> fmt::Result {
+    writeln!(f, "padding to the longest row of each batch, over {} rows:", padding.rows)?;
+    let now = if padding.ungrouped_percent.is_some() { "grouped" } else { "batches" };
+    let bars = padding.ungrouped_percent.map(|percent| ("as they come", percent));
+    for (name, percent) in bars.into_iter().chain([(now, padding.percent)]) {
+        // At most 100 percent, so the cast keeps it.
+        let pads = (percent / 2.0).round().clamp(0.0, 50.0) as usize;
+        let bar = format!("{}{}", "#".repeat(50 - pads), ".".repeat(pads));
+        writeln!(f, "  {name:<12}  {bar}  {percent:.2} % pads")?;
+    }
+    Ok(())
+}
+
+impl Explanation {
+    /// What is trained on, as a line.
+    fn loss(&self) -> String {
+        let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
+        let said = format!(
+            "{} of {tokens} stored tokens untrained, {} of another weight than 1",
+            self.untrained_tokens, self.weighted_tokens
+        );
+        match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
+            (0, _) => "loss: every token is trained on alike".to_owned(),
+            (_, false) => format!("loss: as documents say, {said}"),
+            (_, true) => format!(
+                "loss: every token is trained on alike, and what documents say is ignored ({said})"
+            ),
+        }
     }
 }
 

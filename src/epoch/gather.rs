@@ -162,7 +162,7 @@ impl<'a> Gatherer<'a> {
     ) -> Result<Row, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);
-        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, lengths));
+        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
         let pad = plan.pad();
         let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
         let format = plan.recipe.output.format;

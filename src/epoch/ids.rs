@@ -4,7 +4,7 @@ use super::error::EpochError;
 use super::open::Opened;
 use super::pack::Segment;
 use super::plan::Plan;
-use super::recipe::PadSide;
+use super::recipe::{PadSide, PadView};
 use super::special::SpecialIds;
 use super::views::{Shape, Span};
 use crate::model::{DocId, LossSpan, TokenizerId};
@@ -26,10 +26,19 @@ pub(super) struct Row {
     pub segments: Vec<Segment>,
     /// Where the segments lie.
     pub shape: Shape,
-    /// Trained positions, ascending; none: all of the segments.
+    /// Positions that documents say are trained on, ascending; none: all of the segments.
     pub trained: Option<Vec<LossSpan>>,
     /// Its batch; none where a recipe has no batches.
     pub batch: Option<u64>,
+}
+
+impl Row {
+    /// A row that is not there: of no source, without a token.
+    pub fn none() -> Self {
+        let shape = Shape { width: 0, spans: Vec::new(), pads: PadView::Suffix };
+        let (ids, segments) = (Vec::new(), Vec::new());
+        Self { source: NO_SOURCE, ids, real: 0, segments, shape, trained: None, batch: None }
+    }
 }
 
 /// Reads effective sequences; keeps the last one, since fragments of a document often follow each other.
@@ -75,24 +84,34 @@ impl<'a> TokenReader<'a> {
 }
 
 /// Where the segments of a row of a plan lie, by the tokens of each: after one another, each in as many
-/// places as `doc_multiple` gives it, at the side that the recipe says, in a row as long as the packing
-/// makes it.
-pub(super) fn shape(plan: &Plan, lengths: impl Iterator<Item = u32> + Clone) -> Shape {
+/// places as `doc_multiple` gives it, at the side that the recipe says, in a row of `width`, where its batch
+/// gives it one, else as long as the packing makes it.
+pub(super) fn shape(
+    plan: &Plan,
+    width: Option<u32>,
+    lengths: impl Iterator<Item = u32> + Clone,
+) -> Shape {
     let options = &plan.recipe.pack.options;
-    let slot = |tokens: u32| match plan.pad() {
-        Some(_) => tokens.next_multiple_of(options.doc_multiple.max(1)),
-        None => tokens,
-    };
-    let used: u32 = lengths.clone().map(slot).sum();
-    let width = if plan.pad().is_some() && plan.fixed_length() { plan.capacity } else { used };
+    let used: u32 = lengths.clone().map(|length| slot(plan, length)).sum();
+    let fixed = plan.pad().is_some() && plan.fixed_length();
+    let width = width.unwrap_or(if fixed { plan.capacity } else { used });
+    let spare = if fixed { plan.spare() } else { 0 };
     let left = options.pad_side == PadSide::Left;
-    let mut at = if left { width.saturating_sub(used) } else { 0 };
+    let mut at = if left { width.saturating_sub(used + spare) } else { 0 };
     let mut spans = Vec::new();
     for length in lengths {
-        let slot = slot(length);
+        let slot = slot(plan, length);
         let start = if left { at + slot - length } else { at };
         spans.push(Span { start, length });
         at += slot;
     }
     Shape { width, spans, pads: options.pad_view }
+}
+
+/// Places that so many tokens of a document take up in a row of a plan.
+pub(super) fn slot(plan: &Plan, tokens: u32) -> u32 {
+    match plan.pad() {
+        Some(_) => tokens.next_multiple_of(plan.recipe.pack.options.doc_multiple.max(1)),
+        None => tokens,
+    }
 }

@@ -4,7 +4,8 @@
 use super::arrange::Arrangement;
 use super::error::EpochError;
 use super::open::Opened;
-use super::recipe::Unit;
+use super::plan::Plan;
+use super::recipe::{Tail, Unit};
 use super::rows::LaneState;
 use super::stream::{RunState, Stream, StreamRow};
 use crate::model::Interrupt;
@@ -135,7 +136,7 @@ impl Index {
         };
         let all = end.row - start.row;
         let (rows, pads) = arrangement.given(all);
-        let left_out = if arrangement.carries() { 0 } else { all - rows };
+        let left_out = left_out(&opened.plan, arrangement, epoch, all - rows);
         let batches = (rows + pads) / batch;
         let marks = Marks::Computed { window: arrangement.window, batch, first, later };
         Ok(Some(Self { epoch, start, end, rows, pads, batches, left_out, marks }))
@@ -211,9 +212,36 @@ impl Index {
             }
         };
         let end = stream.state();
-        let left_out = if arrangement.carries() { 0 } else { all - rows };
+        let left_out = left_out(&opened.plan, arrangement, epoch, all - rows);
         let marks = Marks::Walked(marks);
         Ok(Self { epoch, start, end, rows, pads, batches, left_out, marks })
+    }
+
+    /// The row of the run before which its rows come: those carried come with the next epoch. Of those left
+    /// out the batches decide, which may be any of the last window.
+    pub fn until(&self, arrangement: &Arrangement) -> u64 {
+        if arrangement.carries() { self.start.row + self.rows } else { self.end.row }
+    }
+
+    /// Refuses an epoch without rows.
+    ///
+    /// # Errors
+    /// [`EpochError::NoRows`] saying why there are none.
+    pub fn refuse_empty(&self, plan: &Plan) -> Result<(), EpochError> {
+        if self.rows + self.pads > 0 {
+            return Ok(());
+        }
+        let all = self.end.row - self.start.row;
+        let batch = plan.recipe.batch.as_ref();
+        let rows = batch.and_then(|batch| batch.rows).unwrap_or_default();
+        let tail = match batch.map(|batch| batch.tail) {
+            Some(Tail::Carry) => "they are all carried to the next epoch; lower batch.rows",
+            _ => {
+                "they are all left out; lower batch.rows, or use batch.tail = \"pad\" or \"carry\""
+            }
+        };
+        let why = format!("its {all} rows fill no batch of batch.rows = {rows}, and {tail}");
+        Err(EpochError::NoRows { epoch: self.epoch, why })
     }
 
     /// Real tokens between start and end.
@@ -266,6 +294,12 @@ impl Index {
         source.lanes = vec![LaneState { first: within, ..LaneState::default() }];
         Some(Mark { state, batches: row / batch })
     }
+}
+
+/// How many of the rows that fill no batch nobody gets: those carried open the next epoch, if there is one.
+fn left_out(plan: &Plan, arrangement: &Arrangement, epoch: u64, rows: u64) -> u64 {
+    let carried = arrangement.carries() && plan.check_feasible(epoch.saturating_add(1)).is_ok();
+    if carried { 0 } else { rows }
 }
 
 fn last(marks: &[Mark], until: impl Fn(&Mark) -> bool) -> Option<Mark> {

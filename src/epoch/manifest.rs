@@ -58,9 +58,9 @@ pub struct ManifestSource {
     pub unused_tokens: u64,
     /// What one pass leaves out by policy.
     pub dropped: Losses,
-    /// Its share of tokens, as asked.
+    /// Its share in the mix's unit, as asked.
     pub asked_share: f64,
-    /// Its share of tokens, as written.
+    /// Its share in the mix's unit, as written.
     pub achieved_share: f64,
 }
 
@@ -68,8 +68,11 @@ pub struct ManifestSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestTotals {
-    /// Rows.
+    /// Rows, those of pads included.
     pub rows: u64,
+    /// Rows of pads that fill the last batch, which no source has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pad_rows: u64,
     /// Real tokens.
     pub tokens: u64,
     /// Pad tokens written.
@@ -79,8 +82,13 @@ pub struct ManifestTotals {
     pub batches: Option<u64>,
     /// Rows left out because they fill no batch.
     pub left_out_rows: u64,
-    /// Real tokens / (rows x capacity); 1 when rows have no fixed length.
+    /// Real tokens / (rows x capacity); where rows have no fixed length, real tokens / all of them.
     pub efficiency: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A file of an export.
@@ -103,6 +111,8 @@ pub struct ManifestFile {
 pub(super) struct Counts {
     sources: Vec<SourceCounts>,
     pads: u64,
+    /// Rows of no source.
+    pad_rows: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,11 +121,26 @@ struct SourceCounts {
     documents: u64,
     rows: u64,
     tokens: u64,
+    /// In the mix's unit.
+    amount: u64,
+}
+
+/// What a row counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowCounts {
+    /// Real tokens.
+    pub tokens: usize,
+    /// Pads.
+    pub pads: usize,
+    /// Documents that begin in it.
+    pub documents: usize,
+    /// What it counts in the mix's unit.
+    pub amount: u64,
 }
 
 impl Counts {
     pub fn new(sources: usize) -> Self {
-        Self { sources: vec![SourceCounts::default(); sources], pads: 0 }
+        Self { sources: vec![SourceCounts::default(); sources], pads: 0, pad_rows: 0 }
     }
 
     /// Sources counted.
@@ -128,14 +153,18 @@ impl Counts {
         self.sources.iter().map(|source| source.tokens).sum()
     }
 
-    /// Counts a row: its real tokens, its pads, and the documents that begin in it.
-    pub fn add(&mut self, source: usize, tokens: usize, pads: usize, documents: usize) {
-        if let Some(counts) = self.sources.get_mut(source) {
-            counts.rows += 1;
-            counts.tokens += tokens as u64;
-            counts.documents += documents as u64;
+    /// Counts a row.
+    pub fn add(&mut self, source: usize, row: RowCounts) {
+        match self.sources.get_mut(source) {
+            Some(counts) => {
+                counts.rows += 1;
+                counts.tokens += row.tokens as u64;
+                counts.documents += row.documents as u64;
+                counts.amount += row.amount;
+            }
+            None => self.pad_rows += 1,
         }
-        self.pads += pads as u64;
+        self.pads += row.pads as u64;
     }
 }
 
@@ -147,9 +176,13 @@ impl Manifest {
         counts: &Counts,
         mut files: Vec<ManifestFile>,
     ) -> Self {
-        let rows: u64 = counts.sources.iter().map(|source| source.rows).sum();
+        let rows = counts.sources.iter().map(|source| source.rows).sum::<u64>() + counts.pad_rows;
+        let amount: u64 = counts.sources.iter().map(|source| source.amount).sum();
         let tokens: u64 = counts.sources.iter().map(|source| source.tokens).sum();
-        let space = u128::from(rows) * u128::from(plan.capacity);
+        let space = match plan.fixed_length() {
+            true => u128::from(rows) * u128::from(plan.capacity),
+            false => u128::from(tokens) + u128::from(counts.pads),
+        };
         let sources = plan.sources.iter().zip(&counts.sources).zip(&index.end.tokens).map(
             |((source, counts), reached)| ManifestSource {
                 name: source.name.clone(),
@@ -159,7 +192,7 @@ impl Manifest {
                 unused_tokens: source.packed_tokens.saturating_sub(*reached),
                 dropped: source.losses,
                 asked_share: plan.asked_share(source),
-                achieved_share: ratio(counts.tokens.into(), tokens.into()),
+                achieved_share: ratio(counts.amount.into(), amount.into()),
             },
         );
         files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -176,11 +209,12 @@ impl Manifest {
             sources: sources.collect(),
             totals: ManifestTotals {
                 rows,
+                pad_rows: counts.pad_rows,
                 tokens,
                 pad_tokens: counts.pads,
                 batches: plan.recipe.batch.as_ref().map(|_| index.batches),
                 left_out_rows: index.left_out,
-                efficiency: if plan.fixed_length() { ratio(tokens.into(), space) } else { 1.0 },
+                efficiency: ratio(tokens.into(), space),
             },
             files,
             recipe: plan.recipe.to_toml_with_defaults(),

@@ -12,6 +12,7 @@
 mod arrange;
 mod build;
 mod classes;
+mod columns;
 mod consumed;
 mod counts;
 mod documents;
@@ -22,6 +23,7 @@ mod ids;
 mod index;
 mod keyed;
 mod manifest;
+mod masks;
 #[cfg(feature = "generated")]
 pub mod measured;
 mod mix;
@@ -29,6 +31,7 @@ mod open;
 pub mod order;
 mod ordered;
 mod pack;
+mod padding;
 mod permutation;
 mod pinned;
 mod plan;
@@ -53,17 +56,18 @@ pub use explain::{Explanation, SourceExplanation, explain};
 pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
 pub use mix::Point as PlannedPoint;
 pub use pack::{Fragment, Losses, Segment};
+pub use padding::Padding;
 pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
 pub use plan::{Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
 pub use planned::Planned;
 pub use planning::{Against, TokenEnds, extend, plan};
 pub use reader::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub use recipe::{
-    Batch, Buckets, Compression, Count, Curriculum, Exact, Format, Holdout, Layout, LengthGrouped,
-    Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind, PackOptions, PadSide,
-    PadView, Ramp, Recipe, SchedulePoint, Select, Side, SourcePack, SourceRecipe, Specials, Tail,
-    Target, TokenizerChoice, Unit,
+    Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Format, Holdout,
+    Layout, LengthGrouped, Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind,
+    PackOptions, PadSide, PadTo, PadView, Ramp, Recipe, SchedulePoint, Select, Side, SourcePack,
+    SourceRecipe, Specials, Tail, Target, TokenizerChoice, Unit, Window,
 };
 pub use special::SpecialIds;
 pub use verify::{Check, Verification, verify};
-pub use write::{BatchPrinter, StreamFormat};
+pub use write::{BatchPrinter, StreamFormat, StreamViews};

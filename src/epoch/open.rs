@@ -2,6 +2,7 @@
 
 use super::documents::Lengths;
 use super::error::EpochError;
+use super::masks;
 use super::mix::Fluid;
 use super::pinned::PinnedSource;
 use super::plan::Plan;
@@ -17,12 +18,24 @@ pub(super) struct Opened {
     pub view: View,
     pub tokenizer: TokenizerId,
     pub sources: Vec<Arc<SourceRows>>,
+    /// What the documents of the plan say is trained on, whether it is ignored or not.
     pub trained: Trained,
     /// What each source is due at any moment of the run.
     pub fluid: Arc<Fluid>,
 }
 
 impl Opened {
+    /// Whether rows come in an order that needs them all in memory, another sampler's.
+    pub fn is_listed(&self) -> bool {
+        let grouped = self.plan.recipe.order.length_grouped;
+        grouped.is_some_and(|grouped| grouped.exact.is_some())
+    }
+
+    /// Whether what is written and given says of tokens that they are not trained on.
+    pub fn masked(&self) -> bool {
+        self.trained.any() && !self.plan.recipe.output.ignore_loss
+    }
+
     /// Opens the sources of `plan`.
     ///
     /// # Errors
@@ -40,7 +53,11 @@ impl Opened {
         if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
             return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
-        let trained = Trained::of(view, tokenizer, plan.tokenizer.specials)?;
+        let mut trained = Trained::of(view, tokenizer, plan.tokenizer.specials)?;
+        if trained.any() {
+            let documents = masks::documents(pinned);
+            trained = trained.where_any(masks::any(view, tokenizer, &documents)?);
+        }
         let mut sources = Vec::new();
         for (at, source) in plan.sources.iter().enumerate() {
             let found = pinned.iter().find(|pinned| pinned.name == source.name);

@@ -15,6 +15,8 @@ pub(super) struct GivenRow {
     pub row: Option<StreamRow>,
     /// Its batch; none where a recipe has no batches.
     pub batch: Option<u64>,
+    /// To what length it is padded, where the rows of a batch are.
+    pub width: Option<u32>,
 }
 
 /// The batches of an epoch, in order.
@@ -44,13 +46,11 @@ impl Ordered {
         batch: u64,
     ) -> Result<Self, EpochError> {
         let mark = index.before_batch(batch).ok_or_else(|| EpochError::bug("no mark"))?;
-        let left_out =
-            if arrangement.carries() { index.end.row - index.start.row - index.rows } else { 0 };
         let mut ordered = Self {
             opened: Arc::clone(opened),
             arrangement: arrangement.clone(),
             stream: Stream::at(opened, &mark.state)?,
-            until: index.end.row - left_out,
+            until: index.until(arrangement),
             window: VecDeque::new(),
             next: mark.batches,
             begun: VecDeque::new(),
@@ -150,9 +150,10 @@ impl Ordered {
             let number = self.next;
             let Some(batch) = self.next_batch()? else { return Ok(None) };
             let number = self.arrangement.has_batches().then_some(number);
+            let width = batch.width(&self.opened.plan);
             let pads = (0..batch.pads).map(|_| None);
             let rows = batch.rows.into_iter().map(Some).chain(pads);
-            self.begun = rows.map(|row| GivenRow { row, batch: number }).collect();
+            self.begun = rows.map(|row| GivenRow { row, batch: number, width }).collect();
         }
         Ok(self.begun.pop_front())
     }

@@ -3,7 +3,7 @@
 use super::error::EpochError;
 use super::mix::{Fluid, Point};
 use super::pack::{Losses, Policy};
-use super::recipe::{Long, PackKind, Recipe, SourceRecipe, Target};
+use super::recipe::{Long, PackKind, PadTo, Recipe, SourceRecipe, Target};
 use super::rows::Rules;
 use super::special::SpecialIds;
 use serde::{Deserialize, Serialize};
@@ -138,7 +138,7 @@ impl Plan {
             );
             return Err(EpochError::Plan(message));
         }
-        plan.recipe.check()?;
+        plan.recipe.check_stored()?;
         let scheduled = !plan.schedule.is_empty();
         let empty = plan
             .sources
@@ -171,9 +171,19 @@ impl Plan {
         self.recipe.pack.kind != PackKind::None
     }
 
+    /// Places at the end of a row that no document takes up.
+    pub(super) fn spare(&self) -> u32 {
+        spare(&self.recipe)
+    }
+
+    /// Whether rows are padded to the longest of their batch.
+    pub(super) fn pads_batches(&self) -> bool {
+        self.recipe.batch.as_ref().is_some_and(|batch| batch.pad == Some(PadTo::Longest))
+    }
+
     /// The token that fills rows; none when rows stay as they are.
     pub(super) fn pad(&self) -> Option<u32> {
-        self.tokenizer.specials.pad.filter(|_| self.fixed_length())
+        self.tokenizer.specials.pad.filter(|_| self.fixed_length() || self.pads_batches())
     }
 
     /// The share of a source in epoch 0 as asked, in 0..=1.
@@ -320,7 +330,7 @@ pub(super) fn policy(
 ) -> Policy {
     Policy {
         kind: recipe.pack.kind,
-        capacity: capacity(recipe),
+        capacity: capacity(recipe) - spare(recipe),
         long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
         bos: specials.bos.is_some(),
         eos: specials.eos.is_some(),
@@ -330,6 +340,12 @@ pub(super) fn policy(
 
 pub(super) fn capacity(recipe: &Recipe) -> u32 {
     recipe.pack.length + u32::from(recipe.pack.options.target == Target::Extra)
+}
+
+/// Places at the end of a row that no document takes up: that of the last target, where documents take up
+/// multiples that divide the row without it.
+pub(super) fn spare(recipe: &Recipe) -> u32 {
+    capacity(recipe) % recipe.pack.options.doc_multiple.max(1)
 }
 
 /// `part / whole`, 0 when there is no whole.

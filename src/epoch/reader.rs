@@ -3,7 +3,7 @@
 //! Where a run stands is (epoch, next global batch): a stream opened there gives what is left of the same
 //! sequence of batches, for any number of ranks, whatever number of them there was before.
 
-use super::arrange::Arrangement;
+use super::arrange::{Arranged, Arrangement, Sharing};
 use super::error::EpochError;
 use super::gather::Gatherer;
 use super::ids::Row;
@@ -11,7 +11,6 @@ use super::index::Index;
 use super::open::Opened;
 use super::ordered::{GivenRow, Ordered};
 use super::pack::Segment;
-use super::plan::Plan;
 use super::planned::Planned;
 use super::rows::Purpose;
 use super::views::Shape;
@@ -26,6 +25,8 @@ pub struct Epoch {
     opened: Arc<Opened>,
     arrangement: Arrangement,
     index: Arc<Index>,
+    /// Whether batches may be divided unevenly.
+    uneven: bool,
 }
 
 /// A row with its ids.
@@ -36,12 +37,12 @@ pub struct EpochRow {
     row: Row,
 }
 
-/// The rows that a rank has of a global batch.
+/// The rows that a rank has of a step.
 #[derive(Clone, Debug)]
 pub struct EpochBatch {
-    /// Number of the batch in the epoch.
+    /// Number of the batch in the epoch; past the last for a rank that the last step has no batch for.
     pub number: u64,
-    /// The rows of the rank.
+    /// The rows of the rank; none where the last step has no batch for it.
     pub rows: Vec<EpochRow>,
 }
 
@@ -82,7 +83,7 @@ impl EpochRow {
         &self.row.segments
     }
 
-    /// Trained positions; none: all of the segments.
+    /// Trained positions; none: all of the segments, also where the recipe ignores what documents say.
     #[must_use]
     pub fn trained(&self) -> Option<&[LossSpan]> {
         self.row.trained.as_deref()
@@ -97,8 +98,9 @@ impl Epoch {
     /// Opens epoch `epoch` of a plan.
     ///
     /// # Errors
-    /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::Stale`] when
-    /// the store is not the plan's; [`EpochError::Interrupted`]; [`EpochError::Store`].
+    /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::NoRows`] when no
+    /// batch is full; [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
+    /// [`EpochError::Store`].
     pub fn open(
         view: &View,
         planned: &Planned,
@@ -109,7 +111,8 @@ impl Epoch {
         let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
         let arrangement = Arrangement::of(&planned.plan);
         let index = Arc::new(Index::of(&opened, &arrangement, epoch, interrupt)?);
-        Ok(Self { opened, arrangement, index })
+        index.refuse_empty(&opened.plan)?;
+        Ok(Self { opened, arrangement, index, uneven: false })
     }
 
     /// Rows, those of pads included.
@@ -124,8 +127,8 @@ impl Epoch {
         self.index.batches
     }
 
-    pub(super) fn plan(&self) -> &Plan {
-        &self.opened.plan
+    pub(super) fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// The row of the run that is the epoch's first: what `epoch extend` counts from.
@@ -150,10 +153,19 @@ impl Epoch {
         rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
     }
 
-    /// What rank `rank` of `world` has of batch `batch`.
+    /// Lets batches be divided among ranks that they do not divide among evenly: some ranks then have a row
+    /// less than others, or none, in turns.
+    #[must_use]
+    pub fn allow_uneven(self) -> Self {
+        Self { uneven: true, ..self }
+    }
+
+    /// What rank `rank` of `world` has of the step that begins with batch `batch`: its part of that batch, or,
+    /// where batches are of a token budget or there are none, one of the `world` batches from there on,
+    /// without rows when the epoch ends before it.
     ///
     /// # Errors
-    /// [`EpochError::OutOfRange`]; [`EpochError::Store`].
+    /// [`EpochError::OutOfRange`]; [`EpochError::Uneven`]; [`EpochError::Store`].
     pub fn batch(&self, batch: u64, rank: u64, world: u64) -> Result<EpochBatch, EpochError> {
         let batches = self.batches();
         if batch >= batches {
@@ -161,14 +173,16 @@ impl Epoch {
         }
         let mut reading = self.reading(batch, rank, world)?;
         let next = reading.next()?;
-        next.ok_or_else(|| EpochError::bug("a batch that is not there"))
+        let (batch, _) = next.ok_or_else(|| EpochError::bug("a batch that is not there"))?;
+        Ok(batch)
     }
 
-    /// What rank `rank` of `world` has of the batches from `from` on, `ahead` batches read before they are
-    /// asked for.
+    /// What rank `rank` of `world` has of the steps from batch `from` on, `ahead` of them read before they are
+    /// asked for. Every rank has as many.
     ///
     /// # Errors
-    /// [`EpochError::OutOfRange`] for a rank that is none; [`EpochError::Store`].
+    /// [`EpochError::OutOfRange`] for a rank that is none, or a batch beyond the end; [`EpochError::Uneven`];
+    /// [`EpochError::Store`].
     pub fn stream(
         &self,
         from: u64,
@@ -181,21 +195,36 @@ impl Epoch {
         std::thread::Builder::new()
             .name("epoch stream".to_owned())
             .spawn(move || {
-                while let Some(batch) = reading.next().transpose() {
-                    let failed = batch.is_err();
+                loop {
+                    let message = match reading.next() {
+                        Ok(Some((batch, next))) => Message::Batch(batch, next),
+                        Ok(None) => Message::End,
+                        Err(error) => Message::Failed(error),
+                    };
+                    let last = !matches!(message, Message::Batch(..));
                     // The stream was dropped when nobody receives.
-                    if sender.send(batch).is_err() || failed {
+                    if sender.send(message).is_err() || last {
                         break;
                     }
                 }
             })
             .map_err(|error| EpochError::Threads { threads: 1, why: error.to_string() })?;
-        Ok(EpochStream { receiver, next: (self.index.epoch, from) })
+        Ok(EpochStream { receiver, next: (self.index.epoch, from), over: false })
     }
 
     fn reading(&self, from: u64, rank: u64, world: u64) -> Result<Reading, EpochError> {
         if rank >= world {
             return Err(EpochError::OutOfRange { what: "rank", asked: rank, there_are: world });
+        }
+        // A run that stood at the very end goes on there, with nothing.
+        let batches = self.batches();
+        if from > batches {
+            return Err(EpochError::OutOfRange { what: "batch", asked: from, there_are: batches });
+        }
+        if let Sharing::Divided(rows) = self.arrangement.sharing()
+            && !(self.uneven || rows.is_multiple_of(world))
+        {
+            return Err(EpochError::Uneven { rows, world });
         }
         let ordered = Ordered::at(&self.opened, &self.arrangement, &self.index, from)?;
         let row = ordered.next_row_number(&self.index);
@@ -205,7 +234,9 @@ impl Epoch {
     fn read(&self, rows: Vec<(u64, GivenRow)>) -> Result<Vec<EpochRow>, EpochError> {
         let (numbers, given): (Vec<u64>, Vec<GivenRow>) = rows.into_iter().unzip();
         let rows = Gatherer::new(&self.opened).rows(&given)?;
-        let named = numbers.into_iter().zip(rows).map(|(number, row)| {
+        let masked = self.opened.masked();
+        let named = numbers.into_iter().zip(rows).map(|(number, mut row)| {
+            row.trained = row.trained.filter(|_| masked);
             let source = self.opened.sources.get(row.source);
             EpochRow { number, source: source.map(|of| Arc::clone(&of.rules().name)), row }
         });
@@ -224,26 +255,72 @@ struct Reading {
 }
 
 impl Reading {
-    fn next(&mut self) -> Result<Option<EpochBatch>, EpochError> {
+    /// What the rank has of the next step, and the batch after that step.
+    fn next(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+        match self.epoch.arrangement.sharing() {
+            Sharing::Divided(_) => self.divide(),
+            Sharing::Dealt => self.deal(),
+        }
+    }
+
+    fn divide(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
         let number = self.ordered.next_number();
         let Some(batch) = self.ordered.next_batch()? else { return Ok(None) };
-        let count = batch.rows.len() as u64 + batch.pads;
-        let mine = self.epoch.arrangement.slice(count, self.rank, self.world);
-        let has_batches = self.epoch.arrangement.has_batches();
-        let given = mine.into_iter().map(|at| {
-            let row = usize::try_from(at).ok().and_then(|at| batch.rows.get(at)).cloned();
-            (self.row + at, GivenRow { row, batch: has_batches.then_some(number) })
-        });
-        let rows = self.epoch.read(given.collect())?;
+        let count = batch.count();
+        let mine = self.epoch.arrangement.slice(number, count, self.rank, self.world);
+        let rows = self.rows(number, &batch, &mine)?;
         self.row += count;
-        Ok(Some(EpochBatch { number, rows }))
+        Ok(Some((EpochBatch { number, rows }, number + 1)))
     }
+
+    fn deal(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+        let first = self.ordered.next_number();
+        let number = first + Sharing::turn(first, self.rank, self.world);
+        let mut mine = EpochBatch { number, rows: Vec::new() };
+        for at in first..first.saturating_add(self.world) {
+            let Some(batch) = self.ordered.next_batch()? else { break };
+            let count = batch.count();
+            if at == number {
+                let all: Vec<u64> = (0..count).collect();
+                mine.rows = self.rows(number, &batch, &all)?;
+            }
+            self.row += count;
+        }
+        let next = self.ordered.next_number();
+        Ok((next > first).then_some((mine, next)))
+    }
+
+    /// The rows of a batch at these places.
+    fn rows(
+        &self,
+        number: u64,
+        batch: &Arranged,
+        places: &[u64],
+    ) -> Result<Vec<EpochRow>, EpochError> {
+        let number = self.epoch.arrangement.has_batches().then_some(number);
+        let width = batch.width(&self.epoch.opened.plan);
+        let given = places.iter().map(|at| {
+            let row = usize::try_from(*at).ok().and_then(|at| batch.rows.get(at)).cloned();
+            (self.row + at, GivenRow { row, batch: number, width })
+        });
+        self.epoch.read(given.collect())
+    }
+}
+
+/// What the reading thread sends. An end is sent like all else: a thread that ends without one has
+/// panicked, which must not look like the end of an epoch.
+enum Message {
+    /// A batch, and the number of the batch after its step.
+    Batch(EpochBatch, u64),
+    Failed(EpochError),
+    End,
 }
 
 /// The batches of an epoch that one rank has, in order, read ahead. Ends with the epoch or with an error.
 pub struct EpochStream {
-    receiver: Receiver<Result<EpochBatch, EpochError>>,
+    receiver: Receiver<Message>,
     next: (u64, u64),
+    over: bool,
 }
 
 impl EpochStream {
@@ -258,10 +335,51 @@ impl Iterator for EpochStream {
     type Item = Result<EpochBatch, EpochError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.receiver.recv().ok()?;
-        if let Ok(batch) = &batch {
-            self.next.1 = batch.number + 1;
+        if self.over {
+            return None;
         }
-        Some(batch)
+        match self.receiver.recv() {
+            Ok(Message::Batch(batch, next)) => {
+                self.next.1 = next;
+                Some(Ok(batch))
+            }
+            Ok(Message::End) => {
+                self.over = true;
+                None
+            }
+            Ok(Message::Failed(error)) => {
+                self.over = true;
+                Some(Err(error))
+            }
+            Err(_) => {
+                self.over = true;
+                Some(Err(EpochError::bug(format!(
+                    "the thread that reads ahead stopped before batch {} without a word",
+                    self.next.1
+                ))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reading thread that panicked looked like the end of the epoch: training stopped early, exit 0.
+    #[test]
+    fn a_reader_that_dies_is_not_the_end_of_an_epoch() {
+        let (sender, receiver) = sync_channel(1);
+        let reader = std::thread::spawn(move || {
+            let batch = EpochBatch { number: 4, rows: Vec::new() };
+            sender.send(Message::Batch(batch, 5)).unwrap();
+            std::panic::resume_unwind(Box::new("a fault"));
+        });
+        let mut stream = EpochStream { receiver, next: (0, 4), over: false };
+        assert_eq!(stream.next().unwrap().unwrap().number, 4);
+        let error = stream.next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("before batch 5"), "{error}");
+        assert!(stream.next().is_none() && stream.state() == (0, 5));
+        assert!(reader.join().is_err());
     }
 }

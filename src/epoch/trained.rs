@@ -34,6 +34,11 @@ impl Trained {
         })
     }
 
+    /// With spans read or not.
+    pub fn where_any(self, any: bool) -> Self {
+        Self { any, ..self }
+    }
+
     /// Whether any document has spans.
     pub const fn any(&self) -> bool {
         self.any

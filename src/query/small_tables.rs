@@ -279,7 +279,8 @@ fn tokenizers(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) ->
         texts(rows().map(|record| hexadecimal(&record.hash))),
         texts(rows().map(|record| &record.backend)),
         texts(rows().map(|record| &record.lineage)),
-        ids(rows().map(|record| record.encoded_to)),
+        // Of a complete one it is beyond every document that may come.
+        ids(rows().map(|record| record.encoded_to.min(view.documents()))),
     ];
     push(schema, arrays, sink)
 }

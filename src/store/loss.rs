@@ -7,6 +7,7 @@ use super::error::{Malformed, StoreError};
 use super::keys::{Key, TokensKey};
 use super::view::View;
 use crate::model::{DocId, LossSpan, TextForm, TokenizerId};
+use std::ops::ControlFlow;
 
 /// Under this id stand byte spans of texts; tokenizers count from 0 to 4,095.
 const TEXT: TokenizerId = TokenizerId(u16::MAX);
@@ -120,6 +121,30 @@ impl View {
         let key = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
         let prefix = key.get(..2).unwrap_or_default();
         Ok(self.pinned().scan_prefix::<Loss>(prefix)?.advance()?.is_some())
+    }
+
+    /// Calls `give` with the trained tokens of every document of `tokenizer` that says which they are,
+    /// ascending by document, until it breaks.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; those of `give`.
+    pub fn for_each_loss<E: From<StoreError>>(
+        &self,
+        tokenizer: TokenizerId,
+        mut give: impl FnMut(DocId, Vec<LossSpan>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
+        while let Some((key, value)) = rows.advance()? {
+            let row =
+                TokensKey::decode(key).and_then(|key| Ok((key.document, decode_loss(value)?)));
+            let (document, spans) =
+                row.map_err(|why| corrupt::<Loss>("trained tokens", key, why))?;
+            if give(document, spans)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// How a document's text is encoded and what of it is trained on; none: plain text.

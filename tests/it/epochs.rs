@@ -779,6 +779,7 @@ fn recipes_that_cannot_be_had_say_what_and_how() {
         ),
         ("[select]\nholdout = { share = 2 }\n", &["select.holdout.share is 2"]),
         ("[select]\nrepeat = \"text\"\n", &["select.repeat", "no number", "0 to 1000"]),
+        ("[select]\nrepeat = \"0\"\n", &["select.repeat is 0 for each", "source `"]),
         ("[select]\nrepeat = \"year\"\n", &["select.repeat is 200", "0 to 1000"]),
         ("[mix]\nmethod = \"temperature\"\n", &["needs mix.temperature"]),
         ("[order]\nkind = \"length-grouped\"\n", &["pack.kind = \"none\""]),

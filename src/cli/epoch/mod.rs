@@ -5,7 +5,8 @@ mod report;
 use super::Outcome;
 use super::setup::Context;
 use anyhow::Context as _;
-use corpusdb::{BuildJob, Corpus, Planned, Recipe, StreamFormat};
+use corpusdb::recipe::Column;
+use corpusdb::{BuildJob, Corpus, EpochError, Planned, Recipe, StreamFormat, StreamViews};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -115,18 +116,27 @@ pub(super) struct Stream {
     /// This rank, from 0
     #[arg(long, default_value_t = 0, value_name = "R")]
     rank: u64,
-    /// Number of ranks
+    /// Number of ranks; it must divide `batch.rows`. Batches of max_tokens, and rows where there is no [batch], are dealt to ranks whole
     #[arg(long, default_value_t = 1, value_name = "W")]
     world: u64,
-    /// The first global batch to give; batches are rows where the recipe has no [batch]
+    /// The first global batch to give: where all ranks stand; batches are rows where the recipe has no [batch]
     #[arg(long, default_value_t = 0, value_name = "N")]
     from_batch: u64,
+    /// Divide batches among ranks that they do not divide among evenly: some ranks then have a row less, or none, in turns
+    #[arg(long)]
+    uneven: bool,
     /// Batches to give [default: to the end of the epoch]
     #[arg(long, value_name = "N")]
     batches: Option<u64>,
     /// What is written
     #[arg(long, value_enum, default_value_t = Form::Jsonl)]
     format: Form,
+    /// What rows come with beside their ids and segments, separated by commas: attention_mask, cu_seqlens, labels, loss_mask, loss_weights, max_seqlen, position_ids, segment_ids, seq_idx, seq_start_id [default: output.columns of the recipe]
+    #[arg(long, value_name = "VIEWS", value_delimiter = ',', value_parser = view)]
+    views: Option<Vec<Column>>,
+    /// One record or line a batch, without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and the aligned --views
+    #[arg(long)]
+    unpad: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -207,16 +217,25 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
 fn stream(arguments: &Stream, context: &Context) -> anyhow::Result<()> {
     let corpus = context.read(&arguments.corpus)?;
     let planned = planned(&corpus, &arguments.what, context)?;
-    let epoch = corpus.epoch(&planned, arguments.epoch, &context.interrupt)?;
+    let mut epoch = corpus.epoch(&planned, arguments.epoch, &context.interrupt)?;
+    if arguments.uneven {
+        epoch = epoch.allow_uneven();
+    }
+    let (asked, there_are) = (arguments.from_batch, epoch.batches());
+    if asked >= there_are {
+        let past = EpochError::OutOfRange { what: "batch", asked, there_are };
+        return Err(corpusdb::Error::from(past).into());
+    }
     let format = match arguments.format {
         Form::Arrow => StreamFormat::Arrow,
         Form::Jsonl => StreamFormat::Jsonl,
     };
+    let views = StreamViews { columns: arguments.views.clone(), unpadded: arguments.unpad };
     let out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
     let batches = epoch.stream(arguments.from_batch, arguments.rank, arguments.world, AHEAD)?;
     let most = arguments.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let write = || -> anyhow::Result<()> {
-        let mut printer = epoch.printer(format, out)?;
+        let mut printer = epoch.printer_of(format, &views, out)?;
         for batch in batches.take(most) {
             printer.write(&batch?)?;
         }
@@ -227,6 +246,15 @@ fn stream(arguments: &Stream, context: &Context) -> anyhow::Result<()> {
         Err(error) if is_closed_pipe(&error) => Ok(()),
         other => other,
     }
+}
+
+/// A view by its name.
+fn view(name: &str) -> Result<Column, String> {
+    let found = Column::ALL.into_iter().find(|column| column.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = Column::ALL.iter().map(|column| column.name()).collect();
+        format!("there is no such view; there is {}", names.join(", "))
+    })
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const PROGRESS_FILE: &str = "progress.json";
 const LOCK_FILE: &str = "lock";
 /// Version of the record's form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What is finished of a build.
 #[derive(Serialize, Deserialize)]

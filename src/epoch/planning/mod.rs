@@ -16,6 +16,7 @@ pub use paragraph::TokenEnds;
 
 use super::documents::Lengths;
 use super::error::EpochError;
+use super::masks;
 use super::open::Opened;
 use super::order::pacing::{self, Pace};
 use super::pack::Histogram;
@@ -24,7 +25,7 @@ use super::plan::{
     Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, long_name, ratio, rules,
 };
 use super::planned::Planned;
-use super::recipe::{Curriculum, Pacing, PackKind, Recipe, SourceRecipe};
+use super::recipe::{Curriculum, LengthGrouped, Pacing, PackKind, Recipe, SourceRecipe};
 use super::remainder::Remainder;
 use super::rows::{Purpose, SourceRows};
 use super::special::special_ids;
@@ -37,7 +38,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
-const EXACT_ROW_BYTES: u64 = 40;
+const EXACT_ROW_BYTES: u64 = 80;
 
 /// What a plan is computed against.
 #[derive(Clone, Copy)]
@@ -142,6 +143,10 @@ fn continued(
         }
         let of = of.clone();
         let documents = Arc::new(pinning.source(&recipe, &of, selection, anew)?);
+        if remainder.is_none() && documents.documents().is_empty() {
+            let why = format!("select.repeat is 0 for each of its {} documents", selection.len());
+            return Err(EpochError::Empty { what: format!("source `{}`", of.name), why });
+        }
         // As planned for most sources: one stratum of the selection as it is, however often it comes.
         let whole =
             |pool: &PinnedPool| matches!(pool.layers.as_slice(), [only] if only == selection);
@@ -174,6 +179,7 @@ fn continued(
     }
     plan.check_feasible(0)?;
     check_padding(&plan)?;
+    masks::check(view, tokenizer, &plan, &pinned)?;
     Ok(Planned { plan, pinned })
 }
 
@@ -329,11 +335,12 @@ fn check_memory(
     selections: &[(String, RoaringTreemap)],
     memory: u64,
 ) -> Result<(), EpochError> {
-    let exact = recipe.order.length_grouped.is_some_and(|grouped| grouped.exact.is_some());
+    let in_memory = |grouped: LengthGrouped| grouped.exact.is_some() || grouped.window.is_some();
+    let in_memory = recipe.order.length_grouped.is_some_and(in_memory);
     let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
-    if exact && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
+    if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
         return Err(EpochError::Recipe(format!(
-            "length_grouped.exact = \"torch\" holds all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave it out, or raise --memory"
+            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise --memory"
         )));
     }
     Ok(())

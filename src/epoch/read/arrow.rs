@@ -5,25 +5,23 @@ use super::table::{Batch, guard};
 use super::{
     EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json, shard_files,
 };
+use crate::epoch::recipe::ColumnKind;
 use arrow_ipc::reader::StreamReader;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-const LISTS: [(&str, &str); 8] = [
+const LISTS: [(&str, &str); 4] = [
     ("input_ids", "int32"),
-    ("labels", "int32"),
-    ("loss_mask", "int8"),
-    ("position_ids", "int32"),
     ("seq_lengths", "int32"),
-    ("seq_start_id", "int32"),
     ("doc_ids", "int64"),
     ("doc_offsets", "int64"),
 ];
 
 struct ArrowShard {
     path: PathBuf,
+    layout: Layout,
     batches: StreamReader<BufReader<File>>,
 }
 
@@ -49,10 +47,10 @@ pub(super) fn open(
     };
     let about = batches.schema().metadata().get("huggingface").cloned().unwrap_or_default();
     let about: Value = serde_json::from_str(&about).unwrap_or_default();
-    if about != json!({ "info": { "features": features() } }) {
+    if about != json!({ "info": { "features": features(layout) } }) {
         return malformed(&path, "does not describe its features as datasets does");
     }
-    Ok(Box::new(ArrowShard { path, batches }))
+    Ok(Box::new(ArrowShard { path, layout: layout.clone(), batches }))
 }
 
 /// Every message and its body lie within the file: the decoder makes room for what a message claims.
@@ -90,12 +88,21 @@ fn check_frames(path: &Path) -> Result<(), ReadError> {
 
 const GAVE_UP: &str = "the Arrow decoder gave up";
 
-fn features() -> Value {
+fn features(layout: &Layout) -> Value {
     let value = |kind: &str| json!({ "dtype": kind, "_type": "Value" });
     let list = |(name, kind): &(&str, &str)| {
         ((*name).to_owned(), json!({ "feature": value(kind), "_type": "List" }))
     };
     let mut features: Map<String, Value> = LISTS.iter().map(list).collect();
+    for column in &layout.columns {
+        let kind = match column.kind() {
+            ColumnKind::I8 => "int8",
+            ColumnKind::I32 => "int32",
+            ColumnKind::F32 => "float32",
+        };
+        let feature = if column.is_one() { value(kind) } else { list(&(column.name(), kind)).1 };
+        features.insert(column.name().to_owned(), feature);
+    }
     features.insert("source".to_owned(), value("string"));
     Value::Object(features)
 }
@@ -118,7 +125,7 @@ fn check_directory(dir: &Path, name: &str, shard: usize, layout: &Layout) -> Res
         return malformed(&path, "has not the fingerprint of the plan");
     }
     let path = dir.join("dataset_info.json");
-    if read_json(&path)?.pointer("/features") != Some(&features()) {
+    if read_json(&path)?.pointer("/features") != Some(&features(layout)) {
         return malformed(&path, "has other features than the files");
     }
     Ok(())
@@ -133,7 +140,7 @@ impl Reader for ArrowShard {
         };
         match batch {
             None => Ok(Vec::new()),
-            Some(batch) => rows(&Batch::new(&self.path, batch)),
+            Some(batch) => rows(&Batch::new(&self.path, batch), &self.layout),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::raw::{Beside, expect_end};
 use super::{EpochError, Layout, ReadError, ReadRow, malformed, number};
 use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Where the index says that segments end.
@@ -20,15 +20,14 @@ pub(super) struct Ends {
 
 impl Ends {
     /// Opens what stands beside the token file `tokens`.
-    pub fn open(tokens: &Path, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(tokens: &Path, loss: Option<&Path>, layout: &Layout) -> Result<Self, ReadError> {
         let index = tokens.with_extension("ds.index");
         let file = File::open(&index).map_err(EpochError::io("opening", &index))?;
-        let loss = tokens.with_extension("ds.loss");
-        let loss = match File::open(&loss) {
-            Ok(file) => Some((loss, BufReader::new(file))),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(EpochError::io("opening", &loss)(error).into()),
-        };
+        let loss = loss.map(|path| {
+            let file = File::open(path).map_err(EpochError::io("opening", path))?;
+            Ok::<_, EpochError>((path.to_path_buf(), BufReader::new(file)))
+        });
+        let loss = loss.transpose()?;
         Ok(Self {
             path: index,
             ends: BufReader::new(file),

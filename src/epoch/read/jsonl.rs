@@ -1,8 +1,11 @@
 //! Reads JSON lines.
 
 use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed};
-use crate::epoch::recipe::Compression;
+use crate::epoch::columns::Values;
+use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,6 +14,7 @@ const ROWS: usize = 512;
 
 struct Jsonl {
     path: PathBuf,
+    layout: Layout,
     lines: BufReader<Box<dyn Read>>,
 }
 
@@ -28,18 +32,45 @@ pub(super) fn open(
     } else {
         Box::new(zstd::Decoder::new(file).map_err(EpochError::io("reading", &path))?)
     };
-    Ok(Box::new(Jsonl { path, lines: BufReader::with_capacity(1 << 20, bytes) }))
+    Ok(Box::new(Jsonl {
+        path,
+        layout: layout.clone(),
+        lines: BufReader::with_capacity(1 << 20, bytes),
+    }))
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Line {
     input_ids: Vec<u32>,
-    labels: Vec<i32>,
     seq_lengths: Vec<i32>,
     source: String,
     doc_ids: Vec<i64>,
     doc_offsets: Vec<i64>,
+    /// Everything else.
+    #[serde(flatten)]
+    more: Map<String, Value>,
+}
+
+impl Line {
+    /// Its other columns, which must be `expected` and nothing else.
+    fn columns(&self, expected: &[Column]) -> Result<BTreeMap<Column, Values>, String> {
+        let mut found = BTreeMap::new();
+        for (name, value) in &self.more {
+            let column = expected.iter().find(|column| column.name() == name);
+            let column = column.ok_or_else(|| format!("has a key {name} too many"))?;
+            let value = if column.is_one() { &Value::from(vec![value.clone()]) } else { value };
+            let values = match column.kind() {
+                ColumnKind::I8 => Vec::deserialize(value).map(Values::I8),
+                ColumnKind::I32 => Vec::deserialize(value).map(Values::I32),
+                ColumnKind::F32 => Vec::deserialize(value).map(Values::F32),
+            };
+            found.insert(*column, values.map_err(|error| format!("{name}: {error}"))?);
+        }
+        match expected.iter().find(|column| !found.contains_key(column)) {
+            Some(column) => Err(format!("has a line without {}", column.name())),
+            None => Ok(found),
+        }
+    }
 }
 
 impl Reader for Jsonl {
@@ -61,6 +92,10 @@ impl Reader for Jsonl {
                 Ok(line) => line,
                 Err(error) => return malformed(&self.path, error),
             };
+            let columns = match line.columns(&self.layout.columns) {
+                Ok(columns) => columns,
+                Err(why) => return malformed(&self.path, why),
+            };
             let row = ReadRow {
                 number: None,
                 ids: line.input_ids,
@@ -68,7 +103,7 @@ impl Reader for Jsonl {
                 seq_lengths: line.seq_lengths,
                 doc_ids: line.doc_ids,
                 doc_offsets: line.doc_offsets,
-                labels: Some(line.labels),
+                columns,
                 ..ReadRow::default()
             };
             rows.push(row);

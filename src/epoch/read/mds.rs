@@ -1,6 +1,8 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
 use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json};
+use crate::epoch::columns::Values;
+use crate::epoch::recipe::{Column, ColumnKind};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -11,6 +13,7 @@ const ROWS: usize = 512;
 pub(super) struct MdsShard {
     path: PathBuf,
     samples: BufReader<File>,
+    columns: Vec<Named>,
     /// Offsets of the samples not read yet, and of the end.
     offsets: std::iter::Peekable<std::vec::IntoIter<u64>>,
 }
@@ -65,16 +68,48 @@ impl MdsShard {
             let why = format!("has {shards} shards, the directory {}", shard + 1);
             return malformed(&index_path, why);
         }
-        Ok(Self { path, samples, offsets: offsets.into_iter().peekable() })
+        Ok(Self {
+            path,
+            samples,
+            columns: columns(layout),
+            offsets: offsets.into_iter().peekable(),
+        })
     }
+}
+
+/// A column of a shard: its name, its encoding, and what it is besides ids and segments.
+type Named = (&'static str, &'static str, Option<Column>);
+
+/// The columns, by name.
+fn columns(layout: &Layout) -> Vec<Named> {
+    let more = layout.columns.iter().map(|column| {
+        let encoding = match column.kind() {
+            ColumnKind::I8 => "ndarray:int8",
+            ColumnKind::I32 => "ndarray:int32",
+            ColumnKind::F32 => "ndarray:float32",
+        };
+        (column.name(), encoding, Some(*column))
+    });
+    let always = [
+        ("doc_ids", "ndarray:int64", None),
+        ("doc_offsets", "ndarray:int64", None),
+        ("seq_lengths", "ndarray:int32", None),
+        ("source", "str", None),
+        ("tokens", "ndarray:int32", None),
+    ];
+    let mut all: Vec<Named> = always.into_iter().chain(more).collect();
+    all.sort_unstable();
+    all
 }
 
 /// What a shard says of itself.
 fn description(layout: &Layout) -> Value {
+    let of = |named: &Named| (named.0, named.1);
+    let (names, encodings): (Vec<&str>, Vec<&str>) = columns(layout).iter().map(of).unzip();
     json!({
-        "column_encodings": ["ndarray:int64", "ndarray:int64", "ndarray:int32", "str", "ndarray:int32"],
-        "column_names": ["doc_ids", "doc_offsets", "seq_lengths", "source", "tokens"],
-        "column_sizes": [null, null, null, null, null],
+        "column_encodings": encodings,
+        "column_names": names,
+        "column_sizes": vec![Value::Null; names.len()],
         "compression": null,
         "format": "mds",
         "hashes": [],
@@ -95,7 +130,7 @@ impl Reader for MdsShard {
                 .take(end - start)
                 .read_to_end(&mut bytes)
                 .map_err(EpochError::io("reading", &self.path))?;
-            match sample(&bytes) {
+            match sample(&bytes, &self.columns) {
                 Some(row) => rows.push(row),
                 None => return malformed(&self.path, format!("has no sample at byte {start}")),
             }
@@ -104,41 +139,57 @@ impl Reader for MdsShard {
     }
 }
 
-/// A sample: the sizes of five columns, then the columns.
-fn sample(bytes: &[u8]) -> Option<ReadRow> {
-    let (sizes, mut rest) = bytes.split_at_checked(20)?;
-    let mut columns = Vec::new();
-    for size in sizes.chunks_exact(4).map(number) {
-        let (column, after) = rest.split_at_checked(usize::try_from(size).ok()?)?;
-        columns.push(column);
+/// A sample: the sizes of the columns, then the columns, by name.
+fn sample(bytes: &[u8], columns: &[Named]) -> Option<ReadRow> {
+    let (sizes, mut rest) = bytes.split_at_checked(4 * columns.len())?;
+    let mut row = ReadRow::default();
+    for ((name, _, column), size) in columns.iter().zip(sizes.chunks_exact(4).map(number)) {
+        let (field, after) = rest.split_at_checked(usize::try_from(size).ok()?)?;
         rest = after;
+        let long =
+            || -> Option<Vec<i64>> { Some(array(field, 8)?.map(u64::cast_signed).collect()) };
+        let short = || -> Option<Vec<u32>> {
+            array(field, 4)?.map(|value| u32::try_from(value).ok()).collect()
+        };
+        if let Some(column) = column {
+            row.columns.insert(*column, column_of(field, *column)?);
+            continue;
+        }
+        match *name {
+            "doc_ids" => row.doc_ids = long()?,
+            "doc_offsets" => row.doc_offsets = long()?,
+            "seq_lengths" => row.seq_lengths = short()?.into_iter().map(u32::cast_signed).collect(),
+            "source" => row.source = std::str::from_utf8(field).ok()?.to_owned(),
+            // Signed in the file, where no id is negative.
+            _ => row.ids = short()?,
+        }
     }
-    let [doc_ids, doc_offsets, lengths, source, tokens] = columns.as_slice() else { return None };
-    let long = |bytes: &[u8]| -> Option<Vec<i64>> {
-        Some(array(bytes, 8)?.map(u64::cast_signed).collect())
-    };
-    let short = |bytes| -> Option<Vec<u32>> {
-        array(bytes, 4)?.map(|value| u32::try_from(value).ok()).collect()
-    };
-    let mut row = ReadRow {
-        number: None,
-        // Signed in the file, where no id is negative.
-        ids: short(tokens)?,
-        source: std::str::from_utf8(source).ok()?.to_owned(),
-        seq_lengths: short(lengths)?.into_iter().map(u32::cast_signed).collect(),
-        doc_ids: long(doc_ids)?,
-        doc_offsets: long(doc_offsets)?,
-        ..ReadRow::default()
-    };
     // No array may be empty, so this is how a row of pads is written.
     let of_pads = (row.doc_ids.as_slice(), row.doc_offsets.as_slice(), row.seq_lengths.as_slice());
     if of_pads == (&[-1], &[0], &[0]) {
         row.doc_ids.clear();
         row.doc_offsets.clear();
         row.seq_lengths.clear();
+        if let Some(starts) = row.columns.get_mut(&Column::SeqStartId) {
+            *starts = Values::I32(Vec::new());
+        }
     }
     let sound = rest.is_empty() && row.ids.iter().all(|id| id.cast_signed() >= 0);
     sound.then_some(row)
+}
+
+/// The values of another column.
+fn column_of(field: &[u8], column: Column) -> Option<Values> {
+    let bits = |width| array(field, width)?.map(|bits| u32::try_from(bits).ok()).collect();
+    let wide = || -> Option<Vec<u32>> { bits(4) };
+    Some(match column.kind() {
+        ColumnKind::I8 => {
+            let bits: Vec<u32> = bits(1)?;
+            Values::I8(bits.into_iter().map(i8::try_from).collect::<Result<_, _>>().ok()?)
+        }
+        ColumnKind::I32 => Values::I32(wide()?.into_iter().map(u32::cast_signed).collect()),
+        ColumnKind::F32 => Values::F32(wide()?.into_iter().map(f32::from_bits).collect()),
+    })
 }
 
 /// The values of an array of one dimension.

@@ -3,7 +3,7 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, ReadError, ReadRow, Reader, malformed};
+use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,12 @@ struct Index {
 }
 
 impl MegatronShard {
-    /// `unpacked`: fragments of a document are sequences of one.
+    /// In rows that are not packed, fragments of a document are sequences of one.
     pub fn open(
         bin: &Path,
         idx: &Path,
         segments: &Path,
-        unpacked: bool,
+        layout: &Layout,
     ) -> Result<Self, ReadError> {
         let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
         let index = match Index::parse(&bytes) {
@@ -47,11 +47,11 @@ impl MegatronShard {
             path: bin.to_path_buf(),
             index_path: idx.to_path_buf(),
             index,
-            unpacked,
+            unpacked: layout.unpacked,
             last: None,
             next: 0,
             tokens: BufReader::with_capacity(1 << 20, tokens),
-            segments: Segments::open(segments)?,
+            segments: Segments::open(segments, layout)?,
         })
     }
 }

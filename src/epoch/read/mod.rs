@@ -15,15 +15,17 @@ mod raw;
 mod segments;
 mod table;
 
+use super::columns::Values;
 use super::error::EpochError;
-use super::plan::Plan;
-use super::recipe::{self, Compression, Format};
+use super::open::Opened;
+use super::recipe::{self, Column, Compression, Format};
 use super::width::Width;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A row as read from the files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ReadRow {
     /// Number of the row in the epoch, where the format has it.
     pub number: Option<u64>,
@@ -32,20 +34,14 @@ pub(super) struct ReadRow {
     pub seq_lengths: Vec<i32>,
     pub doc_ids: Vec<i64>,
     pub doc_offsets: Vec<i64>,
-    pub views: Option<ReadViews>,
-    /// Labels, of formats that have them without the other views.
-    pub labels: Option<Vec<i32>>,
+    /// The columns of the row that it has besides.
+    pub columns: BTreeMap<Column, Values>,
     /// A byte a token, 1 where it is trained.
     pub loss: Option<Vec<u8>>,
-}
-
-/// The columns of a row that follow from its ids and segments.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ReadViews {
-    pub labels: Vec<i32>,
-    pub loss_mask: Vec<i8>,
-    pub position_ids: Vec<i32>,
-    pub seq_start_id: Vec<i32>,
+    /// A byte a token, 1 where its label counts.
+    pub label_mask: Option<Vec<u8>>,
+    /// Start, end and weight of what a segment table says is trained.
+    pub trained: Option<Vec<(i32, i32, f32)>>,
 }
 
 /// Why a file is not what its format says. The file system's own errors are apart.
@@ -84,6 +80,8 @@ pub(super) struct Layout {
     pub pads_left: bool,
     /// Places that a segment takes are a multiple of this.
     pub multiple: usize,
+    /// Places at the end of a row that no segment takes up.
+    pub spare: usize,
     /// Whether every pad is a run of its own.
     pub pads_apart: bool,
     /// Whether rows are documents, or fragments of documents.
@@ -94,11 +92,18 @@ pub(super) struct Layout {
     pub tokenizer: String,
     /// blake3 of the plan, in hexadecimal.
     pub plan: String,
+    /// Columns beside ids and segments.
+    pub columns: Vec<Column>,
+    /// Whether segment tables say what is trained on.
+    pub said: bool,
+    /// Whether masks beside the ids do.
+    pub masked: bool,
 }
 
 impl Layout {
     /// The layout of the files of a plan.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(opened: &Opened) -> Self {
+        let plan = &opened.plan;
         let output = &plan.recipe.output;
         let options = &plan.recipe.pack.options;
         let equal = plan.fixed_length() && output.format.has_equal_rows();
@@ -110,11 +115,15 @@ impl Layout {
             id_bytes: Width::of(output, plan.tokenizer.vocab_size).bytes(),
             pads_left: options.pad_side == recipe::PadSide::Left,
             multiple: if plan.pad().is_some() { options.doc_multiple.max(1) as usize } else { 1 },
+            spare: if plan.pad().is_some() { plan.spare() as usize } else { 0 },
             pads_apart: options.pad_view == recipe::PadView::Each,
             unpacked: !plan.fixed_length(),
             shard_bytes: output.shard_bytes,
             tokenizer: plan.tokenizer.name.clone(),
             plan: plan.hash_hex(),
+            columns: output.columns(opened.masked(), plan.pads_batches()),
+            said: opened.trained.any(),
+            masked: opened.masked(),
         }
     }
 
@@ -123,7 +132,8 @@ impl Layout {
         let length = |length: &i32| usize::try_from(*length).unwrap_or_default();
         let lengths = || row.seq_lengths.iter().map(length);
         let places: usize = lengths().map(|length| length.next_multiple_of(self.multiple)).sum();
-        let mut at = if self.pads_left { row.ids.len().saturating_sub(places) } else { 0 };
+        let mut at =
+            if self.pads_left { row.ids.len().saturating_sub(places + self.spare) } else { 0 };
         let mut spans = Vec::new();
         for length in lengths() {
             let places = length.next_multiple_of(self.multiple);
@@ -132,6 +142,16 @@ impl Layout {
             at += places;
         }
         spans
+    }
+
+    /// Name of the file that says what of shard `shard` is trained on, where one does.
+    fn mask(&self, shard: usize) -> Option<String> {
+        match self.layout {
+            _ if !self.masked || self.format != Format::Raw => None,
+            recipe::Layout::Datatrove => Some(self.name(shard, "ds.loss")),
+            recipe::Layout::Olmo => Some(format!("label-mask-0-{shard:05}.npy")),
+            _ => None,
+        }
     }
 
     /// Name of the file of shard `shard` that ends in `extension`.
@@ -166,10 +186,7 @@ pub(super) fn shard_files(dir: &Path, layout: &Layout, shard: usize) -> Vec<Stri
         (Format::Litdata | Format::Raw, _) => &["bin", "segments.parquet"],
     };
     let names = extensions.iter().map(|extension| layout.name(shard, extension));
-    // Only where documents say what is trained.
-    let loss = layout.name(shard, "ds.loss");
-    let has_loss = layout.layout == recipe::Layout::Datatrove && dir.join(&loss).exists();
-    names.chain(has_loss.then_some(loss)).collect()
+    names.chain(layout.mask(shard)).collect()
 }
 
 fn arrow_files(dir: &Path, prefix: &str) -> Vec<String> {
@@ -191,29 +208,27 @@ pub(super) fn open(
     let path = |extension: &str| -> PathBuf { dir.join(layout.name(shard, extension)) };
     let segments = path("segments.parquet");
     let raw = |tokens: &str, skip| raw::RawShard::open(&path(tokens), &segments, layout, skip);
+    let mask = layout.mask(shard).map(|name| dir.join(name));
     Ok(match (layout.format, layout.layout) {
-        (Format::Parquet, _) => Box::new(parquet::ParquetShard::open(&path("parquet"))?),
+        (Format::Parquet, _) => Box::new(parquet::ParquetShard::open(&path("parquet"), layout)?),
         (Format::Arrow, _) => arrow::open(dir, shard, layout)?,
         (Format::Mds, _) => Box::new(mds::MdsShard::open(dir, shard, layout)?),
         (Format::Litdata, _) => litdata::open(dir, shard, layout)?,
         (Format::Jsonl, _) => jsonl::open(dir, shard, layout)?,
-        (Format::Megatron, _) => Box::new(megatron::MegatronShard::open(
-            &path("bin"),
-            &path("idx"),
-            &segments,
-            layout.unpacked,
-        )?),
+        (Format::Megatron, _) => {
+            Box::new(megatron::MegatronShard::open(&path("bin"), &path("idx"), &segments, layout)?)
+        }
         (Format::Raw, recipe::Layout::Plain | recipe::Layout::Nanogpt) => Box::new(raw("bin", 0)?),
         (Format::Raw, recipe::Layout::LlmC) => {
             llmc::check_header(&path("bin"))?;
             Box::new(raw("bin", llmc::HEADER)?)
         }
         (Format::Raw, recipe::Layout::Datatrove) => {
-            let checks = datatrove::Ends::open(&path("ds"), layout)?;
+            let checks = datatrove::Ends::open(&path("ds"), mask.as_deref(), layout)?;
             Box::new(raw("ds", 0)?.checked_by(Box::new(checks)))
         }
         (Format::Raw, recipe::Layout::Olmo) => {
-            let checks = olmo::Lines::open(&path("csv.gz"), layout)?;
+            let checks = olmo::Lines::open(&path("csv.gz"), mask.as_deref(), layout)?;
             Box::new(raw("npy", 0)?.checked_by(Box::new(checks)))
         }
     })

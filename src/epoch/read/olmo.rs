@@ -1,25 +1,28 @@
 //! Checks the lines beside an OLMo token file.
 
-use super::raw::Beside;
+use super::raw::{Beside, expect_end};
 use super::{EpochError, Layout, ReadError, ReadRow, malformed};
 use flate2::read::GzDecoder;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The lines, one a segment.
 pub(super) struct Lines {
     path: PathBuf,
     lines: BufReader<GzDecoder<File>>,
+    mask: Option<(PathBuf, BufReader<File>)>,
     tokens: u64,
     layout: Layout,
 }
 
 impl Lines {
-    pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(EpochError::io("opening", path))?;
-        let lines = BufReader::new(GzDecoder::new(file));
-        Ok(Self { path: path.to_path_buf(), lines, tokens: 0, layout: layout.clone() })
+    pub fn open(path: &Path, mask: Option<&Path>, layout: &Layout) -> Result<Self, ReadError> {
+        let open = |path: &Path| File::open(path).map_err(EpochError::io("opening", path));
+        let lines = BufReader::new(GzDecoder::new(open(path)?));
+        let mask = mask.map(|path| Ok((path.to_path_buf(), BufReader::new(open(path)?))));
+        let mask = mask.transpose().map_err(|error: EpochError| ReadError::from(error))?;
+        Ok(Self { path: path.to_path_buf(), lines, mask, tokens: 0, layout: layout.clone() })
     }
 
     fn next(&mut self) -> Result<String, ReadError> {
@@ -57,10 +60,20 @@ impl Beside for Lines {
             }
         }
         self.tokens += row.ids.len() as u64;
+        if let Some((path, mask)) = &mut self.mask {
+            let mut bytes = Vec::new();
+            mask.take(row.ids.len() as u64)
+                .read_to_end(&mut bytes)
+                .map_err(EpochError::io("reading", path))?;
+            row.label_mask = Some(bytes);
+        }
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), ReadError> {
+        if let Some((path, mask)) = &mut self.mask {
+            expect_end(mask, path)?;
+        }
         if self.next()?.is_empty() {
             Ok(())
         } else {

@@ -35,7 +35,7 @@ impl RawShard {
         Ok(Self {
             path: bin.to_path_buf(),
             tokens: BufReader::with_capacity(1 << 20, tokens),
-            segments: Segments::open(segments)?,
+            segments: Segments::open(segments, layout)?,
             row_tokens: layout.row_tokens,
             id_bytes: layout.id_bytes,
             beside: None,

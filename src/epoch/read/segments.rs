@@ -2,18 +2,19 @@
 
 use super::parquet::segment_rows;
 use super::table::Table;
-use super::{ReadError, ReadRow};
-use ::arrow::datatypes::UInt64Type;
+use super::{Layout, ReadError, ReadRow, malformed};
+use ::arrow::datatypes::{Float32Type, Int32Type, UInt64Type};
 use std::path::Path;
 
 /// A segment table, row by row in chunks.
 pub(super) struct Segments {
     table: Table,
+    said: bool,
 }
 
 impl Segments {
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Ok(Self { table: Table::open(path)? })
+    pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
+        Ok(Self { table: Table::open(path)?, said: layout.said })
     }
 
     /// The next rows, without ids; empty at the end.
@@ -24,6 +25,23 @@ impl Segments {
         for (row, number) in rows.iter_mut().zip(numbers) {
             row.number = Some(number);
         }
+        let mut names = vec!["row", "seq_lengths", "source", "doc_ids", "doc_offsets"];
+        if self.said {
+            names.extend(["trained_starts", "trained_ends", "trained_weights"]);
+            let starts = batch.lists::<Int32Type>("trained_starts")?;
+            let ends = batch.lists::<Int32Type>("trained_ends")?;
+            let weights = batch.lists::<Float32Type>("trained_weights")?;
+            let spans = starts.into_iter().zip(ends).zip(weights);
+            for (row, ((starts, ends), weights)) in rows.iter_mut().zip(spans) {
+                if ends.len() != starts.len() || weights.len() != starts.len() {
+                    return malformed(batch.path(), "has spans of unequal columns");
+                }
+                let spans = starts.into_iter().zip(ends).zip(weights);
+                row.trained =
+                    Some(spans.map(|((start, end), weight)| (start, end, weight)).collect());
+            }
+        }
+        batch.expect_columns(&names)?;
         Ok(rows)
     }
 }

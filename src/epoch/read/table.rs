@@ -108,6 +108,16 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// There are these columns and no others.
+    pub fn expect_columns(&self, names: &[&str]) -> Result<(), ReadError> {
+        let schema = self.batch.schema_ref();
+        let other = schema.fields().iter().find(|field| !names.contains(&field.name().as_str()));
+        match other {
+            Some(other) => malformed(self.path, format!("has a column {} too many", other.name())),
+            None => Ok(()),
+        }
+    }
+
     fn column(&self, name: &str) -> Result<&::arrow::array::ArrayRef, ReadError> {
         match self.batch.column_by_name(name) {
             Some(column) => Ok(column),

@@ -20,6 +20,17 @@ pub struct Batch {
     pub balance: Option<u64>,
     /// What happens to the rows that fill no batch at an epoch's end.
     pub tail: Tail,
+    /// To what length rows are padded; absent: they stay as long as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pad: Option<PadTo>,
+}
+
+/// To what length the rows of a batch are padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PadTo {
+    /// That of the longest of the batch, or the next multiple of `pack.options.doc_multiple`.
+    Longest,
 }
 
 /// What `max_tokens` counts.

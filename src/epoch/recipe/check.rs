@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, Tail};
 use super::form::Recipe;
-use super::mix::{Method, SchedulePoint};
+use super::mix::{Method, SchedulePoint, Unit};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
 use super::output::{Compression, Format};
 use super::pack::{Long, PackKind, Target};
@@ -82,6 +82,29 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
                 known.join(" or ")
             )
         });
+    }
+    let has_columns =
+        matches!(output.format, Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds);
+    if let Some(columns) = &output.columns {
+        if !has_columns {
+            return wrong(format!(
+                "output.columns is of \"parquet\", \"arrow\", \"jsonl\" and \"mds\", and the format is \"{format}\", which holds ids alone; leave it out"
+            ));
+        }
+        let twice = columns
+            .iter()
+            .enumerate()
+            .find(|(at, one)| columns.iter().take(*at).any(|other| other == *one));
+        if let Some((_, column)) = twice {
+            return wrong(format!("output.columns names {} twice", column.name()));
+        }
+    }
+    if output.ignore_loss && recipe.mix.unit == Unit::LossTokens {
+        return wrong(
+            "mix.unit = \"loss-tokens\" counts what documents say is trained on, which output.ignore_loss = true ignores; \
+             use mix.unit = \"tokens\""
+                .to_owned(),
+        );
     }
     if output.format == Format::Litdata && recipe.pack.kind == PackKind::None {
         return wrong(
@@ -211,11 +234,16 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
 
 fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
     let (pack, options) = (&recipe.pack, &recipe.pack.options);
+    // With the token of the last target, or without it.
     let capacity = pack.length + u32::from(options.target == Target::Extra);
-    if options.doc_multiple == 0 || !capacity.is_multiple_of(options.doc_multiple) {
+    let lengths = [pack.length, capacity];
+    if !lengths
+        .iter()
+        .any(|length| options.doc_multiple > 0 && length.is_multiple_of(options.doc_multiple))
+    {
         return wrong(format!(
-            "pack.options.doc_multiple is {}, which does not divide the {capacity} tokens of a row",
-            options.doc_multiple
+            "pack.options.doc_multiple is {}, which does not divide the {} tokens of a row",
+            options.doc_multiple, pack.length
         ));
     }
     let paragraph = |source: &SourceRecipe| source.pack.long == Some(Long::Paragraph);
@@ -226,6 +254,26 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
             "long = \"paragraph\" has no meaning with pack.kind = \"concat\", which cuts anywhere; use \"split\""
                 .to_owned(),
         );
+    }
+    Ok(())
+}
+
+/// Settings that would be ignored.
+pub(super) fn check_ignored(recipe: &Recipe) -> Result<(), EpochError> {
+    let multiple = recipe.pack.options.doc_multiple;
+    if multiple <= 1 {
+        return Ok(());
+    }
+    if recipe.tokenizer.specials.pad.is_none() {
+        return wrong(format!(
+            "pack.options.doc_multiple = {multiple} fills documents up with pads, and there is no pad token: declare tokenizer.specials.pad"
+        ));
+    }
+    let padded = recipe.batch.as_ref().is_some_and(|batch| batch.pad.is_some());
+    if recipe.pack.kind == PackKind::None && !padded {
+        return wrong(format!(
+            "pack.options.doc_multiple = {multiple} needs rows with pads, and pack.kind = \"none\" has none: add batch.pad = \"longest\", or use another pack.kind"
+        ));
     }
     Ok(())
 }
@@ -304,14 +352,34 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     if grouped.mega_batch_mult == Some(0) {
         return wrong("order.length_grouped.mega_batch_mult is 0".to_owned());
     }
+    if grouped.window.is_some() && (grouped.mega_batch_mult.is_some() || grouped.exact.is_some()) {
+        return wrong(
+            "order.length_grouped.window = \"epoch\" sorts a whole epoch together; leave out mega_batch_mult and exact"
+                .to_owned(),
+        );
+    }
     if grouped.exact.is_none() {
         return Ok(());
     }
-    let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
     let mixed = recipe.sources.len() > 1 || recipe.mix.tokens.is_some();
-    if mixed || repeats || recipe.select.repeat.is_some() || !recipe.mix.schedule.is_empty() {
+    if mixed || recipe.select.repeat.is_some() || !recipe.mix.schedule.is_empty() {
         return wrong(
-            "length_grouped.exact = \"torch\" is one source, once, whole: leave out mix.tokens, repeats and further sources"
+            "length_grouped.exact = \"torch\" is one source, whole: leave out mix.tokens, select.repeat and further sources"
+                .to_owned(),
+        );
+    }
+    // An epoch is a pass, seeded by its number, and begins with its first row.
+    let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
+    if repeats && recipe.mix.method != Some(Method::Natural) {
+        return wrong(
+            "length_grouped.exact = \"torch\" with max_repeats is a pass an epoch: leave out weights, and mix.method other than \"natural\""
+                .to_owned(),
+        );
+    }
+    if repeats && batch.tail == Tail::Carry {
+        return wrong(
+            "length_grouped.exact = \"torch\" with max_repeats begins each epoch with its own first row, so that nothing can be carried to it; \
+             use batch.tail = \"drop\" or \"pad\""
                 .to_owned(),
         );
     }
@@ -341,6 +409,28 @@ fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
             }
         }
         _ => return wrong("[batch] needs one of rows and max_tokens, from 1 up".to_owned()),
+    }
+    if batch.pad.is_some() {
+        let has_columns = matches!(
+            recipe.output.format,
+            Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds
+        );
+        if recipe.pack.kind != PackKind::None {
+            return wrong(
+                "batch.pad = \"longest\" needs pack.kind = \"none\": packed rows have one length"
+                    .to_owned(),
+            );
+        }
+        if recipe.tokenizer.specials.pad.is_none() {
+            return wrong("batch.pad = \"longest\" needs tokenizer.specials.pad".to_owned());
+        }
+        if !has_columns {
+            return wrong(format!(
+                "batch.pad = \"longest\" makes rows of unequal length with pads in them, which output.format = \"{}\" has no place for; \
+                 use \"parquet\", \"arrow\", \"mds\" or \"jsonl\"",
+                recipe.output.format.name()
+            ));
+        }
     }
     if batch.tail == Tail::Pad && recipe.tokenizer.specials.pad.is_none() {
         return wrong("batch.tail = \"pad\" needs tokenizer.specials.pad".to_owned());

@@ -5,6 +5,7 @@
 
 mod batch;
 mod check;
+mod column;
 mod form;
 mod mix;
 mod order;
@@ -13,10 +14,11 @@ mod pack;
 mod select;
 mod source;
 
-pub use batch::{Batch, Count, Tail};
+pub use batch::{Batch, Count, PadTo, Tail};
+pub use column::{Column, ColumnKind};
 pub use form::Recipe;
 pub use mix::{Method, Mix, SchedulePoint, Unit};
-pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing};
+pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
 pub use output::{Compression, Format, Layout, Output};
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
 pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
@@ -53,6 +55,13 @@ impl Recipe {
 
     /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
     pub(super) fn check(&self) -> Result<(), EpochError> {
+        check::check(self)?;
+        check::check_ignored(self)
+    }
+
+    /// Whether a recipe that is stored in a plan can be had: what an earlier release took and made nothing
+    /// of stays what it was.
+    pub(super) fn check_stored(&self) -> Result<(), EpochError> {
         check::check(self)
     }
 

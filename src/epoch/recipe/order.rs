@@ -92,6 +92,17 @@ pub struct LengthGrouped {
     /// Batches of one class of lengths, instead of sorting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Buckets>,
+    /// What is sorted together instead of `mega_batch_mult` batches; it is all in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+}
+
+/// Rows that are sorted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Window {
+    /// All of an epoch.
+    Epoch,
 }
 
 impl LengthGrouped {
@@ -106,7 +117,8 @@ impl LengthGrouped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exact {
-    /// transformers' `get_length_grouped_indices` with torch's generator, seeded with seed + epoch.
+    /// transformers' `get_length_grouped_indices` with torch's generator, seeded with seed + epoch: an epoch is
+    /// a pass over the one source.
     Torch,
 }
 

@@ -1,5 +1,6 @@
 //! `[output]`: what is written.
 
+use super::column::Column;
 use serde::{Deserialize, Serialize};
 
 /// What is written.
@@ -18,11 +19,26 @@ pub struct Output {
     /// format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// What Parquet, Arrow, MDS and JSON lines say of a row beside its ids and segments; absent: what
+    /// [`Output::columns`] says. No other format has columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<Column>>,
+    /// Every token is trained on, whatever documents say: labels, masks and weights say so, and formats
+    /// that have none are not refused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_loss: bool,
 }
 
 impl Default for Output {
     fn default() -> Self {
-        Self { format: Format::Parquet, shard_bytes: 268_435_456, layout: None, compression: None }
+        Self {
+            format: Format::Parquet,
+            shard_bytes: 268_435_456,
+            layout: None,
+            compression: None,
+            columns: None,
+            ignore_loss: false,
+        }
     }
 }
 
@@ -40,6 +56,32 @@ impl Output {
             Format::Parquet => Compression::Zstd,
             _ => Compression::None,
         })
+    }
+
+    /// The columns beside ids and segments, ascending; `masked`: documents say what is trained on;
+    /// `padded`: rows are padded to the longest of their batch.
+    #[must_use]
+    pub fn columns(&self, masked: bool, padded: bool) -> Vec<Column> {
+        use Column::{AttentionMask, Labels, LossMask, LossWeights, PositionIds, SeqStartId};
+        let by_default: &[Column] = match self.format {
+            Format::Parquet | Format::Arrow => &[Labels, LossMask, PositionIds, SeqStartId],
+            Format::Jsonl => &[Labels],
+            // The same columns as before there were masks, where there are none.
+            Format::Mds if masked => &[LossMask],
+            Format::Mds | Format::Megatron | Format::Litdata | Format::Raw => &[],
+        };
+        let has_columns =
+            matches!(self.format, Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds);
+        let mut columns = match &self.columns {
+            Some(columns) => columns.clone(),
+            None => {
+                let more = [(masked, LossWeights), (padded, AttentionMask)];
+                let more = more.into_iter().filter(|(is, _)| *is && has_columns);
+                by_default.iter().copied().chain(more.map(|(_, column)| column)).collect()
+            }
+        };
+        columns.sort_unstable();
+        columns
     }
 
     /// The format and, where it has one, its layout.

@@ -56,6 +56,20 @@ fn defaults_are_filled_and_spelt_out() {
     assert_eq!(Recipe::parse(&spelt).unwrap(), recipe);
 }
 
+/// The hash of a plan is of its recipe: settings that came later must not be in recipes without them.
+#[test]
+fn later_settings_are_not_in_recipes_that_do_not_name_them() {
+    let recipe = Recipe::parse("version = 1\n[batch]\nrows = 2").unwrap();
+    let json = serde_json::to_string(&recipe).unwrap();
+    for later in ["columns", "ignore_loss", "\"pad\":\"longest\""] {
+        assert!(!json.contains(later), "{later} in {json}");
+    }
+    let text = "version = 1\n[output]\nignore_loss = true\ncolumns = [\"labels\", \"seq_idx\"]";
+    let recipe = Recipe::parse(text).unwrap();
+    assert!(recipe.output.ignore_loss);
+    assert_eq!(Recipe::parse(&recipe.to_toml_with_defaults()).unwrap(), recipe);
+}
+
 #[test]
 fn the_full_form_round_trips() {
     let recipe = Recipe::parse(FULL).unwrap();
@@ -107,6 +121,8 @@ weight = 2.5
 [mix]
 unit = "documents"
 tokens = 5000
+[tokenizer]
+specials = { pad = "<|pad|>" }
 [pack]
 options = { long = "paragraph", doc_multiple = 8, pad_side = "left", pad_view = "each" }
 [batch]

@@ -7,12 +7,12 @@ use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::{NO_SOURCE, TokenReader};
 use crate::epoch::index::Index;
-use crate::epoch::manifest::Counts;
+use crate::epoch::manifest::{Counts, RowCounts};
 use crate::epoch::mix::Scheduler;
 use crate::epoch::open::Opened;
 use crate::epoch::ordered::{GivenRow, Ordered};
 use crate::epoch::read::{self, Layout, ReadError, ReadRow};
-use crate::epoch::recipe::Unit;
+use crate::epoch::recipe::{Column, Unit};
 use crate::model::Progress;
 use rayon::prelude::*;
 use std::path::Path;
@@ -69,7 +69,7 @@ impl<'a> Audit<'a> {
         checks: &mut Checks,
         progress: &dyn Progress,
     ) -> Result<(), ReadError> {
-        let mut reader = read::open(dir, shard, &Layout::of(&self.opened.plan))?;
+        let mut reader = read::open(dir, shard, &Layout::of(self.opened))?;
         loop {
             let rows = reader.next_rows()?;
             if rows.is_empty() {
@@ -91,8 +91,10 @@ impl<'a> Audit<'a> {
     ) -> Result<Vec<Findings>, EpochError> {
         let reader = || TokenReader::new(self.opened);
         let check = |reader: &mut TokenReader<'_>, (at, row): (usize, &ReadRow)| {
-            let mut findings = self.checker.check(reader, row)?;
-            self.compare(row, expected.get(at), self.rows + at as u64, &mut findings)?;
+            let expected = expected.get(at);
+            let width = expected.and_then(|expected| expected.width);
+            let mut findings = self.checker.check(reader, row, width)?;
+            self.compare(row, expected, self.rows + at as u64, &mut findings)?;
             Ok(findings)
         };
         rows.par_iter().enumerate().map_init(reader, check).collect()
@@ -160,10 +162,11 @@ impl<'a> Audit<'a> {
         for property in [Property::Ids, Property::Integrity, Property::Conservation] {
             checks.note(property, row.doc_ids.len() as u64);
         }
-        if row.views.is_some() {
-            checks.note(Property::Positions, 1);
-            checks.note(Property::Labels, 1);
-        }
+        checks.note_if(Property::Positions, row.columns.contains_key(&Column::PositionIds));
+        let of_loss = [Column::Labels, Column::LossMask, Column::LossWeights];
+        let in_columns = of_loss.iter().any(|column| row.columns.contains_key(column));
+        let beside = row.loss.is_some() || row.label_mask.is_some() || row.trained.is_some();
+        checks.note_if(Property::Labels, in_columns || beside);
         for (property, why) in &findings.failures {
             checks.fail(*property, format!("row {number} {why}"));
         }
@@ -171,11 +174,12 @@ impl<'a> Audit<'a> {
         let source = plan.sources.iter().position(|source| source.name == row.source);
         let pads = row.ids.len().saturating_sub(findings.real);
         let documents = row.doc_offsets.iter().filter(|offset| **offset == 0).count();
-        self.counts.add(source.unwrap_or(NO_SOURCE), findings.real, pads, documents);
+        let amount = self.amount(&findings)?;
+        let counted = RowCounts { tokens: findings.real, pads, documents, amount };
+        self.counts.add(source.unwrap_or(NO_SOURCE), counted);
         self.tokens += findings.real as u64;
         let Some(source) = source else { return Ok(()) };
         let expected = expected.and_then(|expected| expected.row.as_ref());
-        let amount = self.amount(&findings)?;
         self.largest = self.largest.max(amount);
         self.mix.record(source, amount);
         let whole_window = self.rows.is_multiple_of(self.window);

@@ -100,6 +100,13 @@ impl Checks {
         self.entries.entry(property).or_default().looked_at += count;
     }
 
+    /// One more thing was looked at, if it was.
+    pub fn note_if(&mut self, property: Property, looked_at: bool) {
+        if looked_at {
+            self.note(property, 1);
+        }
+    }
+
     /// Something does not hold.
     pub fn fail(&mut self, property: Property, why: String) {
         let entry = self.entries.entry(property).or_default();

@@ -6,6 +6,7 @@
 
 mod audit;
 mod checks;
+mod columns;
 mod coverage;
 mod row;
 
@@ -63,7 +64,7 @@ pub fn verify(
     let mut rows = Ordered::at(&opened, &arrangement, &index, 0)?;
     let mut audit = Audit::new(&opened, &arrangement, &index);
     progress.begin("verify", Some(manifest.totals.tokens));
-    let layout = Layout::of(plan);
+    let layout = Layout::of(&opened);
     for shard in 0.. {
         let names = read::shard_files(dir, &layout, shard);
         if !names.iter().any(|name| dir.join(name).exists()) {

@@ -1,11 +1,12 @@
 //! What a single row must hold, decided position by position.
 
 use super::checks::Property;
+use super::columns::Columns;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::TokenReader;
 use crate::epoch::open::Opened;
 use crate::epoch::pack::Segment;
-use crate::epoch::read::{ReadRow, ReadViews};
+use crate::epoch::read::ReadRow;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::model::{DocId, LossSpan};
@@ -24,6 +25,9 @@ struct Checked<'a> {
     /// Documents that are pinned in fragments, which end where a row does not.
     fragmented: RoaringTreemap,
 }
+
+/// What stands at each position of a row: (segment, token of it), or a pad.
+pub(super) type Places = Vec<Option<(usize, usize)>>;
 
 /// What was found in a row.
 #[derive(Debug, Default)]
@@ -56,7 +60,7 @@ impl<'a> RowChecker<'a> {
         Self { opened, sources: sources.collect() }
     }
 
-    /// Checks one row.
+    /// Checks one row, of `width` tokens where its batch gives it a width.
     ///
     /// # Errors
     /// [`EpochError::Store`] when the store cannot be read; what is wrong with the row is in the findings.
@@ -64,13 +68,14 @@ impl<'a> RowChecker<'a> {
         &self,
         reader: &mut TokenReader<'_>,
         row: &ReadRow,
+        width: Option<u32>,
     ) -> Result<Findings, EpochError> {
         let mut findings = Findings::default();
         let Some(lengths) = check_boundaries(row, &mut findings) else {
             return Ok(findings);
         };
         findings.real = lengths.iter().sum();
-        let places = self.places(row, &lengths);
+        let places = self.places(row, width, &lengths);
         self.check_padding(row, &places, &mut findings);
         let checked =
             self.sources.iter().find(|checked| *checked.source.rules().name == row.source);
@@ -104,17 +109,13 @@ impl<'a> RowChecker<'a> {
             }
             findings.segments.push(segment);
         }
-        let whole = !self.opened.trained.any();
-        if whole || trained.is_some() {
-            let trained = trained.as_deref();
-            if let Some(views) = &row.views {
-                let each = self.opened.plan.recipe.pack.options.pad_view == PadView::Each;
-                check_views(row, views, (&places, each), trained, &mut findings);
-            }
-            if let Some(labels) = &row.labels {
-                check_labels(row, labels, &places, trained, &mut findings);
-            }
-            check_loss(row, &places, trained, &mut findings);
+        let known = !self.opened.trained.any() || trained.is_some();
+        if known {
+            let each = self.opened.plan.recipe.pack.options.pad_view == PadView::Each;
+            let said = trained.as_deref();
+            let trained = said.filter(|_| self.opened.masked());
+            let columns = Columns { row, places: &places, each, said, trained };
+            columns.check(&mut findings);
         }
         Ok(findings)
     }
@@ -168,12 +169,12 @@ impl<'a> RowChecker<'a> {
 
     /// What stands at every position of a row: (segment, token of it), or a pad. Each segment takes up a
     /// multiple of places, its pads at the side where pads stand.
-    fn places(&self, row: &ReadRow, lengths: &[usize]) -> Vec<Option<(usize, usize)>> {
+    fn places(&self, row: &ReadRow, width: Option<u32>, lengths: &[usize]) -> Places {
         let plan = &self.opened.plan;
         let options = &plan.recipe.pack.options;
         let left = options.pad_side == PadSide::Left;
         let padded = plan.pad().is_some();
-        let mut places: Vec<Option<(usize, usize)>> = Vec::with_capacity(row.ids.len());
+        let mut places: Places = Vec::with_capacity(row.ids.len());
         for (segment, length) in lengths.iter().enumerate() {
             let multiple = if padded { options.doc_multiple.max(1) as usize } else { 1 };
             let pads = length.next_multiple_of(multiple) - length;
@@ -186,9 +187,13 @@ impl<'a> RowChecker<'a> {
             }
         }
         if padded {
-            let rest = (plan.capacity as usize).saturating_sub(places.len());
+            // Places for the last target alone stand at the end whatever the side.
+            let spare = if width.is_none() { plan.spare() as usize } else { 0 };
+            let rest =
+                (width.unwrap_or(plan.capacity) as usize).saturating_sub(spare + places.len());
             let at = if left { 0 } else { places.len() };
             places.splice(at..at, std::iter::repeat_n(None, rest));
+            places.extend(std::iter::repeat_n(None, spare));
         }
         places
     }
@@ -278,108 +283,5 @@ fn check_integrity(
             segment.document, segment.offset
         );
         findings.fail(Property::Integrity, why);
-    }
-}
-
-/// Labels, loss mask, positions and starts, each by its definition at every position; with `each`, every
-/// pad is a segment with a position of its own. `trained` are the trained tokens of each segment, where documents say which are.
-fn check_views(
-    row: &ReadRow,
-    views: &ReadViews,
-    (places, each): (&[Option<(usize, usize)>], bool),
-    trained: Option<&[Vec<LossSpan>]>,
-    findings: &mut Findings,
-) {
-    let width = row.ids.len();
-    if places.len() != width
-        || [views.labels.len(), views.loss_mask.len(), views.position_ids.len()] != [width; 3]
-    {
-        findings.fail(Property::Labels, "has columns of different lengths".to_owned());
-        return;
-    }
-    let starts = places.iter().enumerate().filter(|(_, place)| place.is_some_and(|(_, t)| t == 0));
-    let starts = starts.map(|(at, _)| Some(at));
-    if !views.seq_start_id.iter().map(|start| usize::try_from(*start).ok()).eq(starts) {
-        findings.fail(
-            Property::Boundaries,
-            "has other segment starts than its segment lengths".to_owned(),
-        );
-    }
-    let mut position = 0;
-    let mut before = None;
-    let expected: Vec<Option<usize>> = places
-        .iter()
-        .map(|place| {
-            let segment = place.map(|(segment, _)| segment);
-            let goes_on = before == Some(segment) && !(each && segment.is_none());
-            position = if goes_on { position + 1 } else { 0 };
-            before = Some(segment);
-            Some(position)
-        })
-        .collect();
-    if !views.position_ids.iter().map(|found| usize::try_from(*found).ok()).eq(expected) {
-        findings.fail(
-            Property::Positions,
-            "has positions that do not restart with each segment".to_owned(),
-        );
-    }
-    check_labels(row, &views.labels, places, trained, findings);
-    let is_target = |place: &Option<(usize, usize)>| is_target(place, trained);
-    let next = places.iter().skip(1).map(Some).chain([None]);
-    let mask = next.take(width).map(|next| i8::from(next.is_some_and(is_target)));
-    if !views.loss_mask.iter().copied().eq(mask) {
-        findings
-            .fail(Property::Labels, "has a loss mask that is not that of its labels".to_owned());
-    }
-}
-
-/// Whether a token stands at a place, is not the first of its segment, and is trained.
-fn is_target(place: &Option<(usize, usize)>, trained: Option<&[Vec<LossSpan>]>) -> bool {
-    place.is_some_and(|(_, token)| token > 0) && is_trained(place, trained)
-}
-
-fn is_trained(place: &Option<(usize, usize)>, trained: Option<&[Vec<LossSpan>]>) -> bool {
-    place.is_some_and(|(segment, token)| {
-        trained.and_then(|trained| trained.get(segment)).is_none_or(|spans| {
-            spans.iter().any(|span| {
-                (span.start as usize..span.end as usize).contains(&token) && span.weight > 0.0
-            })
-        })
-    })
-}
-
-/// The ids where they are targets, -100 elsewhere.
-fn check_labels(
-    row: &ReadRow,
-    labels: &[i32],
-    places: &[Option<(usize, usize)>],
-    trained: Option<&[Vec<LossSpan>]>,
-    findings: &mut Findings,
-) {
-    let label = |(id, place): (&u32, &Option<(usize, usize)>)| {
-        if is_target(place, trained) { i64::from(*id) } else { -100 }
-    };
-    let expected = row.ids.iter().zip(places).map(label);
-    if labels.len() != row.ids.len() || !labels.iter().map(|label| i64::from(*label)).eq(expected) {
-        findings.fail(
-            Property::Labels,
-            "has labels that cross a segment, are untrained, or are not its ids".to_owned(),
-        );
-    }
-}
-
-/// A byte a token where documents say what is trained: 1 on those that are.
-fn check_loss(
-    row: &ReadRow,
-    places: &[Option<(usize, usize)>],
-    trained: Option<&[Vec<LossSpan>]>,
-    findings: &mut Findings,
-) {
-    if let Some(loss) = &row.loss {
-        let expected = places.iter().map(|place| u8::from(is_trained(place, trained)));
-        if trained.is_none() || !loss.iter().copied().eq(expected) {
-            findings
-                .fail(Property::Labels, "has other trained tokens than its documents".to_owned());
-        }
     }
 }

@@ -7,6 +7,7 @@
 //! * [`position_ids`] and others: position ids, segment ids, the block-causal mask.
 //! * [`labels`] and others: labels, loss mask, loss weights.
 //! * [`unpad()`]: any 0/1 mask to the tokens it keeps, and back.
+//! * [`collate()`]: rows padded to the longest of them; [`unpad_batch()`]: the same without their pads.
 //! * [`flatten()`]: the batch that `DataCollatorWithFlattening` makes.
 //!
 //! ```
@@ -18,6 +19,7 @@
 //! assert_eq!(labels(&shape, &[11, 12, 13, 21, 22, 9], None), [-100, 12, 13, -100, 22, -100]);
 //! ```
 
+mod batch;
 mod boundaries;
 mod flatten;
 mod loss;
@@ -28,8 +30,9 @@ mod unpad;
 #[cfg(test)]
 mod tests;
 
-pub use super::recipe::PadView;
+pub use super::recipe::{PadSide, PadView};
 pub use crate::model::LossSpan;
+pub use batch::{Collated, UnpaddedBatch, collate, unpad_batch};
 pub use boundaries::{
     batch_cu_seqlens, batch_cu_seqlens_padded, batch_doc_lens, cu_seqlens, cu_seqlens_padded,
     doc_lens, max_seqlen, seq_start_id,
@@ -40,6 +43,7 @@ pub use loss::{
 };
 pub use shape::{Shape, Span, ViewError};
 pub use tokens::{
-    batch_block_causal_mask, block_causal_mask, document_id, position_ids, segment_ids, seq_idx,
+    attention_mask, batch_block_causal_mask, block_causal_mask, document_id, position_ids,
+    segment_ids, seq_idx,
 };
 pub use unpad::{Unpadded, unpad};

@@ -15,6 +15,13 @@ pub fn position_ids(shape: &Shape) -> Vec<i32> {
     positions
 }
 
+/// 1 on the tokens of segments, 0 on pads, whatever pads are to other views: `attention_mask` of a
+/// padded batch (i8, T).
+#[must_use]
+pub fn attention_mask(shape: &Shape) -> Vec<i8> {
+    per_run(shape, |run| i8::from(!run.pads))
+}
+
 /// Segment numbers from 1, 0 on pads: `*_segment_ids` of T5X, seqio and Grain (i32, T).
 ///
 /// If every pad is a segment, pads are numbered with the others, in order of the row.
@@ -83,6 +90,10 @@ fn paint(shape: &Shape, mask: &mut [bool]) {
 }
 
 fn per_token(shape: &Shape, value: impl Fn(Run) -> i32) -> Vec<i32> {
+    per_run(shape, value)
+}
+
+fn per_run<T: Copy>(shape: &Shape, value: impl Fn(Run) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(size(shape.width));
     for run in shape.runs() {
         values.resize(values.len().saturating_add(size(run.length)), value(run));

@@ -35,7 +35,7 @@ impl Format for Arrow {
         let options = self.0.clone();
         let file = HashedFile::create(&options.dir, &format!("data-{number:05}.arrow"))?;
         let path = file.path().to_path_buf();
-        let schema = schema();
+        let schema = schema(&options);
         let writer = StreamWriter::try_new(file, &schema).map_err(failed(&path))?;
         Ok(Box::new(ArrowShard { options, path, schema, writer, rows: 0, largest: 0 }))
     }
@@ -62,7 +62,7 @@ impl Format for Arrow {
             "_split": null,
         });
         let info = json!({
-            "citation": "", "description": "", "features": features(), "homepage": "", "license": "",
+            "citation": "", "description": "", "features": features(&self.0), "homepage": "", "license": "",
         });
         for (name, value) in [("state.json", state), ("dataset_info.json", info)] {
             // Indented as Python does it, but for empty objects, of which there is one.
@@ -137,15 +137,15 @@ fn as_datasets(column: ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(item, offsets, values, nulls))
 }
 
-fn schema() -> SchemaRef {
-    let about = json!({ "info": { "features": features() } });
+fn schema(options: &Options) -> SchemaRef {
+    let about = json!({ "info": { "features": features(options) } });
     let metadata = [("huggingface".to_owned(), python(&about))];
-    let fields: Vec<Field> = fields().iter().map(datasets_field).collect();
+    let fields: Vec<Field> = fields(options).iter().map(datasets_field).collect();
     Arc::new(Schema::new_with_metadata(fields, metadata.into()))
 }
 
 /// The features of a dataset, as `datasets` describes them.
-fn features() -> Value {
+fn features(options: &Options) -> Value {
     let value = |kind: &DataType| {
         let name = match kind {
             DataType::Utf8 => "string".to_owned(),
@@ -158,6 +158,9 @@ fn features() -> Value {
         other => value(other),
     };
     Value::Object(
-        fields().iter().map(|field| (field.name().clone(), feature(field))).collect::<Map<_, _>>(),
+        fields(options)
+            .iter()
+            .map(|field| (field.name().clone(), feature(field)))
+            .collect::<Map<_, _>>(),
     )
 }

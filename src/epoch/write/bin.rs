@@ -1,7 +1,7 @@
 //! Token files: ids of rows end to end, with a segment table beside each, since boundaries are data.
 
 use super::files::HashedFile;
-use super::segments::{segment_columns, segment_fields};
+use super::segments::{segment_columns, segment_fields, trained_columns, trained_fields};
 use super::table::TableFile;
 use super::{Options, Shard};
 use crate::epoch::error::EpochError;
@@ -105,6 +105,9 @@ impl SegmentTable {
     pub fn create(options: &Options, name: &str, row: u64) -> Result<Self, EpochError> {
         let mut fields = vec![Field::new("row", DataType::UInt64, false)];
         fields.extend(segment_fields());
+        if options.said {
+            fields.extend(trained_fields());
+        }
         let table = TableFile::create(&options.dir, name, fields, super::table::SMALL)?;
         Ok(Self { table, row })
     }
@@ -113,7 +116,11 @@ impl SegmentTable {
         let numbers: ArrayRef =
             Arc::new(UInt64Array::from_iter_values((self.row..).take(rows.len())));
         let mut columns = vec![numbers];
-        columns.extend(segment_columns(&rows.iter().collect::<Vec<_>>(), options)?);
+        let rows: Vec<&Row> = rows.iter().collect();
+        columns.extend(segment_columns(&rows, options)?);
+        if options.said {
+            columns.extend(trained_columns(&rows));
+        }
         self.table.write(&columns, rows.len())?;
         self.row += rows.len() as u64;
         Ok(())

@@ -77,7 +77,7 @@ impl Index for Ends {
                 }
                 self.tokens += 1;
             }
-            if let Some(trained) = &row.trained {
+            if let Some(trained) = self.options.trained(row) {
                 self.add_loss(row, trained)?;
             }
         }

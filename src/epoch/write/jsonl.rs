@@ -1,15 +1,17 @@
 //! JSON lines: one line a row, `input_ids`, `labels`, `seq_lengths`, `source`, `doc_ids` and
-//! `doc_offsets`; as they are, or as one zstd frame a shard.
+//! `doc_offsets`, and the other columns where they are asked for; as they are, or as one zstd frame a shard.
 
+use super::columns::values;
 use super::files::HashedFile;
 use super::{Format, Options, Shard, shard_name};
+use crate::epoch::columns::Values;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::recipe::Compression;
-use crate::epoch::views;
+use crate::epoch::recipe::{Column, Compression};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use zstd::stream::write::Encoder;
@@ -117,57 +119,102 @@ impl Shard for Lines {
     }
 }
 
-/// A line that tells the number of its row and its batch.
-#[derive(Serialize)]
-struct Numbered<'a> {
-    row: u64,
-    batch: u64,
-    #[serde(flatten)]
-    line: Line<'a>,
+/// Where a line of a stream stands.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    /// The row in the epoch; none: the batch has no row.
+    pub row: Option<u64>,
+    pub batch: u64,
 }
 
-#[derive(Serialize)]
+/// The line of a row, with its number in a stream.
 struct Line<'a> {
-    input_ids: Vec<i32>,
-    labels: Vec<i32>,
-    seq_lengths: Vec<u32>,
-    source: &'a str,
-    doc_ids: Vec<u64>,
-    doc_offsets: Vec<u32>,
+    number: Option<Number>,
+    options: &'a Options,
+    row: &'a Row,
+    ids: Vec<i32>,
+    columns: Vec<(Column, Values)>,
 }
+
+/// Columns after `input_ids`, among those of segments, and at the end.
+const BEFORE: [Column; 3] = [Column::Labels, Column::LossMask, Column::PositionIds];
+const AFTER: [Column; 7] = [
+    Column::SeqStartId,
+    Column::LossWeights,
+    Column::AttentionMask,
+    Column::CuSeqlens,
+    Column::MaxSeqlen,
+    Column::SegmentIds,
+    Column::SeqIdx,
+];
 
 fn line(options: &Options, row: &Row, out: &mut Vec<u8>) -> Result<(), EpochError> {
-    put(options, &Line::of(options, row)?, out)
+    put(options, &Line::of(options, row, None)?, out)
 }
 
 /// Appends the line of a row in a stream of batches.
 pub(super) fn numbered_line(
     options: &Options,
-    number: u64,
-    batch: u64,
+    number: Number,
     row: &Row,
     out: &mut Vec<u8>,
 ) -> Result<(), EpochError> {
-    put(options, &Numbered { row: number, batch, line: Line::of(options, row)? }, out)
+    put(options, &Line::of(options, row, Some(number))?, out)
 }
 
 impl<'a> Line<'a> {
-    fn of(options: &'a Options, row: &Row) -> Result<Self, EpochError> {
-        let ids = options.signed(row)?;
-        let labels = views::labels(&row.shape, &ids, row.trained.as_deref());
-        let segments = || row.segments.iter();
-        Ok(Self {
-            input_ids: ids,
-            labels,
-            seq_lengths: segments().map(|segment| segment.length).collect(),
-            source: options.source(row),
-            doc_ids: segments().map(|segment| segment.document.0).collect(),
-            doc_offsets: segments().map(|segment| segment.offset).collect(),
-        })
+    fn of(options: &'a Options, row: &'a Row, number: Option<Number>) -> Result<Self, EpochError> {
+        let columns = options.columns.iter();
+        let columns = columns.map(|column| Ok((*column, values(*column, row, options)?)));
+        let columns = columns.collect::<Result<_, EpochError>>()?;
+        Ok(Self { number, options, row, ids: options.signed(row)?, columns })
+    }
+
+    fn put<M: SerializeMap>(&self, columns: &[Column], map: &mut M) -> Result<(), M::Error> {
+        for column in columns {
+            let found = self.columns.iter().find(|(of, _)| of == column);
+            let Some((_, values)) = found else { continue };
+            match values {
+                Values::I8(values) => map.serialize_entry(column.name(), values),
+                Values::I32(values) if column.is_one() => {
+                    map.serialize_entry(column.name(), &values.first())
+                }
+                Values::I32(values) => map.serialize_entry(column.name(), values),
+                Values::F32(values) => map.serialize_entry(column.name(), values),
+            }?;
+        }
+        Ok(())
     }
 }
 
-fn put(options: &Options, line: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EpochError> {
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let segments = || self.row.segments.iter();
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(Number { row, batch }) = self.number {
+            map.serialize_entry("row", &row)?;
+            map.serialize_entry("batch", &batch)?;
+        }
+        map.serialize_entry("input_ids", &self.ids)?;
+        self.put(&BEFORE, &mut map)?;
+        let lengths: Vec<u32> = segments().map(|segment| segment.length).collect();
+        map.serialize_entry("seq_lengths", &lengths)?;
+        map.serialize_entry("source", self.options.source(self.row))?;
+        let documents: Vec<u64> = segments().map(|segment| segment.document.0).collect();
+        map.serialize_entry("doc_ids", &documents)?;
+        let offsets: Vec<u32> = segments().map(|segment| segment.offset).collect();
+        map.serialize_entry("doc_offsets", &offsets)?;
+        self.put(&AFTER, &mut map)?;
+        map.end()
+    }
+}
+
+/// Appends a line.
+pub(super) fn put(
+    options: &Options,
+    line: &impl Serialize,
+    out: &mut Vec<u8>,
+) -> Result<(), EpochError> {
     serde_json::to_writer(&mut *out, line)
         .map_err(io::Error::from)
         .map_err(EpochError::io("writing lines to", &options.dir))?;

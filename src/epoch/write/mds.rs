@@ -5,15 +5,18 @@
 //! MDS has no empty arrays: a row of pads has one segment, of 0 tokens of document -1.
 
 use super::blocks::{BlockShard, table_bytes};
+use super::columns::values;
 use super::files::write_whole;
 use super::json::python;
 use super::{Format, Options, Shard};
+use crate::epoch::columns::Values;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
+use crate::epoch::recipe::{Column, ColumnKind};
 use serde_json::{Value, json};
 
-/// Columns and their encodings, by name.
+/// Columns that every shard has, and their encodings.
 const COLUMNS: [(&str, &str); 5] = [
     ("doc_ids", "ndarray:int64"),
     ("doc_offsets", "ndarray:int64"),
@@ -22,6 +25,22 @@ const COLUMNS: [(&str, &str); 5] = [
     ("tokens", "ndarray:int32"),
 ];
 
+/// All columns and their encodings, by name.
+fn columns(options: &Options) -> Vec<(&'static str, &'static str)> {
+    let more = options.columns.iter().map(|column| (column.name(), encoding(*column)));
+    let mut columns: Vec<_> = COLUMNS.into_iter().chain(more).collect();
+    columns.sort_unstable();
+    columns
+}
+
+const fn encoding(column: Column) -> &'static str {
+    match column.kind() {
+        ColumnKind::I8 => "ndarray:int8",
+        ColumnKind::I32 => "ndarray:int32",
+        ColumnKind::F32 => "ndarray:float32",
+    }
+}
+
 struct Mds {
     options: Options,
     about: Vec<u8>,
@@ -29,16 +48,17 @@ struct Mds {
 }
 
 pub(super) fn format(options: Options, shard_bytes: u64) -> impl Format {
-    let about = python(&about(shard_bytes)).into_bytes();
+    let about = python(&about(&options, shard_bytes)).into_bytes();
     Mds { options, about, shard_bytes }
 }
 
 /// What every shard says of itself.
-fn about(shard_bytes: u64) -> Value {
+fn about(options: &Options, shard_bytes: u64) -> Value {
+    let (names, encodings): (Vec<&str>, Vec<&str>) = columns(options).into_iter().unzip();
     json!({
-        "column_encodings": COLUMNS.map(|(_, encoding)| encoding),
-        "column_names": COLUMNS.map(|(name, _)| name),
-        "column_sizes": COLUMNS.map(|_| Value::Null),
+        "column_encodings": encodings,
+        "column_names": names,
+        "column_sizes": vec![Value::Null; names.len()],
         "compression": null,
         "format": "mds",
         "hashes": [],
@@ -55,11 +75,23 @@ impl Format for Mds {
     fn weigh(&self, row: &Row) -> u64 {
         let array = |values: usize, width: usize| 1 + length_bytes(values) + values * width;
         let segments = row.segments.len().max(1);
-        let bytes = 4 * COLUMNS.len()
+        let width = row.ids.len();
+        let more = self.options.columns.iter().map(|column| {
+            let values = match column {
+                Column::SeqStartId => segments,
+                // Every pad may be a segment to it.
+                Column::CuSeqlens => width + 1,
+                Column::MaxSeqlen => 1,
+                _ => width,
+            };
+            array(values, if column.kind() == ColumnKind::I8 { 1 } else { 4 })
+        });
+        let bytes = 4 * (COLUMNS.len() + self.options.columns.len())
             + 2 * array(segments, 8)
             + array(segments, 4)
             + self.options.source(row).len()
-            + array(row.ids.len(), 4);
+            + array(width, 4)
+            + more.sum::<usize>();
         // And its offset in the table.
         bytes as u64 + 4
     }
@@ -73,7 +105,7 @@ impl Format for Mds {
         let mut files = shards.concat();
         let mut shards = Vec::new();
         for file in &files {
-            let mut shard = about(self.shard_bytes);
+            let mut shard = about(&self.options, self.shard_bytes);
             if let Some(shard) = shard.as_object_mut() {
                 let data = json!({ "basename": file.name, "bytes": file.bytes, "hashes": {} });
                 shard.insert("raw_data".to_owned(), data);
@@ -90,39 +122,70 @@ impl Format for Mds {
 }
 
 fn sample(options: &Options, row: &Row, out: &mut Vec<u8>) -> Result<(), EpochError> {
-    let segments = row.segments.len().max(1);
-    let tokens = options.signed(row)?;
-    let source = options.source(row).as_bytes();
-    let sizes = [
-        1 + length_bytes(segments) + 8 * segments,
-        1 + length_bytes(segments) + 8 * segments,
-        1 + length_bytes(segments) + 4 * segments,
-        source.len(),
-        1 + length_bytes(tokens.len()) + 4 * tokens.len(),
-    ];
-    for size in sizes {
-        let size = u32::try_from(size).map_err(|_| EpochError::bug("an MDS column of 4 GiB"))?;
-        out.extend(size.to_le_bytes());
+    let columns = columns(options);
+    let sizes = out.len();
+    out.resize(sizes + 4 * columns.len(), 0);
+    for (at, (name, _)) in columns.into_iter().enumerate() {
+        let start = out.len();
+        put(options, row, name, out)?;
+        let size = u32::try_from(out.len() - start);
+        let size = size.map_err(|_| EpochError::bug("an MDS column of 4 GiB"))?;
+        if let Some(place) = out.get_mut(sizes + 4 * at..sizes + 4 * at + 4) {
+            place.copy_from_slice(&size.to_le_bytes());
+        }
     }
-    begin_array(segments, out);
-    if row.segments.is_empty() {
-        out.extend((-1_i64).to_le_bytes());
-    }
-    out.extend(row.segments.iter().flat_map(|segment| segment.document.0.to_le_bytes()));
-    begin_array(segments, out);
-    if row.segments.is_empty() {
-        out.extend(0_i64.to_le_bytes());
-    }
-    out.extend(row.segments.iter().flat_map(|segment| u64::from(segment.offset).to_le_bytes()));
-    begin_array(segments, out);
-    if row.segments.is_empty() {
-        out.extend(0_i32.to_le_bytes());
-    }
-    out.extend(row.segments.iter().flat_map(|segment| segment.length.to_le_bytes()));
-    out.extend_from_slice(source);
-    begin_array(tokens.len(), out);
-    out.extend(tokens.iter().flat_map(|id| id.to_le_bytes()));
     Ok(())
+}
+
+/// Appends a column of a row.
+fn put(options: &Options, row: &Row, name: &str, out: &mut Vec<u8>) -> Result<(), EpochError> {
+    let segments = &row.segments;
+    match name {
+        "doc_ids" => {
+            let documents = segments.iter().map(|segment| segment.document.0.to_le_bytes());
+            or_one(documents, (-1_i64).to_le_bytes(), out);
+        }
+        "doc_offsets" => {
+            let offsets = segments.iter().map(|segment| u64::from(segment.offset).to_le_bytes());
+            or_one(offsets, 0_u64.to_le_bytes(), out);
+        }
+        "seq_lengths" => {
+            let lengths = segments.iter().map(|segment| segment.length.to_le_bytes());
+            or_one(lengths, 0_u32.to_le_bytes(), out);
+        }
+        "source" => out.extend_from_slice(options.source(row).as_bytes()),
+        "tokens" => array(options.signed(row)?.iter().map(|id| id.to_le_bytes()), out),
+        _ => {
+            let asked = options.columns.iter().find(|column| column.name() == name);
+            match asked.map(|column| values(*column, row, options)).transpose()? {
+                Some(Values::I8(values)) => {
+                    or_one(values.iter().map(|v| v.to_le_bytes()), [0], out)
+                }
+                Some(Values::I32(values)) => {
+                    or_one(values.iter().map(|v| v.to_le_bytes()), [0; 4], out);
+                }
+                Some(Values::F32(values)) => {
+                    or_one(values.iter().map(|v| v.to_le_bytes()), [0; 4], out);
+                }
+                None => return Err(EpochError::bug(format!("an MDS column {name}"))),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An array; of `none` alone where there are no values, since no array may be empty.
+fn or_one<const N: usize>(
+    values: impl ExactSizeIterator<Item = [u8; N]>,
+    none: [u8; N],
+    out: &mut Vec<u8>,
+) {
+    if values.len() == 0 { array([none].into_iter(), out) } else { array(values, out) }
+}
+
+fn array<const N: usize>(values: impl ExactSizeIterator<Item = [u8; N]>, out: &mut Vec<u8>) {
+    begin_array(values.len(), out);
+    out.extend(values.flatten());
 }
 
 /// Bytes that the length of an array takes.

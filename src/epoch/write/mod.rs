@@ -10,6 +10,7 @@
 mod arrow;
 mod bin;
 mod blocks;
+mod columns;
 mod datatrove;
 mod files;
 mod json;
@@ -26,17 +27,19 @@ mod raw;
 mod segments;
 mod shards;
 mod table;
+mod unpadded;
 
 pub(super) use limits::check;
-pub use printed::{BatchPrinter, StreamFormat};
+pub use printed::{BatchPrinter, StreamFormat, StreamViews};
 pub(super) use shards::{FinishedShard, Shards};
 
 use super::error::EpochError;
 use super::ids::Row;
 use super::manifest::{Counts, ManifestFile};
-use super::plan::Plan;
-use super::recipe::{self, Compression, Layout};
+use super::open::Opened;
+use super::recipe::{self, Column, Compression, Layout};
 use super::width::Width;
+use crate::model::LossSpan;
 use std::path::{Path, PathBuf};
 
 /// How rows become the files of shards.
@@ -86,6 +89,12 @@ struct Options {
     unpacked: bool,
     /// blake3 of the plan, in hexadecimal.
     plan: String,
+    /// What is said of a row beside its ids and segments.
+    columns: Vec<Column>,
+    /// Whether segment tables say what is trained on: documents do.
+    said: bool,
+    /// Whether all is trained on whatever documents say.
+    ignore_loss: bool,
 }
 
 impl Options {
@@ -116,6 +125,15 @@ impl Options {
         Ok(())
     }
 
+    /// What a trainer is told is trained on of a row; none: all of it.
+    fn trained<'a>(&self, row: &'a Row) -> Option<&'a [LossSpan]> {
+        row.trained.as_deref().filter(|_| !self.ignore_loss)
+    }
+
+    fn has(&self, column: Column) -> bool {
+        self.columns.contains(&column)
+    }
+
     /// Bytes of the ids of a row.
     const fn id_bytes(&self, row: &Row) -> u64 {
         (row.ids.len() * self.width.bytes()) as u64
@@ -132,7 +150,8 @@ impl Options {
     }
 }
 
-fn options(plan: &Plan, dir: &Path) -> Options {
+fn options(opened: &Opened, dir: &Path) -> Options {
+    let plan = &opened.plan;
     let output = &plan.recipe.output;
     let vocab = plan.tokenizer.vocab_size;
     Options {
@@ -145,13 +164,17 @@ fn options(plan: &Plan, dir: &Path) -> Options {
         tokenizer: plan.tokenizer.name.clone(),
         unpacked: !plan.fixed_length(),
         plan: plan.hash_hex(),
+        columns: output.columns(opened.masked(), opened.plan.pads_batches()),
+        said: opened.trained.any(),
+        ignore_loss: output.ignore_loss,
     }
 }
 
 /// The writer of a plan's format into `dir`, which exists and holds the files of `finished`.
-pub(super) fn shards(plan: &Plan, dir: &Path, finished: Vec<FinishedShard>) -> Shards {
+pub(super) fn shards(opened: &Opened, dir: &Path, finished: Vec<FinishedShard>) -> Shards {
+    let plan = &opened.plan;
     let output = &plan.recipe.output;
-    let options = options(plan, dir);
+    let options = options(opened, dir);
     let format: Box<dyn Format> = match output.format {
         recipe::Format::Megatron => Box::new(megatron::format(options)),
         recipe::Format::Parquet => Box::new(parquet::format(options)),
@@ -166,7 +189,8 @@ pub(super) fn shards(plan: &Plan, dir: &Path, finished: Vec<FinishedShard>) -> S
             Layout::Olmo => Box::new(olmo::format(options)),
         },
     };
-    Shards::new(format, output.shard_bytes, Counts::new(plan.sources.len()), finished)
+    let counts = Counts::new(plan.sources.len());
+    Shards::new(format, output.shard_bytes, plan.recipe.mix.unit, counts, finished)
 }
 
 fn shard_name(shard: u32, extension: &str) -> String {

@@ -1,6 +1,9 @@
 //! Raw shards as OLMo-core and dolma read them: `part-0-NNNNN.npy`, which holds bare ids and no NPY
 //! header, and `part-0-NNNNN.csv.gz` with a line a segment: start, end, id, src, loc.
 //!
+//! Where documents say what is trained on, `label-mask-0-NNNNN.npy` has a byte a token beside it, 1 where the
+//! label counts: OLMo-core's `label_mask_paths`. Its name begins otherwise, so that no pattern for the ids finds it.
+//!
 //! Start and end count tokens of the file; id is the document, src the source, loc where in the
 //! document's effective sequence the segment begins. Pads are in no line.
 
@@ -10,6 +13,7 @@ use super::{Format, Options, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
+use crate::epoch::views::{self, Normalise};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use std::fmt::Write as _;
@@ -33,7 +37,10 @@ impl Format for Olmo {
         let path = file.path().to_path_buf();
         // No name and no clock in the header.
         let lines = GzBuilder::new().write(file, Compression::default());
-        let index = Lines { options: self.0.clone(), path, lines, tokens: 0 };
+        let mask = format!("label-mask-0-{number:05}.npy");
+        let masked = self.0.said && !self.0.ignore_loss;
+        let mask = masked.then(|| HashedFile::create(&self.0.dir, &mask)).transpose()?;
+        let index = Lines { options: self.0.clone(), path, lines, mask, tokens: 0 };
         let (tokens, segments) = (format!("{part}.npy"), format!("{part}.segments.parquet"));
         TokenShard::create(&self.0, &tokens, &segments, row, Box::new(index))
     }
@@ -44,6 +51,7 @@ struct Lines {
     options: Options,
     path: PathBuf,
     lines: GzEncoder<HashedFile>,
+    mask: Option<HashedFile>,
     tokens: u64,
 }
 
@@ -63,6 +71,12 @@ impl Index for Lines {
                 );
             }
             self.tokens += row.ids.len() as u64;
+            if let Some(mask) = &mut self.mask {
+                let weights =
+                    views::loss_weights(&row.shape, self.options.trained(row), Normalise::Tokens);
+                let bytes: Vec<u8> = weights.iter().map(|weight| u8::from(*weight > 0.0)).collect();
+                mask.put(&bytes)?;
+            }
         }
         self.lines.write_all(text.as_bytes()).map_err(EpochError::io("writing", &self.path))
     }
@@ -70,7 +84,8 @@ impl Index for Lines {
     fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError> {
         let file = self.lines.finish().map_err(EpochError::io("writing", &self.path))?;
         let lines = file.finish(tokens.rows)?;
-        Ok(vec![tokens, lines])
+        let mask = self.mask.map(|mask| mask.finish(tokens.rows)).transpose()?;
+        Ok([tokens, lines].into_iter().chain(mask).collect())
     }
 }
 

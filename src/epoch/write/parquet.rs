@@ -1,18 +1,20 @@
-//! Parquet shards: one row a row, all views of it as columns.
+//! Parquet shards: one row a row, its views as columns.
 //!
-//! Columns: `input_ids`, `labels` (unshifted, -100 on the first token of a segment and on pads),
-//! `loss_mask` (1 where the next token is of the same segment), `position_ids`, `seq_lengths`,
-//! `seq_start_id`, `source`, `doc_ids`, `doc_offsets`. Pads are in the first four only.
+//! Columns: `input_ids`, `labels` (unshifted, -100 on the first token of a segment, on pads and on what is
+//! not trained on), `loss_mask` (1 where the next token is a target), `position_ids`, `seq_lengths`,
+//! `seq_start_id`, `source`, `doc_ids`, `doc_offsets`, and `loss_weights` (unshifted) where documents
+//! say what is trained on. Pads are in the first four and the last only.
 
-use super::segments::segment_columns;
+use super::columns::{array, field};
+use super::segments::{segment_columns, segment_fields};
 use super::table::{TableFile, list_column, list_field};
 use super::{Format, Options, Shard, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::views;
+use crate::epoch::recipe::Column;
 use ::arrow::array::ArrayRef;
-use ::arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
+use ::arrow::datatypes::{DataType, Field, Int32Type};
 use rayon::prelude::*;
 
 struct Parquet(Options);
@@ -29,7 +31,7 @@ impl Format for Parquet {
     fn open(&self, number: u32, _: u64) -> Result<Box<dyn Shard>, EpochError> {
         let options = self.0.clone();
         let name = shard_name(number, "parquet");
-        let file = TableFile::create(&options.dir, &name, fields(), options.compression)?;
+        let file = TableFile::create(&options.dir, &name, fields(&options), options.compression)?;
         Ok(Box::new(ParquetShard { options, file, largest: 0 }))
     }
 }
@@ -60,49 +62,48 @@ impl Shard for ParquetShard {
     }
 }
 
+/// Columns that stand before those of segments, among them, and after, where they are asked for.
+const BEFORE: [Column; 3] = [Column::Labels, Column::LossMask, Column::PositionIds];
+const AMONG: [Column; 1] = [Column::SeqStartId];
+const AFTER: [Column; 6] = [
+    Column::LossWeights,
+    Column::AttentionMask,
+    Column::CuSeqlens,
+    Column::MaxSeqlen,
+    Column::SegmentIds,
+    Column::SeqIdx,
+];
+
 /// The fields of the columns of rows.
-pub(super) fn fields() -> Vec<Field> {
-    vec![
-        list_field("input_ids", DataType::Int32),
-        list_field("labels", DataType::Int32),
-        list_field("loss_mask", DataType::Int8),
-        list_field("position_ids", DataType::Int32),
-        list_field("seq_lengths", DataType::Int32),
-        list_field("seq_start_id", DataType::Int32),
-        Field::new("source", DataType::Utf8, false),
-        list_field("doc_ids", DataType::Int64),
-        list_field("doc_offsets", DataType::Int64),
-    ]
+pub(super) fn fields(options: &Options) -> Vec<Field> {
+    let of = |columns: &'static [Column]| {
+        columns.iter().filter(|column| options.has(**column)).map(|column| field(*column))
+    };
+    let [lengths, beside @ ..] = segment_fields();
+    let mut fields = vec![list_field("input_ids", DataType::Int32)];
+    fields.extend(of(&BEFORE));
+    fields.push(lengths);
+    fields.extend(of(&AMONG));
+    fields.extend(beside);
+    fields.extend(of(&AFTER));
+    fields
 }
 
 /// The columns of [`fields`].
 pub(super) fn columns(rows: &[&Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
     let ids: Vec<Vec<i32>> =
         rows.par_iter().map(|row| options.signed(row)).collect::<Result<_, _>>()?;
-    let tokens = ids.iter().map(Vec::len).sum();
-    let widths = || rows.iter().map(|row| row.ids.len());
-    let mut labels = Vec::with_capacity(tokens);
-    let mut loss_mask = Vec::with_capacity(tokens);
-    let mut position_ids = Vec::with_capacity(tokens);
-    let mut input_ids = Vec::with_capacity(tokens);
-    for (row, ids) in rows.iter().zip(&ids) {
-        input_ids.extend_from_slice(ids);
-        labels.extend(views::labels(&row.shape, ids, row.trained.as_deref()));
-        loss_mask.extend(views::loss_mask(&row.shape, row.trained.as_deref()));
-        position_ids.extend(views::position_ids(&row.shape));
-    }
-    let mut columns = vec![
-        list_column::<Int32Type>(input_ids, widths()),
-        list_column::<Int32Type>(labels, widths()),
-        list_column::<Int8Type>(loss_mask, widths()),
-        list_column::<Int32Type>(position_ids, widths()),
-    ];
-    columns.extend(segment_columns(rows, options)?);
-    let mut starts = Vec::new();
-    for row in rows {
-        // Of documents, as the columns beside it, also where every pad is a segment to other views.
-        starts.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
-    }
-    columns.insert(5, list_column::<Int32Type>(starts, rows.iter().map(|row| row.segments.len())));
+    let of = |columns: &'static [Column]| -> Result<Vec<ArrayRef>, EpochError> {
+        let asked = columns.iter().filter(|column| options.has(**column));
+        asked.map(|column| array(*column, rows, options)).collect()
+    };
+    let widths = rows.iter().map(|row| row.ids.len());
+    let [lengths, beside @ ..] = segment_columns(rows, options)?;
+    let mut columns = vec![list_column::<Int32Type>(ids.concat(), widths)];
+    columns.extend(of(&BEFORE)?);
+    columns.push(lengths);
+    columns.extend(of(&AMONG)?);
+    columns.extend(beside);
+    columns.extend(of(&AFTER)?);
     Ok(columns)
 }

@@ -7,7 +7,8 @@
 use super::{Format, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
-use crate::epoch::manifest::{Counts, ManifestFile};
+use crate::epoch::manifest::{Counts, ManifestFile, RowCounts};
+use crate::epoch::recipe::Unit;
 
 /// Rows of a group, at most: of a row group of Parquet, a record batch of Arrow.
 const GROUP_ROWS: usize = 1000;
@@ -40,6 +41,8 @@ pub(in crate::epoch) struct Shards {
     /// Rows of the epoch, those waiting included.
     rows: u64,
     counts: Counts,
+    /// What shares are counted in.
+    unit: Unit,
 }
 
 impl Shards {
@@ -47,6 +50,7 @@ impl Shards {
     pub(super) fn new(
         format: Box<dyn Format>,
         shard_bytes: u64,
+        unit: Unit,
         counts: Counts,
         finished: Vec<FinishedShard>,
     ) -> Self {
@@ -63,6 +67,7 @@ impl Shards {
             waiting_tokens: 0,
             rows,
             counts,
+            unit,
         }
     }
 
@@ -88,8 +93,7 @@ impl Shards {
             self.shard_rows += 1;
             self.shard_weight = self.shard_weight.saturating_add(weight);
             self.rows += 1;
-            let documents = row.segments.iter().filter(|segment| segment.offset == 0).count();
-            self.counts.add(row.source, row.real, row.ids.len() - row.real, documents);
+            self.counts.add(row.source, self.count(&row));
             self.waiting_tokens += row.ids.len();
             self.waiting.push(row);
             if self.waiting.len() >= GROUP_ROWS || self.waiting_tokens >= GROUP_TOKENS {
@@ -101,6 +105,19 @@ impl Shards {
             }
         }
         Ok(())
+    }
+
+    fn count(&self, row: &Row) -> RowCounts {
+        let documents = row.segments.iter().filter(|segment| segment.offset == 0).count();
+        let amount = match self.unit {
+            Unit::Tokens => row.real as u64,
+            Unit::Rows => 1,
+            Unit::Documents => documents as u64,
+            Unit::LossTokens => row.trained.as_ref().map_or(row.real as u64, |spans| {
+                spans.iter().map(|span| u64::from(span.end - span.start)).sum()
+            }),
+        };
+        RowCounts { tokens: row.real, pads: row.ids.len() - row.real, documents, amount }
     }
 
     /// Completes the last shard and the files of the whole directory; lists all files.

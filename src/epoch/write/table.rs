@@ -113,7 +113,7 @@ fn properties(fields: &[Field], compression: Compression) -> WriterProperties {
             DataType::List(_) => vec![field.name().clone(), "list".to_owned(), ELEMENT.to_owned()],
             _ => vec![field.name().clone()],
         };
-        if *field.data_type() != DataType::Utf8 {
+        if *field.data_type() != DataType::Utf8 && !is_float(field) {
             let ids = IDS.contains(&field.name().as_str());
             let encoding = if ids { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
             let path = ColumnPath::new(path);
@@ -123,6 +123,11 @@ fn properties(fields: &[Field], compression: Compression) -> WriterProperties {
         }
     }
     properties.build()
+}
+
+/// Weights are a few numbers over and over, as names are.
+fn is_float(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::List(values) if *values.data_type() == DataType::Float32)
 }
 
 fn codec(compression: Compression) -> basic::Compression {

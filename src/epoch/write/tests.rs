@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::epoch::pack::Segment;
-use crate::epoch::recipe::Format as F;
+use crate::epoch::recipe::{Format as F, Unit};
 use crate::epoch::views::Shape;
 use crate::model::DocId;
 use std::fs;
@@ -63,6 +63,9 @@ fn options(dir: &Path, format: F, width: Width) -> Options {
         tokenizer: "gpt2".to_owned(),
         unpacked: false,
         plan: "0123456789abcdef0123".to_owned(),
+        columns: recipe::Output { format, ..recipe::Output::default() }.columns(false, false),
+        said: false,
+        ignore_loss: false,
     }
 }
 
@@ -73,7 +76,8 @@ fn write(
     rows: &[Row],
     piece: usize,
 ) -> Vec<ManifestFile> {
-    let mut shards = Shards::new(Box::new(format), shard_bytes, Counts::new(2), Vec::new());
+    let mut shards =
+        Shards::new(Box::new(format), shard_bytes, Unit::Tokens, Counts::new(2), Vec::new());
     for rows in rows.chunks(piece) {
         shards.write(rows.to_vec(), |_| (), |_| Ok(())).unwrap();
     }
@@ -203,7 +207,9 @@ fn bytes_do_not_depend_on_how_many_rows_come_at_a_time() {
     for (name, format) in make {
         let written = [1, 37, 1000, 5000].map(|piece| {
             let dir = tempfile::tempdir().unwrap();
-            let mut shards = Shards::new(format(dir.path()), 20_000, Counts::new(2), Vec::new());
+            let counts = Counts::new(2);
+            let mut shards =
+                Shards::new(format(dir.path()), 20_000, Unit::Tokens, counts, Vec::new());
             for rows in many.chunks(piece) {
                 shards.write(rows.to_vec(), |_| (), |_| Ok(())).unwrap();
             }

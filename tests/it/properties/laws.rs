@@ -5,7 +5,7 @@ use super::place::{Document, Place, THREE, built, plan, stored};
 use super::run::Run;
 use super::worlds;
 use crate::support::Random;
-use corpusdb::{Corpus, EpochError, Error, Planned};
+use corpusdb::{Corpus, EpochError, Error, Planned, recipe};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -52,7 +52,9 @@ fn drawn(random: &mut Random) -> String {
     };
     let long = *random.pick(longs);
     let extra = random.chance(20);
-    let multiple = if extra { 1 } else { *random.pick(&[1, 1, 4, 8]) };
+    let longest = kind == "none" && batch > 0 && pad && length != 96;
+    let multiple = if extra { 4 } else { *random.pick(&[1, 1, 4, 8]) };
+    let multiple = if pad && (kind != "none" || longest) { multiple } else { 1 };
     let target = if extra { "extra" } else { "inside" };
     let side = random.pick(&["right", "left"]);
     let view = random.pick(&["suffix", "each"]);
@@ -83,7 +85,10 @@ fn drawn(random: &mut Random) -> String {
             }
         }
     }
-    output(random, &mut text, pad, kind);
+    if longest {
+        text.push_str("pad = \"longest\"\n");
+    }
+    output(random, &mut text, pad, if longest { "longest" } else { kind });
     sources(random, &mut text, kind);
     text
 }
@@ -94,13 +99,29 @@ fn output(random: &mut Random, text: &mut String, pad: bool, kind: &str) {
     if pad {
         formats.extend(["megatron", "mds", "raw", "raw", "raw"]);
     }
-    if pad && kind != "none" {
+    if pad && !matches!(kind, "none" | "longest") {
         formats.push("litdata");
     }
-    let format = *random.pick(&formats);
+    let mut format = *random.pick(&formats);
+    let layout = (format == "raw")
+        .then(|| *random.pick(&["plain", "nanogpt", "llm.c", "datatrove", "olmo"]));
+    if kind == "longest" && matches!(format, "megatron" | "raw") {
+        format = "mds";
+    }
     writeln!(text, "[output]\nformat = \"{format}\"\nshard_bytes = 50_000").unwrap();
-    if format == "raw" {
-        let layout = random.pick(&["plain", "nanogpt", "llm.c", "datatrove", "olmo"]);
+    if matches!(format, "parquet" | "arrow" | "jsonl" | "mds") && text.len() % 2 == 0 {
+        let mut chance = Random::new(text.len() as u64);
+        let mut columns: Vec<String> = recipe::Column::ALL
+            .iter()
+            .filter(|_| chance.chance(40))
+            .map(|column| format!("\"{}\"", column.name()))
+            .collect();
+        if chance.chance(50) {
+            columns.reverse();
+        }
+        writeln!(text, "columns = [{}]", columns.join(", ")).unwrap();
+    }
+    if let Some(layout) = layout.filter(|_| format == "raw") {
         writeln!(text, "layout = \"{layout}\"").unwrap();
     }
 }
@@ -267,12 +288,24 @@ fn check(seed: u64, recipes: usize) {
         assert!(tried < 5 * recipes, "{met} of {tried} recipes could be met");
         let text = drawn(&mut random);
         let Some(planned) = feasible(&corpus, &text) else { continue };
+        // A batch may be larger than an epoch, which is said.
+        let interrupt = corpusdb::Interrupt::default();
+        let told = match corpus.explain(&planned, &interrupt) {
+            Err(Error::Epoch(EpochError::NoRows { .. })) => continue,
+            told => told.unwrap_or_else(|error| panic!("{error}\n{text}")),
+        };
+        let epochs = told.epochs.min(3);
+        let no_rows = |epoch| match corpus.epoch(&planned, epoch, &interrupt) {
+            Err(Error::Epoch(EpochError::NoRows { .. })) => true,
+            opened => opened.map(|_| false).unwrap_or_else(|error| panic!("{error}\n{text}")),
+        };
+        if (0..epochs).any(no_rows) {
+            continue;
+        }
         met += 1;
         eprintln!("--- {met}\n{text}");
         let fluid =
             !planned.plan.recipe.select.repeat.as_deref().is_some_and(|by| by.contains("0.7"));
-        let told = corpus.explain(&planned, &corpusdb::Interrupt::default()).unwrap();
-        let epochs = told.epochs.min(3);
         let mut wanted = selected(&corpus, &planned, &all);
         if !fluid {
             // Documents whose coin says no copy are not pinned; how many is not told here.

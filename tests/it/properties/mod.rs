@@ -6,7 +6,9 @@
 //! them; `mixes`, `orders`, `selection`, `trained` and `append` take up what needs a corpus of its own.
 
 mod append;
+mod batches;
 mod laws;
+mod masks;
 mod mixes;
 mod orders;
 mod place;

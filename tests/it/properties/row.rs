@@ -35,6 +35,16 @@ impl<'a> Rules<'a> {
         self.recipe.pack.length as usize + usize::from(extra)
     }
 
+    /// Places at the end of a row for the last target alone.
+    fn spare(&self) -> usize {
+        self.capacity() % self.recipe.pack.options.doc_multiple as usize
+    }
+
+    /// Places of a row that documents may take up.
+    fn room(&self) -> usize {
+        self.capacity() - self.spare()
+    }
+
     pub fn long(&self, source: &str) -> Long {
         let of = self.recipe.sources.iter().find(|of| of.name == source).unwrap();
         of.pack.long.unwrap_or(self.recipe.pack.options.long)
@@ -56,7 +66,7 @@ impl<'a> Rules<'a> {
 
     /// How much of a document is packed: a prefix of its sequence.
     pub fn packed(&self, source: &str, document: u64) -> usize {
-        let (length, capacity) = (self.length(document), self.capacity());
+        let (length, capacity) = (self.length(document), self.room());
         match self.long(source) {
             _ if length <= capacity => length,
             Long::Drop => 0,
@@ -88,12 +98,16 @@ impl<'a> Rules<'a> {
     pub fn check(&self, row: &EpochRow) {
         let options = &self.recipe.pack.options;
         let (capacity, kind) = (self.capacity(), self.recipe.pack.kind);
-        let padded = self.specials.pad.is_some() && kind != PackKind::None;
+        let longest = self.recipe.batch.as_ref().is_some_and(|batch| batch.pad.is_some());
+        let padded = self.specials.pad.is_some() && (kind != PackKind::None || longest);
+        // Rows of one batch have one width, which those who have all of them check.
+        let width = if longest { row.ids().len() } else { capacity };
+        let spare = if longest { 0 } else { self.spare() };
         let (segments, ids) = (row.segments(), row.ids());
         let Some(source) = row.source() else {
             assert!(segments.is_empty(), "a row of no source holds nothing");
             assert!(ids.iter().all(|id| Some(*id) == self.specials.pad));
-            assert_eq!(ids.len(), if padded { capacity } else { 0 });
+            assert_eq!(ids.len(), if padded { width } else { 0 });
             return;
         };
         let from = self.recipe.sources.iter().find(|of| of.name == source);
@@ -115,13 +129,14 @@ impl<'a> Rules<'a> {
                 PadSide::Left => places.extend(pads.into_iter().chain(tokens)),
             }
         }
-        assert!(places.len() <= capacity, "a row over its capacity");
+        assert!(places.len() <= width.max(capacity), "a row over its capacity");
         if padded {
-            let rest = vec![None; capacity - places.len()];
+            let rest = vec![None; width - spare - places.len()];
             match options.pad_side {
                 PadSide::Right => places.extend(rest),
                 PadSide::Left => drop(places.splice(0..0, rest)),
             }
+            places.extend(vec![None; spare]);
         }
         assert_eq!(ids.len(), places.len());
 
@@ -173,7 +188,7 @@ impl<'a> Rules<'a> {
         (offset, end): (usize, usize),
         (first, last): (bool, bool),
     ) {
-        let (capacity, packed) = (self.capacity(), self.packed(source, document));
+        let (capacity, packed) = (self.room(), self.packed(source, document));
         assert!(packed > 0, "document {document} is left out");
         if self.cut_before {
             assert!(end - offset <= capacity);

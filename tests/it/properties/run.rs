@@ -346,8 +346,20 @@ impl<'a> Run<'a> {
                     let last = *number + 1 == batches.len() as u64;
                     assert!(pads == 0 || (last && batch.tail == Tail::Pad && (pads as u64) < rows));
                 }
+                if batch.pad.is_some() {
+                    let multiple = u64::from(self.rules.recipe.pack.options.doc_multiple);
+                    let real =
+                        |row: &&EpochRow| row.segments().first().map_or(0, |s| u64::from(s.length));
+                    let longest = of.iter().map(real).max().unwrap().next_multiple_of(multiple);
+                    assert!(
+                        of.iter().all(|row| row.ids().len() as u64 == longest),
+                        "batch {number}"
+                    );
+                }
                 if let Some(most) = batch.max_tokens {
-                    let lengths: Vec<u64> = of.iter().map(|row| row.ids().len() as u64).collect();
+                    let real =
+                        |row: &&EpochRow| row.segments().iter().map(|s| u64::from(s.length)).sum();
+                    let lengths: Vec<u64> = of.iter().map(real).collect();
                     let size = match batch.count {
                         corpusdb::recipe::Count::Real => lengths.iter().sum::<u64>(),
                         corpusdb::recipe::Count::Padded => {

@@ -11,6 +11,12 @@ const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' 
 /// A corpus of plain pages and of conversations of several turns, some longer than a row, some with weights.
 fn place() -> Place {
     let place = Place::of(51, &[("web", 60, 3, 40)]);
+    pour_chats(&place, true);
+    place
+}
+
+/// Ingests conversations, under the name that says whether some of their messages have weights.
+pub fn pour_chats(place: &Place, weighted: bool) {
     let mut random = Random::new(51);
     let template = place.scratch.write("chatml.jinja", CHATML);
     let mut lines = String::new();
@@ -23,7 +29,7 @@ fn place() -> Place {
             let mut answer =
                 json!({ "role": "assistant", "content": prose(&mut random, number, words) });
             match random.below(5) {
-                0 => answer["weight"] = json!(0.5),
+                0 if weighted => answer["weight"] = json!(0.5),
                 1 => answer["weight"] = json!(0),
                 _ => {}
             }
@@ -38,7 +44,6 @@ fn place() -> Place {
     let arguments =
         ["ingest", &corpus, &file, "--source", "chats", "--id-field", "id", "--chat", "messages"];
     corpusdb(&[&arguments[..], &["--chat-template", &template]].concat()).good();
-    place
 }
 
 #[test]
@@ -62,9 +67,10 @@ fn trained_tokens_survive_packing_and_splitting_and_are_mixed_by() {
                 continue;
             }
             let side = if number % 2 == 0 { "right" } else { "left" };
+            let multiple = if pack == "none" { 1 } else { 4 };
             let text = format!(
                 "seed = {number}\n[tokenizer]\nspecials = {{ {} }}\n[mix]\nunit = \"loss-tokens\"\ntokens = 1500\n\
-                 [pack]\nkind = \"{pack}\"\nlength = 56\noptions = {{ long = \"{long}\", doc_multiple = 4, pad_side = \"{side}\" }}\n\
+                 [pack]\nkind = \"{pack}\"\nlength = 56\noptions = {{ long = \"{long}\", doc_multiple = {multiple}, pad_side = \"{side}\" }}\n\
                  [[source]]\nname = \"chats\"\nweight = 0.8\nmax_repeats = 200\n[[source]]\nname = \"web\"\nweight = 0.2\nmax_repeats = 90\n",
                 specials[number % 3]
             );

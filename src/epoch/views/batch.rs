@@ -1,0 +1,226 @@
+//! Batches of rows of any widths: padded to the longest, or without their pads.
+
+use super::flatten::Packed;
+use super::loss::{Normalise, labels, loss_mask, loss_weights};
+use super::shape::{Shape, ViewError, signed, size, wide};
+use super::tokens::{attention_mask, position_ids};
+use super::{PadSide, max_seqlen};
+
+/// A batch padded to its longest row: tensors of B x T, row after row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collated {
+    /// Rows of the batch (B).
+    pub rows: usize,
+    /// Tokens of the longest (T).
+    pub width: usize,
+    /// The ids, and the pad where a row has none.
+    pub input_ids: Vec<i32>,
+    /// 1 on tokens of segments, 0 on pads.
+    pub attention_mask: Vec<i8>,
+    /// Unshifted, -100 on what is no target.
+    pub labels: Vec<i32>,
+    /// From 0 in every segment; from 0 in every run of pads.
+    pub position_ids: Vec<i32>,
+    /// Tokens of each row that are not pads (B).
+    pub lengths: Vec<i32>,
+}
+
+/// Pads rows to the longest of them, as the collate function of a trainer does: pads stand on one side,
+/// after those that a row may have of its own on that side.
+///
+/// # Errors
+/// A shape whose check fails, ids of another number than its width.
+pub fn collate(rows: &[Packed<'_>], pad: i32, side: PadSide) -> Result<Collated, ViewError> {
+    check(rows)?;
+    let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
+    let mut batch = Collated { rows: rows.len(), width: size(width), ..Collated::default() };
+    for row in rows {
+        let shape = widened(row.shape, width, side);
+        let added = size(width - row.shape.width);
+        let before = if side == PadSide::Left { added } else { 0 };
+        let mut ids = vec![pad; size(width)];
+        if let Some(place) = ids.get_mut(before..before + row.ids.len()) {
+            place.copy_from_slice(row.ids);
+        }
+        let trained = row.trained.map(|spans| moved(spans, before));
+        batch.labels.extend(labels(&shape, &ids, trained.as_deref()));
+        batch.attention_mask.extend(attention_mask(&shape));
+        batch.position_ids.extend(position_ids(&shape));
+        batch.input_ids.extend(ids);
+        batch.lengths.push(signed(row.shape.spans.iter().map(|span| span.length).sum()));
+    }
+    Ok(batch)
+}
+
+/// A batch without its pads: every tensor that is aligned with its tokens, by the same indices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnpaddedBatch {
+    /// Rows of the batch (B).
+    pub rows: usize,
+    /// Tokens of its widest row (T).
+    pub width: usize,
+    /// Places of the tokens in the batch padded to B x T and flattened, ascending.
+    pub indices: Vec<i64>,
+    /// Cumulative lengths of all segments, leading 0.
+    pub cu_seqlens: Vec<i32>,
+    /// Tokens of the longest segment.
+    pub max_seqlen: u32,
+    /// The ids of all segments, end to end.
+    pub input_ids: Vec<i32>,
+    /// Unshifted, -100 on what is no target.
+    pub labels: Vec<i32>,
+    /// 1 where the next token is a target.
+    pub loss_mask: Vec<i8>,
+    /// The weight of each target, unshifted; 0 elsewhere.
+    pub loss_weights: Vec<f32>,
+    /// From 0 in every segment.
+    pub position_ids: Vec<i32>,
+    /// Numbers of segments through the batch, from 1.
+    pub segment_ids: Vec<i32>,
+    /// The same from 0.
+    pub seq_idx: Vec<i32>,
+}
+
+/// Takes the pads out of rows, whatever pads are to other views; `side` is where they would be padded to
+/// one width, which decides the indices.
+///
+/// # Errors
+/// As [`collate`]; more tokens than an i32 can name.
+pub fn unpad_batch(rows: &[Packed<'_>], side: PadSide) -> Result<UnpaddedBatch, ViewError> {
+    check(rows)?;
+    let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
+    let mut batch = UnpaddedBatch {
+        rows: rows.len(),
+        width: size(width),
+        cu_seqlens: vec![0],
+        ..UnpaddedBatch::default()
+    };
+    let mut sequence = 0_i32;
+    for (number, row) in rows.iter().enumerate() {
+        let added = size(width - row.shape.width);
+        let before = number * size(width) + if side == PadSide::Left { added } else { 0 };
+        let labels = labels(row.shape, row.ids, row.trained);
+        let mask = loss_mask(row.shape, row.trained);
+        let weights = loss_weights(row.shape, row.trained, Normalise::Tokens);
+        for span in &row.shape.spans {
+            let place = size(span.start)..size(span.end());
+            batch.indices.extend(place.clone().map(|at| wide(before + at)));
+            batch.input_ids.extend_from_slice(row.ids.get(place.clone()).unwrap_or_default());
+            batch.labels.extend_from_slice(labels.get(place.clone()).unwrap_or_default());
+            batch.loss_mask.extend_from_slice(mask.get(place.clone()).unwrap_or_default());
+            batch.loss_weights.extend_from_slice(weights.get(place).unwrap_or_default());
+            batch.position_ids.extend(0..signed(span.length));
+            let tokens = batch.input_ids.len();
+            batch.seq_idx.resize(tokens, sequence);
+            sequence = sequence.saturating_add(1);
+            batch.segment_ids.resize(tokens, sequence);
+            let end =
+                i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens as u64 })?;
+            batch.cu_seqlens.push(end);
+        }
+        let own = Shape { pads: super::PadView::Suffix, ..row.shape.clone() };
+        batch.max_seqlen = batch.max_seqlen.max(max_seqlen(&own));
+    }
+    Ok(batch)
+}
+
+fn check(rows: &[Packed<'_>]) -> Result<(), ViewError> {
+    rows.iter().try_for_each(|row| {
+        row.shape.check()?;
+        let (found, wanted) = (row.ids.len(), size(row.shape.width));
+        if found == wanted {
+            Ok(())
+        } else {
+            Err(ViewError::Size { what: "a row of ids", found, wanted })
+        }
+    })
+}
+
+/// A row with pads added at a side.
+fn widened(shape: &Shape, width: u32, side: PadSide) -> Shape {
+    let mut wide = Shape { width, ..shape.clone() };
+    if side == PadSide::Left {
+        let added = width.saturating_sub(shape.width);
+        wide.spans.iter_mut().for_each(|span| span.start = span.start.saturating_add(added));
+    }
+    wide
+}
+
+fn moved(spans: &[super::LossSpan], by: usize) -> Vec<super::LossSpan> {
+    let by = u32::try_from(by).unwrap_or(u32::MAX);
+    let moved = |span: &super::LossSpan| super::LossSpan {
+        start: span.start.saturating_add(by),
+        end: span.end.saturating_add(by),
+        ..*span
+    };
+    spans.iter().map(moved).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::unpad;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The batches of a published collate function over twelve samples of 1 to n in threes, pads 0.
+    #[test]
+    fn batches_of_a_collate_function() {
+        let sample = |n: u32| (Shape::packed([n], n), (1..=n.cast_signed()).collect::<Vec<i32>>());
+        let batches: [([u32; 3], [[i32; 8]; 3]); 2] = [
+            (
+                [8, 3, 2],
+                [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 0, 0, 0, 0, 0], [1, 2, 0, 0, 0, 0, 0, 0]],
+            ),
+            (
+                [6, 4, 1],
+                [
+                    [1, 2, 3, 4, 5, 6, -9, -9],
+                    [1, 2, 3, 4, 0, 0, -9, -9],
+                    [1, 0, 0, 0, 0, 0, -9, -9],
+                ],
+            ),
+        ];
+        for (lengths, wanted) in batches {
+            let samples = lengths.map(sample);
+            let rows: Vec<Packed<'_>> =
+                samples.iter().map(|(shape, ids)| Packed { shape, ids, trained: None }).collect();
+            let batch = collate(&rows, 0, PadSide::Right).unwrap();
+            let wanted: Vec<i32> = wanted.concat().into_iter().filter(|id| *id != -9).collect();
+            assert_eq!(batch.input_ids, wanted);
+            assert_eq!(batch.lengths, lengths.map(u32::cast_signed));
+            let mask: Vec<i8> = wanted.iter().map(|id| i8::from(*id != 0)).collect();
+            assert_eq!(batch.attention_mask, mask);
+        }
+    }
+
+    proptest! {
+        /// What is unpadded is what the indices take from the padded batch, tensor by tensor.
+        #[test]
+        fn unpadding_is_the_gather_of_the_padded_batch(
+            lengths in proptest::collection::vec(proptest::collection::vec(1_u32..6, 1..4), 1..6),
+            pads in proptest::collection::vec(0_u32..4, 6),
+            left: bool,
+        ) {
+            let side = if left { PadSide::Left } else { PadSide::Right };
+            let made: Vec<(Shape, Vec<i32>)> = lengths.iter().zip(pads).map(|(lengths, pads)| {
+                let width = lengths.iter().sum::<u32>() + pads;
+                (Shape::packed(lengths.iter().copied(), width), (100..).take(width as usize).collect())
+            }).collect();
+            let rows: Vec<Packed<'_>> =
+                made.iter().map(|(shape, ids)| Packed { shape, ids, trained: None }).collect();
+            let padded = collate(&rows, -1, side).unwrap();
+            let bare = unpad_batch(&rows, side).unwrap();
+            let mask: Vec<u8> = padded.attention_mask.iter().map(|one| u8::from(*one == 1)).collect();
+            let by_mask = unpad(&mask, padded.rows, padded.width).unwrap();
+            prop_assert_eq!(&by_mask.indices, &bare.indices);
+            prop_assert_eq!(by_mask.gather(&padded.input_ids, 1).unwrap(), bare.input_ids.clone());
+            prop_assert_eq!(by_mask.gather(&padded.labels, 1).unwrap(), bare.labels.clone());
+            prop_assert_eq!(by_mask.gather(&padded.position_ids, 1).unwrap(), bare.position_ids.clone());
+            let shapes: Vec<Shape> = made.into_iter().map(|(shape, _)| shape).collect();
+            prop_assert_eq!(super::super::batch_cu_seqlens(&shapes).unwrap(), bare.cu_seqlens.clone());
+            let longest = bare.cu_seqlens.windows(2).map(|two| two[1] - two[0]).max();
+            prop_assert_eq!(longest, Some(bare.max_seqlen.cast_signed()));
+            prop_assert!(bare.seq_idx.iter().zip(&bare.segment_ids).all(|(a, b)| a + 1 == *b));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What documents say is trained on reaches the files, or the export is refused.
+
+use super::place::{Document, Place, built, open, plan, rows, stored};
+use super::trained::pour_chats;
+use crate::shards;
+use arrow::array::AsArray;
+use arrow::datatypes::{Float32Type, Int32Type};
+use corpusdb::views::{self, Normalise};
+use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent};
+use serde_json::Value;
+use std::path::Path;
+
+const HEAD: &str =
+    "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n[pack]\nlength = 64\n";
+const BARE: [&str; 5] = [
+    "format = \"megatron\"",
+    "format = \"litdata\"",
+    "format = \"raw\"",
+    "format = \"raw\"\nlayout = \"nanogpt\"",
+    "format = \"raw\"\nlayout = \"llm.c\"",
+];
+const MASKED: [&str; 2] =
+    ["format = \"raw\"\nlayout = \"olmo\"", "format = \"raw\"\nlayout = \"datatrove\""];
+const WEIGHTED: [&str; 4] =
+    ["format = \"parquet\"", "format = \"arrow\"", "format = \"jsonl\"", "format = \"mds\""];
+
+fn place(weighted: bool) -> Place {
+    let place = Place::of(71, &[("web", 20, 3, 40)]);
+    pour_chats(&place, weighted);
+    place
+}
+
+fn recipe(output: &str) -> String {
+    format!("{HEAD}[output]\n{output}\n")
+}
+
+/// Every token of an epoch's rows: what it weighs as a target, by what is stored.
+fn weights(rows: &[EpochRow], all: &[Document]) -> Vec<f32> {
+    let mut found = Vec::new();
+    for row in rows {
+        let mut of = vec![0.0; row.ids().len()];
+        for (segment, span) in row.segments().iter().zip(&row.shape().spans) {
+            let document = &all[segment.document.0 as usize];
+            for token in 1..segment.length {
+                // The EOS after the stored tokens is as the last of them.
+                let stored = document.ids.as_ref().unwrap().len() as u32;
+                let at = (segment.offset + token).min(stored - 1);
+                let weight = document.loss.as_ref().map_or(1.0, |spans| {
+                    let span = spans.iter().find(|span| (span.start..span.end).contains(&at));
+                    span.map_or(0.0, |span| span.weight)
+                });
+                of[(span.start + token) as usize] = weight;
+            }
+        }
+        found.extend(of);
+    }
+    found
+}
+
+fn read(directory: &Path, prefix: &str, suffix: &str) -> Vec<u8> {
+    let paths = shards::numbered(directory, prefix, suffix);
+    paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+/// The spans of segment tables, as a weight for every token of rows of 64.
+fn spans(directory: &Path) -> Vec<f32> {
+    let mut found = Vec::new();
+    let names = shards::files(directory).into_iter().map(|file| file.0);
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".segments.parquet")).collect();
+    names.sort();
+    for name in names {
+        for batch in shards::open(&directory.join(name)).build().unwrap() {
+            let batch = batch.unwrap();
+            let list = |name: &str, at: usize| batch[name].as_list::<i32>().value(at);
+            for at in 0..batch.num_rows() {
+                let mut of = vec![0.0; 64];
+                let (starts, ends) = (list("trained_starts", at), list("trained_ends", at));
+                let weights = list("trained_weights", at);
+                let (starts, ends) =
+                    (starts.as_primitive::<Int32Type>(), ends.as_primitive::<Int32Type>());
+                for span in 0..starts.len() {
+                    let weight = weights.as_primitive::<Float32Type>().value(span);
+                    of[starts.value(span) as usize..ends.value(span) as usize].fill(weight);
+                }
+                found.extend(of);
+            }
+        }
+    }
+    found
+}
+
+/// Exports of bare ids dropped what is trained on, and were verified: two fifths of a corpus of
+/// conversations would have been trained on that should not.
+#[test]
+fn exports_that_cannot_say_what_is_trained_are_refused() {
+    let place = place(false);
+    let corpus = place.reader();
+    let all = stored(&corpus);
+    for (number, output) in BARE.into_iter().enumerate() {
+        let error = plan(&corpus, &recipe(output)).unwrap_err().to_string();
+        for word in ["trained on", "has no masks", "parquet", "output.ignore_loss = true"] {
+            assert!(error.contains(word), "{output}: {error}");
+        }
+        let told = format!("{output}\nignore_loss = true");
+        let planned = plan(&corpus, &recipe(&told)).unwrap();
+        let out = built(&place, &corpus, &planned, 0, &format!("bare-{number}"), 2);
+        // What documents say is kept where no loader reads it.
+        let rows = rows(&open(&corpus, &planned, 0));
+        assert!(rows.iter().all(|row| row.trained().is_none()), "{output}: it is ignored");
+        let found = spans(&out);
+        let expected = weights(&rows, &all);
+        assert_eq!(found.len(), expected.len());
+        // A table says what is trained, also of first tokens, which no loss counts.
+        let differ = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
+        let firsts: usize = rows.iter().map(|row| row.segments().len()).sum();
+        assert!(differ.count() <= firsts && expected.contains(&0.0), "{output}");
+    }
+}
+
+#[test]
+fn masks_of_zero_and_one_say_what_is_trained_and_refuse_weights() {
+    let place = place(false);
+    let corpus = place.reader();
+    let all = stored(&corpus);
+    let outs: Vec<_> = MASKED
+        .into_iter()
+        .enumerate()
+        .map(|(number, output)| {
+            let planned = plan(&corpus, &recipe(output)).unwrap();
+            let out = built(&place, &corpus, &planned, 0, &format!("masked-{number}"), 2);
+            (out, rows(&open(&corpus, &planned, 0)))
+        })
+        .collect();
+    let (olmo, rows) = &outs[0];
+    let expected: Vec<u8> =
+        weights(rows, &all).iter().map(|weight| u8::from(*weight > 0.0)).collect();
+    assert_eq!(read(olmo, "label-mask-0-", ".npy"), expected);
+    assert_eq!(expected.len() * 2, read(olmo, "part-0-", ".npy").len());
+    assert_eq!(read(&outs[1].0, "", "_unshuffled.ds.loss").len(), expected.len());
+
+    let place = self::place(true);
+    let corpus = place.reader();
+    for output in MASKED {
+        let error = plan(&corpus, &recipe(output)).unwrap_err().to_string();
+        assert!(error.contains("what their tokens weigh"), "{error}");
+        assert!(error.contains("loss_weights") && error.contains("ignore_loss"), "{error}");
+    }
+}
+
+/// Weights were lost everywhere: the mask of Parquet holds 0 and 1.
+#[test]
+fn weights_reach_every_format_that_has_columns() {
+    let place = place(true);
+    let corpus = place.reader();
+    let all = stored(&corpus);
+    for (number, output) in WEIGHTED.into_iter().enumerate() {
+        let planned = plan(&corpus, &recipe(output)).unwrap();
+        let out = built(&place, &corpus, &planned, 0, &format!("weighted-{number}"), 2);
+        let rows = rows(&open(&corpus, &planned, 0));
+        let expected = weights(&rows, &all);
+        assert!([0.0, 0.5, 1.0].iter().all(|weight| expected.contains(weight)));
+        let from_views: Vec<f32> = rows
+            .iter()
+            .flat_map(|row| views::loss_weights(row.shape(), row.trained(), Normalise::Tokens))
+            .collect();
+        assert_eq!(from_views, expected);
+        match number {
+            0 => {
+                let paths = shards::shards(&out, ".parquet");
+                let found: Vec<f32> = paths
+                    .iter()
+                    .flat_map(|path| shards::open(path).build().unwrap())
+                    .flat_map(|batch| {
+                        let batch = batch.unwrap();
+                        let lists = batch["loss_weights"].as_list::<i32>().clone();
+                        lists.values().as_primitive::<Float32Type>().values().to_vec()
+                    })
+                    .collect();
+                assert_eq!(found, expected);
+            }
+            2 => {
+                let text = String::from_utf8(read(&out, "shard-", ".jsonl")).unwrap();
+                let found: Vec<f32> = text
+                    .lines()
+                    .flat_map(|line| {
+                        let line: Value = serde_json::from_str(line).unwrap();
+                        let weights = line["loss_weights"].as_array().unwrap().clone();
+                        weights.into_iter().map(|weight| weight.as_f64().unwrap() as f32)
+                    })
+                    .collect();
+                assert_eq!(found, expected);
+                damaged(&corpus, &planned, &out);
+            }
+            _ => {}
+        }
+        // Columns that say nothing of it are as good as none.
+        let bare = format!("{output}\ncolumns = [\"position_ids\"]");
+        let error = plan(&corpus, &recipe(&bare)).unwrap_err().to_string();
+        assert!(error.contains("with these output.columns has no masks"), "{error}");
+    }
+}
+
+/// Another weight in a file whose manifest says the same is found.
+fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
+    let path = out.join("shard-00000.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let other = text.replacen("0.5,0.5", "0.5,0.25", 1);
+    assert_ne!(text, other);
+    std::fs::write(&path, &other).unwrap();
+    let manifest = out.join("manifest.json");
+    let said = std::fs::read_to_string(&manifest).unwrap();
+    let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+    let said = said.replace(&hash(&text), &hash(&other));
+    let said =
+        said.replace(&format!("\"bytes\": {}", text.len()), &format!("\"bytes\": {}", other.len()));
+    std::fs::write(&manifest, said).unwrap();
+    let found = corpus.verify(planned, out, &Silent, &Interrupt::default()).unwrap();
+    let failed: Vec<&str> =
+        found.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
+    assert_eq!(failed, ["labels"], "{found}");
+}
+
+/// Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
+#[test]
+fn what_is_ingested_later_changes_no_export() {
+    let place = Place::of(72, &[("web", 20, 3, 40)]);
+    place.writer().create_snapshot("then").unwrap();
+    let build = |output: &str, name: &str| {
+        let corpus = place.reader();
+        let text = format!("snapshot = \"then\"\n{}[[source]]\nname = \"web\"\n", recipe(output));
+        let planned = plan(&corpus, &text).unwrap();
+        shards::files(&built(&place, &corpus, &planned, 0, name, 2))
+    };
+    let outputs = [MASKED[1], MASKED[0], WEIGHTED[0], WEIGHTED[3]];
+    let before: Vec<_> = (0..).zip(outputs).map(|(n, o)| build(o, &format!("then-{n}"))).collect();
+    pour_chats(&place, true);
+    let after: Vec<_> = (0..).zip(outputs).map(|(n, o)| build(o, &format!("now-{n}"))).collect();
+    for (before, after) in before.iter().zip(&after) {
+        assert!(before == after);
+    }
+}
+
+#[test]
+fn explain_says_what_is_trained_and_what_is_ignored() {
+    let place = place(true);
+    let corpus = place.reader();
+    let all = stored(&corpus);
+    let explain = |output: &str| {
+        let planned = plan(&corpus, &recipe(output)).unwrap();
+        corpus.explain(&planned, &Interrupt::default()).unwrap()
+    };
+    let told = explain("format = \"parquet\"");
+    let kept = || all.iter().filter(|document| document.kept);
+    let untrained: u64 = kept()
+        .filter_map(|document| {
+            let spans = document.loss.as_ref()?;
+            let trained: u32 = spans.iter().map(|span| span.end - span.start).sum();
+            Some(document.ids.as_ref().unwrap().len() as u64 - u64::from(trained))
+        })
+        .sum();
+    assert!(untrained > 0 && told.untrained_tokens == untrained);
+    assert!(told.weighted_tokens > 0 && !told.ignore_loss);
+    assert!(told.to_string().contains(&format!("loss: as documents say, {untrained} of")));
+    let ignored = explain("format = \"megatron\"\nignore_loss = true");
+    assert!(ignored.ignore_loss && ignored.untrained_tokens == untrained);
+    assert!(ignored.to_string().contains("what documents say is ignored"));
+    let both = format!("{}[mix]\nunit = \"loss-tokens\"\n", recipe("ignore_loss = true"));
+    let error = corpusdb::Recipe::parse(&format!("version = 1\n{both}")).unwrap_err().to_string();
+    assert!(error.contains("output.ignore_loss = true ignores"), "{error}");
+}
