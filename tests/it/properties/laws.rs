@@ -109,7 +109,7 @@ fn output(random: &mut Random, text: &mut String, pad: bool, kind: &str) {
         format = "mds";
     }
     writeln!(text, "[output]\nformat = \"{format}\"\nshard_bytes = 50_000").unwrap();
-    if matches!(format, "parquet" | "arrow" | "jsonl" | "mds") && text.len() % 2 == 0 {
+    if matches!(format, "parquet" | "arrow" | "jsonl" | "mds") && text.len().is_multiple_of(2) {
         let mut chance = Random::new(text.len() as u64);
         let mut columns: Vec<String> = recipe::Column::ALL
             .iter()
