@@ -61,7 +61,7 @@ pub use curate::{
     AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
     SettleReport, ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
 };
-pub use decide::{Counts, DecideError, LoadedTokenizer};
+pub use decide::{Counts, DecideError, LoadedTokenizer, Refused};
 pub use dry_run::DryRun;
 #[cfg(feature = "generated")]
 pub use epoch::measured;
@@ -79,12 +79,13 @@ pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
     Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, CrowdedPair, IngestError,
     IngestOptions, IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds,
-    TemplateError,
+    TemplateError, TemplateMarkers,
 };
 pub use model::{
-    CommitSeq, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder, LossSpan,
-    Match, MatchKind, Normaliser, Policy, PolicyError, Profile, Progress, SIGNATURE_VERSION, Scope,
-    Signature, Silent, SourceId, Standing, Tally, TextForm, TokenizerId,
+    CommitSeq, Compared, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder,
+    LossSpan, Match, MatchKind, Normaliser, Policy, PolicyError, Profile, Progress,
+    SIGNATURE_VERSION, Scope, Signature, Silent, SourceId, Standing, Tally, TextForm, TokenizerId,
+    is_contained,
 };
 pub use query::{
     CandidateSample, ClosePair, Cluster, ClusterMembers, ClusterSizes, ClusterSource, CommitInfo,

@@ -5,5 +5,12 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // What becomes an error is told as one.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !corpusdb::is_contained() {
+            told(panic);
+        }
+    }));
     cli::main()
 }

@@ -1,7 +1,9 @@
 //! Flags of `ingest` for records that are no text in themselves: conversations and token ids.
 
 use clap::ValueEnum;
-use corpusdb::{ChatOptions, ChatShape, ChatTemplate, RecordForm, SpecialInContent};
+use corpusdb::{
+    ChatOptions, ChatShape, ChatTemplate, RecordForm, SpecialInContent, TemplateMarkers,
+};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +29,10 @@ pub(super) struct ChatArgs {
     /// What to do with a message that spells a special token
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Special::Reject, requires = "chat")]
     special_in_content: Special,
+    /// What to do when a registered tokenizer has what the template sets turns apart with (`<|im_start|>`) not
+    /// as one token
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Markers::Special, requires = "chat_template")]
+    template_markers: Markers,
     /// Records hold token ids (`input_ids`, perhaps `labels`: -100 is not trained on) of this registered
     /// tokenizer; they are stored as they are
     #[arg(long, value_name = "TOKENIZER")]
@@ -54,6 +60,14 @@ enum Special {
     Reject,
     /// Let it become the special token
     Allow,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Markers {
+    /// Ingest nothing
+    Special,
+    /// Encode it as the text that it is, and say so
+    Text,
 }
 
 fn setting(text: &str) -> Result<(String, Value), String> {
@@ -96,6 +110,10 @@ impl ChatArgs {
             Special::Reject => SpecialInContent::Reject,
             Special::Allow => SpecialInContent::Allow,
         };
-        Ok(RecordForm::Chat(ChatOptions { shape, template, special_in_content }))
+        let markers = match self.template_markers {
+            Markers::Special => TemplateMarkers::Special,
+            Markers::Text => TemplateMarkers::Text,
+        };
+        Ok(RecordForm::Chat(ChatOptions { shape, template, special_in_content, markers }))
     }
 }

@@ -136,7 +136,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     } else {
         show(&report)?;
     }
-    Ok(Outcome::Good)
+    let is_lost = report.alarms.iter().any(|alarm| matches!(alarm, Alarm::AllRejected { .. }));
+    Ok(if is_lost { Outcome::Bad } else { Outcome::Good })
 }
 
 fn ingest(
@@ -178,6 +179,9 @@ pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
             let documents = n(*documents);
             print::line(&format!("    {documents} documents spell {special}: encoded as text"))?;
         }
+        if let Some(refused) = report.refused.get(name) {
+            print::refused(name, refused)?;
+        }
     }
     print::line(&format!("  {}", report.policy))?;
     for alarm in &report.alarms {
@@ -200,6 +204,23 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*removed),
             print::number(*added),
             pair(example)
+        ),
+        Alarm::AllRejected { records, first } => format!(
+            "ALARM: nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}",
+            print::number(*records)
+        ),
+        Alarm::MarkerAsText { tokenizer, marker, tokens } => format!(
+            "ALARM: {tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens"
+        ),
+        Alarm::WholeChats { added, removed, example } => format!(
+            "ALARM: {} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `init --profile chat` compares what is said in the turns{}",
+            print::number(*removed),
+            print::number(*added),
+            pair(example)
+        ),
+        Alarm::NotText { files, first } => format!(
+            "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            print::number(*files)
         ),
         Alarm::Cluster { witness, size, example } => format!(
             "ALARM: the cluster of document {witness} has {} documents{}",

@@ -2,7 +2,7 @@
 
 use super::print;
 use clap::ValueEnum;
-use corpusdb::{DedupMode, KeepOrder, Normaliser, Policy, Profile, Scope, Signature};
+use corpusdb::{Compared, DedupMode, KeepOrder, Normaliser, Policy, Profile, Scope, Signature};
 
 /// A profile and what is to be otherwise.
 #[derive(clap::Args)]
@@ -13,6 +13,9 @@ pub(super) struct PolicyArgs {
     profile: Option<ProfileName>,
     #[command(flatten)]
     decision: DecisionArgs,
+    /// What of a document is compared [default: the profile's; turns for chat, else text]
+    #[arg(long, value_enum)]
+    compare: Option<ComparedName>,
     /// How text becomes tokens [default: the profile's]
     #[arg(long, value_enum)]
     normaliser: Option<NormaliserName>,
@@ -57,6 +60,8 @@ enum ProfileName {
     Web,
     /// Source code: punctuation counts; 10-token shingles, 0.7 in 42 bands of 6, verified
     Code,
+    /// Conversations: as web, but what is said in the turns is compared, without system messages
+    Chat,
     /// The MinHash of The Stack: 5-grams, 256 permutations in 25 bands of 10, 0.7, unverified
     Bigcode,
     /// The MinHash of FineWeb: 5-grams, 14 bands of 8, 0.75, unverified
@@ -77,6 +82,14 @@ enum Mode {
     Exact,
     /// Nothing is removed
     None,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ComparedName {
+    /// The text as it is stored
+    Text,
+    /// Of a conversation what is said in its turns, without system messages; of other records the text
+    Turns,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -124,6 +137,9 @@ impl PolicyArgs {
     /// The policy asked for.
     pub(super) fn policy(&self) -> anyhow::Result<Policy> {
         let mut policy = Policy::of(self.profile.map_or(Profile::Web, Into::into));
+        if let Some(compared) = self.compare {
+            policy.compared = compared.into();
+        }
         if let Some(normaliser) = self.normaliser {
             policy.normaliser = normaliser.into();
         }
@@ -149,6 +165,7 @@ impl PolicyArgs {
     pub(super) fn other_than(&self, current: &Policy) -> anyhow::Result<Option<Policy>> {
         let fixed = [
             ("--profile", self.profile.is_some()),
+            ("--compare", self.compare.is_some()),
             ("--normaliser", self.normaliser.is_some()),
             ("--shingle", self.shingle.is_some()),
             ("--hashes", self.hashes.is_some()),
@@ -223,7 +240,8 @@ macro_rules! same_names {
         }
     };
 }
-same_names!(ProfileName => Profile: Web, Code, Bigcode, Fineweb, Slimpajama);
+same_names!(ProfileName => Profile: Web, Code, Chat, Bigcode, Fineweb, Slimpajama);
+same_names!(ComparedName => Compared: Text, Turns);
 same_names!(Mode => DedupMode: Witness, Components, Lsh, Exact, None);
 same_names!(NormaliserName => Normaliser: Web, Code, Bigcode, Fineweb, Slimpajama);
 same_names!(ScopeName => Scope: Global, PerSource);

@@ -1,6 +1,6 @@
 //! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
 
-use corpusdb::PolicySetting;
+use corpusdb::{PolicySetting, Refused};
 use serde::Serialize;
 use std::io::Write;
 
@@ -95,6 +95,16 @@ pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
         line(&format!("  {setting:<width$}  {value:<values$}  {meaning}"))?;
     }
     Ok(())
+}
+
+/// Says that documents have no ids of a tokenizer, when some have none.
+pub(super) fn refused(tokenizer: &str, refused: &Refused) -> anyhow::Result<()> {
+    let Some(first) = refused.first else { return Ok(()) };
+    line(&format!(
+        "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",
+        number(refused.documents),
+        refused.why
+    ))
 }
 
 /// Says that buckets were read only in part, when some were.

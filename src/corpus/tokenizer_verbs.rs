@@ -7,7 +7,7 @@ use crate::curate::{
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Plan;
 use crate::error::Error;
-use crate::ingest::IngestError;
+use crate::ingest::{ChatTemplate, IngestError, unknown_markers};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
 use crate::tokenizer::{
@@ -210,8 +210,8 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken by
-    /// another.
+    /// [`Error::Tokenizer`] when the file is no tokenizer or one that has no ids for some texts,
+    /// [`Error::Store`] when the name is taken by another.
     pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
         let hash = *blake3::hash(new.json).as_bytes();
         if let Some((_, known)) = self.view().tokenizer_named(new.name)
@@ -222,6 +222,7 @@ impl CorpusWriter {
         let sample = curate::sample_texts(self.view())?;
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
         let tokenizer = Tokenizer::load(new.json, &sample)?;
+        tokenizer.prove_complete()?;
         check_name(new.name)?;
         let base = new.base.map(|name| find(self.view(), name).map(|(id, _)| id.0)).transpose()?;
         let originals = new.originals.iter().map(|(name, bytes)| OriginalFile {
@@ -262,6 +263,7 @@ impl CorpusWriter {
     ) -> Result<Added, Error> {
         let loaded = load_one(self.view(), Some(name))?;
         prove_lineage(&mut self.writer, &loaded)?;
+        note_markers(self.view(), &loaded, progress)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, progress, interrupt)?;
         self.writer.flush()?;
@@ -346,6 +348,25 @@ impl CorpusWriter {
         self.writer.flush()?;
         Ok(plans)
     }
+}
+
+/// Says which spellings of the chat templates that wrote stored texts are ordinary text to a tokenizer.
+fn note_markers(
+    view: &View,
+    loaded: &LoadedTokenizer,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    for source in view.templates()? {
+        // One that was used compiles.
+        let Ok(template) = ChatTemplate::new(&source) else { continue };
+        for (marker, tokens) in unknown_markers(&template, loaded)? {
+            progress.note(&format!(
+                "tokenizer `{}` reads `{marker}` of a stored chat template as {tokens} ordinary tokens: turns cannot be told from what is said in them",
+                loaded.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn about(name: &str) -> CommitRecord {

@@ -3,7 +3,9 @@
 use super::error::CurateError;
 use crate::decide::{Encoded, encode_text};
 use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
-use crate::model::{DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId};
+use crate::model::{
+    Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
+};
 use crate::store::{Fault, Header, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -74,7 +76,14 @@ impl Checker<'_> {
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
         if self.view.policy().mode.is_near() || header.words != 0 {
-            self.fingerprint(document, header, &text, standing)?;
+            let compared = match self.view.policy().compared {
+                Compared::Text => None,
+                compared => {
+                    let metadata = self.view.metadata(document)?;
+                    Some(compared_text(compared, &text, &metadata).into_owned())
+                }
+            };
+            self.fingerprint(document, header, compared.as_deref().unwrap_or(&text), standing)?;
         }
         if standing.is_eligible() {
             self.texts(document, header)?;
@@ -168,7 +177,7 @@ impl Checker<'_> {
         if let Some(matched) = self.view.match_of(document)?
             && matched.kind == MatchKind::Near
         {
-            let witness = self.craft.shingles(&self.view.text(matched.witness)?);
+            let witness = self.craft.shingles(&self.view.compared_text(matched.witness)?);
             let computed = (shared(&print.shingles, &witness), print.shingles.len(), witness.len());
             let kept = (
                 matched.shared,

@@ -2,7 +2,7 @@
 
 use super::error::CurateError;
 use super::extend::{BaseIds, BaseScratch, take_ids};
-use crate::decide::{EncodedBatch, PIECE, store_encoded};
+use crate::decide::{EncodedBatch, PIECE, Refused, store_encoded};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, TokenizerRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
@@ -51,6 +51,8 @@ pub struct Backfilled {
     pub tokens: u64,
     /// Documents among the encoded that spell a special token, which was encoded as the text that it is.
     pub special_tokens_in_text: BTreeMap<String, u64>,
+    /// Documents whose texts it refused: they count as encoded, to no tokens.
+    pub refused: Refused,
 }
 
 /// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that
@@ -116,7 +118,11 @@ pub fn encode_stored(
                 },
             )
             .collect::<Result<_, CurateError>>()?;
-        for (encoded, copied) in &taken {
+        for (piece, (encoded, copied)) in work.chunks(PIECE).zip(&taken) {
+            for (place, why) in encoded.refused() {
+                let found = piece.get(place).into_iter();
+                found.for_each(|(document, _)| total.refused.add(*document, why));
+            }
             encoded.add_spelled(tokenizer, &mut total.special_tokens_in_text);
             total.copied += copied;
         }

@@ -59,7 +59,8 @@ impl BaseIds {
         let start = out.len();
         let is_stored = view.tokens(self.base, document, out)?;
         let ids = out.get(start..).unwrap_or_default();
-        if !is_stored || self.affected.is_affected(ids, affected) {
+        // A text that the base refused has none, which says nothing of this one.
+        if !is_stored || ids.is_empty() || self.affected.is_affected(ids, affected) {
             return Ok(false);
         }
         Ok(!(self.affected.needs_text() && self.affected.is_text_affected(&view.text(document)?)))
@@ -70,7 +71,7 @@ impl BaseIds {
 /// nothing new in them; else its text is encoded. Answers whether they were copied.
 ///
 /// # Errors
-/// [`CurateError`] when the store cannot be read or the text is refused.
+/// [`CurateError`] when the store cannot be read or the tokenizer cannot be used.
 pub fn take_ids(
     base: Option<&BaseIds>,
     view: &View,

@@ -90,6 +90,9 @@ fn texts(
     tokenizer: &Tokenizer,
     ids: &[u32],
 ) -> Result<Vec<String>, CurateError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let text = view.text(document)?;
     let specials = view.text_form(document)?.is_some_and(|form| form.specials);
     let (computed, offsets) = tokenizer.encode_with_offsets(&text, specials)?;

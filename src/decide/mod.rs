@@ -12,7 +12,7 @@
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took;
-//! * `tokens`: ids and trained tokens, of newcomers and of what is kept again.
+//! * `tokens`: ids and trained tokens, of newcomers and of what is kept again; `refused` what has none.
 
 mod components;
 mod crowd;
@@ -23,6 +23,7 @@ mod independent;
 mod lineage;
 mod neighbours;
 mod rank;
+mod refused;
 mod remembered;
 mod scene;
 mod session;
@@ -31,6 +32,7 @@ mod tokens;
 
 pub use error::DecideError;
 pub use lineage::Lineages;
+pub use refused::Refused;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
 pub use tokens::{

@@ -271,7 +271,7 @@ impl Scene {
         if let Some(found) = self.remembered().shingles(document) {
             return Ok(found);
         }
-        let found: Arc<[u64]> = craft.shingles(&self.view.text(document)?).into();
+        let found: Arc<[u64]> = craft.shingles(&self.view.compared_text(document)?).into();
         self.remembered().remember_shingles(document, &found);
         Ok(found)
     }

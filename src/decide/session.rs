@@ -6,7 +6,9 @@ use super::neighbours::{Passed, Prefetched, Reach};
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene, TextForm};
 use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
-use crate::model::{DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing};
+use crate::model::{
+    Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
+};
 use crate::store::{Batch, Header};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -148,6 +150,12 @@ impl Session {
             DedupMode::Exact => &[TextForm::Raw],
             _ => &[TextForm::Raw, TextForm::Normalised],
         }
+    }
+
+    /// What of a document is compared.
+    #[must_use]
+    pub fn compared(&self) -> Compared {
+        self.scene.view.policy().compared
     }
 
     /// The field whose number ranks documents, if one does.

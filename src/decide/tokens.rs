@@ -2,6 +2,7 @@
 //! tokenizers and for what is kept again.
 
 use super::error::DecideError;
+use super::refused::Refused;
 use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
 use crate::store::{Batch, Header, StoreError, View};
 use crate::tokenizer::{Encoder, Tokenizer, TokenizerError};
@@ -44,13 +45,16 @@ pub struct EncodedBatch {
     /// Documents that spell a special token as text, by its place among the tokenizer's, and the last of
     /// them; empty while there is none.
     spelled: Vec<(u64, usize)>,
+    /// Documents whose texts were refused: their place, and why. They have no ids.
+    refused: Vec<(usize, String)>,
 }
 
 impl EncodedBatch {
-    /// Encodes a text as its form says, behind the others.
+    /// Encodes a text as its form says, behind the others. One that the tokenizer refuses has no ids; see
+    /// [`EncodedBatch::refused`].
     ///
     /// # Errors
-    /// [`TokenizerError`] when the tokenizer refuses the text.
+    /// [`TokenizerError`] when it is the tokenizer that cannot be used.
     pub fn push(
         &mut self,
         tokenizer: &Tokenizer,
@@ -58,7 +62,17 @@ impl EncodedBatch {
         text: &str,
         form: Option<&TextForm>,
     ) -> Result<(), TokenizerError> {
-        let spans = append_text(tokenizer, encoder, text, form, &mut self.ids)?;
+        let start = self.ids.len();
+        let spans = match append_text(tokenizer, encoder, text, form, &mut self.ids) {
+            Ok(spans) => spans,
+            Err(error) => {
+                let why = error.refusal().ok_or(error)?;
+                self.ids.truncate(start);
+                self.refused.push((self.ends.len(), why));
+                self.ends.push(start);
+                return Ok(());
+            }
+        };
         self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
         self.ends.push(self.ids.len());
         if form.is_none_or(|form| !form.specials) {
@@ -96,6 +110,11 @@ impl EncodedBatch {
         taken
     }
 
+    /// The places of documents whose texts the tokenizer refused, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.refused.iter().map(|(place, why)| (*place, why.as_str()))
+    }
+
     /// Keeps a place for a document that has its ids already.
     pub fn pass(&mut self) {
         self.ends.push(self.ids.len());
@@ -127,10 +146,10 @@ impl EncodedBatch {
     }
 }
 
-/// Encodes a text as its form says; without one it is plain text.
+/// Encodes a text as its form says; without one it is plain text. One that is refused has no ids.
 ///
 /// # Errors
-/// [`TokenizerError`] when the tokenizer refuses the text.
+/// [`TokenizerError`] when it is the tokenizer that cannot be used.
 pub fn encode_text(
     tokenizer: &Tokenizer,
     encoder: &mut Encoder<'_>,
@@ -138,8 +157,11 @@ pub fn encode_text(
     form: Option<&TextForm>,
 ) -> Result<Encoded, TokenizerError> {
     let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-    let spans = append_text(tokenizer, encoder, text, form, &mut ids)?;
-    Ok(Encoded { ids, spans })
+    match append_text(tokenizer, encoder, text, form, &mut ids) {
+        Ok(spans) => Ok(Encoded { ids, spans }),
+        Err(error) if error.refusal().is_some() => Ok(Encoded::default()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Appends the ids of a text, encoded as its form says; answers what of them is trained, none: all.
@@ -176,7 +198,7 @@ fn token_spans(bytes: &[LossSpan], offsets: &[(u32, u32)]) -> Vec<LossSpan> {
 /// Encodes a stored document as its form says, behind others.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read or the text is refused.
+/// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_document(
     view: &View,
     tokenizer: &Tokenizer,
@@ -214,14 +236,15 @@ pub fn store_encoded(
 }
 
 /// Counts the tokens of stored documents that came back, and encodes those that never were; answers
-/// how many tokens were encoded.
+/// how many tokens were encoded, and adds to `refused` the texts that could not be.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read or a text is refused.
+/// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_kept_again(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
+    refused: &mut Refused,
 ) -> Result<u64, DecideError> {
     let mut unencoded = Vec::new();
     for document in documents {
@@ -246,6 +269,11 @@ pub fn encode_kept_again(
             },
         )
         .collect::<Result<_, DecideError>>()?;
+    for (piece, encoded) in unencoded.chunks(PIECE).zip(&encoded) {
+        for (place, why) in encoded.refused() {
+            piece.get(place).into_iter().for_each(|(document, _)| refused.add(*document, why));
+        }
+    }
     let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((document, header), encoded) in unencoded.iter().zip(encoded) {

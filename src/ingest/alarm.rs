@@ -48,6 +48,38 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
+    /// Every record that was read was rejected.
+    AllRejected {
+        /// How many.
+        records: u64,
+        /// The first of them: file and number, and why.
+        first: String,
+    },
+    /// What the chat template sets turns apart with is ordinary text to a tokenizer.
+    MarkerAsText {
+        /// The tokenizer.
+        tokenizer: String,
+        /// The first such spelling.
+        marker: String,
+        /// Tokens that it becomes.
+        tokens: u64,
+    },
+    /// Conversations were removed as similar by their whole text, the system prompts that they share included.
+    WholeChats {
+        /// Documents added.
+        added: u64,
+        /// Of these, removed for similarity.
+        removed: u64,
+        /// A pair that shows what was taken for a duplicate.
+        example: Option<AlarmPair>,
+    },
+    /// Files that are neither records nor a text.
+    NotText {
+        /// How many.
+        files: u64,
+        /// The first of them: file, and what it is.
+        first: String,
+    },
     /// One document is the witness of very many.
     Cluster {
         /// The witness.

@@ -1,8 +1,9 @@
 //! Token ids and trained tokens of newcomers: made here, or brought along.
 
 use super::error::IngestError;
+use super::options::OnError;
 use super::prepare::Prepared;
-use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, store_encoded};
+use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, store_encoded};
 use crate::model::{DocId, SourceId};
 use crate::store::Batch;
 use crate::tokenizer::TokenizerError;
@@ -30,13 +31,15 @@ pub(super) fn store_form(
 }
 
 /// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens. `spelled` gets
-/// how many documents spell each special token as text.
+/// how many documents spell each special token as text, `refused` those without ids, unless that is an error.
 pub(super) fn encode(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     source: SourceId,
     kept: &[(DocId, &Prepared)],
     spelled: &mut BTreeMap<String, u64>,
+    refused: &mut Refused,
+    on_error: OnError,
 ) -> Result<u64, IngestError> {
     let is_given = |prepared: &Prepared| {
         prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
@@ -59,8 +62,21 @@ pub(super) fn encode(
             },
         )
         .collect::<Result<_, TokenizerError>>()?;
-    for encoded in &encoded {
+    for (piece, encoded) in kept.chunks(PIECE).zip(&encoded) {
         encoded.add_spelled(&tokenizer.tokenizer, spelled);
+        for (place, why) in encoded.refused() {
+            let Some((document, prepared)) = piece.get(place) else { continue };
+            if on_error == OnError::Fail {
+                let origin = &prepared.record.origin;
+                return Err(IngestError::Refused {
+                    path: origin.path.as_ref().clone(),
+                    number: origin.number,
+                    tokenizer: tokenizer.name.clone(),
+                    why: why.to_owned(),
+                });
+            }
+            refused.add(*document, why);
+        }
     }
     let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);

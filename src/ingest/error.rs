@@ -21,7 +21,7 @@ pub enum IngestError {
     /// A decision that could not be taken.
     #[error(transparent)]
     Decide(#[from] DecideError),
-    /// A tokenizer that refused a text.
+    /// A tokenizer that cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// A bad record, with `--on-error fail`.
@@ -35,6 +35,18 @@ pub enum IngestError {
         offset: u64,
         /// Why, in words.
         reason: String,
+    },
+    /// A text that a tokenizer refused, with `--on-error fail`.
+    #[error("{}: record {number}: tokenizer `{tokenizer}` cannot encode its text: {why}; ingest with --on-error reject to store it without ids of that tokenizer", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Records before it.
+        number: u64,
+        /// The tokenizer.
+        tokenizer: String,
+        /// Why, in its words.
+        why: String,
     },
     /// A stop was asked for; all that the report counts is committed.
     #[error("interrupted; {} documents were added, run the same command again to go on", report.added)]
@@ -65,6 +77,18 @@ pub enum IngestError {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// A chat template for other tokenizers than the corpus has.
+    #[error(
+        "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it: use the template of this tokenizer, register one that has it as a special token, or take it as text with --template-markers text"
+    )]
+    UnknownMarker {
+        /// The tokenizer.
+        tokenizer: String,
+        /// What the template writes.
+        marker: String,
+        /// Tokens that it becomes.
+        tokens: usize,
     },
     /// A chat template that cannot be used.
     #[error(transparent)]

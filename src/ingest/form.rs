@@ -1,11 +1,13 @@
 //! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
 
-use super::chat::Chats;
+use super::alarm::Alarm;
+use super::chat::{ChatTemplate, Chats, TemplateMarkers};
 use super::error::IngestError;
 use super::given::{self, Given};
 use super::options::{IngestOptions, RecordForm};
 use crate::decide::LoadedTokenizer;
-use crate::model::{Record, Reject, RejectReason, TextForm};
+use crate::model::{Interrupt, Record, Reject, RejectReason, TextForm};
+use crate::tokenizer::TokenizerError;
 
 /// A record with how its text is encoded.
 pub(super) struct Formed {
@@ -14,11 +16,33 @@ pub(super) struct Formed {
     pub(super) given: Option<Given>,
 }
 
+/// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
+///
+/// # Errors
+/// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
+pub fn unknown_markers(
+    template: &ChatTemplate,
+    tokenizer: &LoadedTokenizer,
+) -> Result<Vec<(String, usize)>, TokenizerError> {
+    let mut unknown = Vec::new();
+    for marker in template.markers() {
+        let (ids, _) = tokenizer.tokenizer.encode_with_offsets(&marker, true)?;
+        let is_known = ids.len() == 1 && tokenizer.tokenizer.token_to_id(&marker).is_some();
+        if !is_known {
+            unknown.push((marker, ids.len()));
+        }
+    }
+    Ok(unknown)
+}
+
 /// Turns records into what is stored.
 pub(super) struct Former {
     kind: Kind,
     id_field: Option<String>,
     max_doc_bytes: u64,
+    interrupt: Interrupt,
+    /// What is to be said of the template at the end.
+    alarms: Vec<Alarm>,
 }
 
 enum Kind {
@@ -31,13 +55,19 @@ impl Former {
     pub(super) fn new(
         options: &IngestOptions,
         tokenizers: &[LoadedTokenizer],
+        interrupt: &Interrupt,
     ) -> Result<Self, IngestError> {
+        let mut alarms = Vec::new();
         let kind = match &options.form {
             RecordForm::Text => Kind::Text,
             RecordForm::Chat(chat) => {
+                if let Some(template) = &chat.template {
+                    alarms = markers(template, chat.markers, tokenizers)?;
+                }
                 let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
                 let specials = specials.map(|(_, spelling)| spelling);
-                Kind::Chat(Box::new(Chats::new(chat, options.read.text_field.as_deref(), specials)))
+                let chats = Chats::new(chat, options.read.text_field.as_deref(), specials);
+                Kind::Chat(Box::new(chats.within(options.read.max_doc_bytes, interrupt)))
             }
             RecordForm::Pretokenized(name) => {
                 let found = tokenizers.iter().find(|tokenizer| tokenizer.name == *name);
@@ -54,7 +84,20 @@ impl Former {
             kind,
             id_field: options.read.id_field.clone(),
             max_doc_bytes: options.read.max_doc_bytes,
+            interrupt: interrupt.clone(),
+            alarms,
         })
+    }
+
+    /// What a careful person should know of how records become texts.
+    pub(super) fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
+    /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
+    /// what is made of the record must not be stored.
+    pub(super) fn is_cut_short(&self) -> bool {
+        !matches!(self.kind, Kind::Text) && self.interrupt.is_raised()
     }
 
     /// The record as it is stored, or why it is not.
@@ -92,4 +135,23 @@ impl Former {
     fn reject(&self, record: Record, reason: RejectReason) -> Reject {
         Reject::of(record, self.id_field.as_deref(), reason)
     }
+}
+
+fn markers(
+    template: &ChatTemplate,
+    otherwise: TemplateMarkers,
+    tokenizers: &[LoadedTokenizer],
+) -> Result<Vec<Alarm>, IngestError> {
+    let mut alarms = Vec::new();
+    for known in tokenizers {
+        let Some((marker, tokens)) = unknown_markers(template, known)?.into_iter().next() else {
+            continue;
+        };
+        let tokenizer = known.name.clone();
+        if otherwise == TemplateMarkers::Special {
+            return Err(IngestError::UnknownMarker { tokenizer, marker, tokens });
+        }
+        alarms.push(Alarm::MarkerAsText { tokenizer, marker, tokens: tokens as u64 });
+    }
+    Ok(alarms)
 }

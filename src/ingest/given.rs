@@ -65,7 +65,11 @@ pub(super) fn read(
                     .to_owned(),
             );
         }
-        Some(spans) => Some(of_text(spans, &ids, &text, tokenizer)?),
+        Some(spans) => {
+            let mut decode =
+                |ids: &[u32]| tokenizer.tokenizer.decode(ids).map_err(|error| error.to_string());
+            Some(of_text(spans, &ids, &text, &mut decode)?)
+        }
     };
     let has_specials = ids.iter().any(|id| specials.binary_search(id).is_ok());
     let form = TextForm { specials: has_specials, given: Some(tokenizer.id), spans: bytes };
@@ -98,28 +102,203 @@ fn trained(ids: &[u32], labels: &[Value]) -> Result<Option<Vec<LossSpan>>, Strin
     Ok(Some(spans).filter(|_| !is_all && !ids.is_empty()))
 }
 
+/// Ids before a place that are decoded with what follows it: more than any decoder looks back.
+const CONTEXT: usize = 16;
+
 /// The bytes of the text that trained ids stand for: what all ids before a place spell ends there.
+///
+/// From place to place: only the ids between, and some before them, are decoded, and what they spell must go
+/// on in the text where the place before it was. Where it does not, the decoder looks further, and all ids up
+/// to the place are decoded, as long as that is not too much.
 fn of_text(
     spans: &[LossSpan],
     ids: &[u32],
     text: &str,
-    tokenizer: &LoadedTokenizer,
+    decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
 ) -> Result<Vec<LossSpan>, String> {
+    let mut places =
+        Places { ids, text, id: 0, byte: 0, left: ids.len().saturating_mul(FULL_DECODES) };
     let mut bytes = Vec::with_capacity(spans.len());
-    let place = |at: u32| -> Result<u32, String> {
-        let before = ids.get(..at as usize).unwrap_or_default();
-        let spelled = tokenizer.tokenizer.decode(before).map_err(|error| error.to_string())?;
-        // A character that is cut here is spelled otherwise: it belongs to what follows.
-        let same = spelled.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-        let end =
-            if before.len() == ids.len() { text.len() } else { text.floor_char_boundary(same) };
-        u32::try_from(end).map_err(|_| "longer than 4 GiB".to_owned())
-    };
     for span in spans {
-        let (start, end) = (place(span.start)?, place(span.end)?);
+        let (start, end) = (places.of(span.start, decode)?, places.of(span.end, decode)?);
         if start < end {
             bytes.push(LossSpan { start, end, weight: span.weight });
         }
     }
     Ok(bytes)
+}
+
+/// How many times all ids of a record may be decoded for places that cannot be told from near by.
+const FULL_DECODES: usize = 64;
+
+/// Where ids end in the text, asked in ascending order.
+struct Places<'a> {
+    ids: &'a [u32],
+    text: &'a str,
+    /// The last place asked for, and where it is in the text.
+    id: usize,
+    byte: usize,
+    /// Ids that may still be decoded from the first one on.
+    left: usize,
+}
+
+impl Places<'_> {
+    fn of(
+        &mut self,
+        id: u32,
+        decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
+    ) -> Result<u32, String> {
+        let id = id as usize;
+        if id >= self.ids.len() {
+            self.byte = self.text.len();
+        } else if id > self.id {
+            self.byte = match self.by_what_follows(id, decode)? {
+                Some(byte) => byte,
+                None => self.by_all_before(id, decode)?,
+            };
+        }
+        self.id = id;
+        u32::try_from(self.byte).map_err(|_| "longer than 4 GiB".to_owned())
+    }
+
+    /// By what the ids between spell; none when that is not how the text goes on.
+    fn by_what_follows(
+        &self,
+        id: usize,
+        decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
+    ) -> Result<Option<usize>, String> {
+        let from = self.id.saturating_sub(CONTEXT);
+        let before = decode(self.ids.get(from..self.id).unwrap_or_default())?;
+        let with = decode(self.ids.get(from..id).unwrap_or_default())?;
+        let known = common(&before, &with);
+        let rest = self.text.get(self.byte..).unwrap_or_default();
+        let spelled = with.get(known..).unwrap_or_default();
+        let same = common(spelled, rest);
+        // What differs at the end is a character that is cut there, which is spelled otherwise.
+        let is_cut = spelled.get(same..).is_some_and(|tail| tail.chars().all(|c| c == '\u{fffd}'));
+        Ok(is_cut.then_some(self.byte + same))
+    }
+
+    fn by_all_before(
+        &mut self,
+        id: usize,
+        decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
+    ) -> Result<usize, String> {
+        self.left = self.left.checked_sub(id).ok_or(
+            "its `labels` change too often to tell where each of its ids ends in the text, with this tokenizer's decoder; split the record",
+        )?;
+        let spelled = decode(self.ids.get(..id).unwrap_or_default())?;
+        // A character that is cut here is spelled otherwise: it belongs to what follows.
+        Ok(common(&spelled, self.text))
+    }
+}
+
+/// Bytes of whole characters that both begin with.
+fn common(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    b.floor_char_boundary(same).min(a.floor_char_boundary(same))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bytes as ids; what is no UTF-8 becomes U+FFFD.
+    fn bytes(ids: &[u32]) -> Result<String, String> {
+        let bytes: Vec<u8> = ids.iter().filter_map(|id| u8::try_from(*id).ok()).collect();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Words, of which the first has no space before it and the last none behind.
+    fn words(ids: &[u32]) -> Result<String, String> {
+        Ok(ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>().join(" "))
+    }
+
+    /// One whose every word depends on how many stand before it.
+    fn counted(ids: &[u32]) -> Result<String, String> {
+        Ok(ids.iter().enumerate().map(|(at, id)| format!("{at}:{id},")).collect())
+    }
+
+    fn spans(cuts: &[usize], ids: usize) -> Vec<LossSpan> {
+        let mut cuts: Vec<u32> =
+            cuts.iter().map(|cut| u32::try_from(cut % (ids + 1)).expect("small")).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.chunks_exact(2)
+            .map(|pair| LossSpan { start: pair[0], end: pair[1], weight: 1.0 })
+            .collect()
+    }
+
+    /// As it is defined: every place by all ids before it.
+    fn by_definition(
+        spans: &[LossSpan],
+        ids: &[u32],
+        text: &str,
+        decode: fn(&[u32]) -> Result<String, String>,
+    ) -> Vec<LossSpan> {
+        let place = |at: u32| {
+            let before = &ids[..at as usize];
+            let end = if before.len() == ids.len() {
+                text.len()
+            } else {
+                common(&decode(before).expect("decodes"), text)
+            };
+            u32::try_from(end).expect("short")
+        };
+        let spans = spans.iter().map(|span| LossSpan {
+            start: place(span.start),
+            end: place(span.end),
+            weight: 1.0,
+        });
+        spans.filter(|span| span.start < span.end).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_those_of_all_ids_before_them(
+            text in "[a-cé語😀 ]{0,60}",
+            numbers in proptest::collection::vec(0u32..12, 0..60),
+            cuts in proptest::collection::vec(0usize..1000, 0..24),
+        ) {
+            let ids: Vec<u32> = text.bytes().map(u32::from).collect();
+            for (ids, decode) in [(&ids, bytes as fn(&[u32]) -> _), (&numbers, words), (&numbers, counted)] {
+                let text = decode(ids).expect("decodes");
+                let spans = spans(&cuts, ids.len());
+                let found = of_text(&spans, ids, &text, &mut |ids| decode(ids)).expect("is told");
+                prop_assert_eq!(found, by_definition(&spans, ids, &text, decode));
+            }
+        }
+    }
+
+    /// Every run of labels decoded all ids before it: 80,000 ids took more than a minute.
+    #[test]
+    fn labels_that_change_often_decode_every_id_a_few_times_only() {
+        let decoded = [2_000_u32, 4_000].map(|count| {
+            let ids: Vec<u32> = (0..count).map(|id| id % 100).collect();
+            let text = words(&ids).expect("decodes");
+            let spans: Vec<LossSpan> = (0..count / 4)
+                .map(|at| LossSpan { start: at * 4, end: at * 4 + 2, weight: 1.0 })
+                .collect();
+            let mut decoded = 0;
+            let found = of_text(&spans, &ids, &text, &mut |ids| {
+                decoded += ids.len();
+                words(ids)
+            });
+            assert_eq!(found.expect("is told").len(), spans.len());
+            decoded
+        });
+        assert!(decoded[1] <= decoded[0] * 2 + 64, "{decoded:?}");
+        // A decoder that looks back to the start is only asked so often.
+        let ids: Vec<u32> = (0..4_000).collect();
+        let text = counted(&ids).expect("decodes");
+        let spans = spans(&(0..2_000).map(|at| at * 2).collect::<Vec<_>>(), ids.len());
+        let mut decoded = 0;
+        let told = of_text(&spans, &ids, &text, &mut |ids| {
+            decoded += ids.len();
+            counted(ids)
+        });
+        assert!(told.expect_err("is too much").contains("split the record"));
+        assert!(decoded <= ids.len() * (FULL_DECODES + 64), "{decoded}");
+    }
 }

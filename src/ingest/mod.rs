@@ -24,8 +24,11 @@ mod watch;
 mod write;
 
 pub use alarm::{Alarm, AlarmPair, CrowdedPair};
-pub use chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError};
+pub use chat::{
+    ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
+};
 pub use error::IngestError;
+pub use form::unknown_markers;
 pub use options::{IngestOptions, OnError, RecordForm};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;

@@ -6,8 +6,8 @@ use super::produce::{Chunk, Piece};
 use super::read::Item;
 use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::model::{
-    FieldDeclaration, LossSpan, Policy, Record, Reject, TextForm, half, record_identity,
-    reject_identity,
+    Compared, FieldDeclaration, LossSpan, Policy, Record, Reject, RejectReason, TextForm,
+    compared_text, half, record_identity, reject_identity,
 };
 use crate::store::{Indexed, indexed};
 use rayon::prelude::*;
@@ -53,8 +53,16 @@ pub(super) fn prepare(
             .map_init(
                 || Fingerprinter::new(policy),
                 |craft, item| match item {
+                    // The chunk will not be written: the rest of it need not be made.
+                    Item::Record(record) if former.is_cut_short() => rejected(
+                        Reject::of(record, None, RejectReason::Form(String::new())),
+                        source,
+                    ),
                     Item::Record(record) => match former.form(record) {
-                        Ok(formed) => Ready::Document(Box::new(one(formed, source, fields, craft))),
+                        Ok(formed) => {
+                            let compared = policy.compared;
+                            Ready::Document(Box::new(one(formed, source, compared, fields, craft)))
+                        }
                         Err(reject) => rejected(reject, source),
                     },
                     Item::Reject(reject) => rejected(reject, source),
@@ -74,12 +82,13 @@ fn rejected(reject: Reject, source: &str) -> Ready {
 fn one(
     formed: Formed,
     source: &str,
+    compared: Compared,
     fields: &[FieldDeclaration],
     craft: &mut Fingerprinter,
 ) -> Prepared {
     let Formed { record, form, given } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
-    let fingerprint = craft.fingerprint(&record.text);
+    let fingerprint = craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
     let raw = half(&blake3::hash(record.text.as_bytes()));
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     Prepared {

@@ -130,6 +130,9 @@ enum Known {
 
 impl Producer<'_> {
     fn input(&mut self, input: Input, record: Option<FileRecord>) -> Result<(), IngestError> {
+        // One of which nothing could be read is tried, and told of, every time.
+        let record =
+            record.filter(|record| record.records == 0 || record.rejected < record.records);
         let same_file = record.as_ref().is_some_and(|record| {
             record.size == input.size && record.modified == input.modified_ns
         });
@@ -213,7 +216,6 @@ impl Producer<'_> {
                 continues = true;
             }
             let kind = PieceKind { single: false, whole: false, continues, known: known_left > 0 };
-            let stops_here = (self.options.on_error == OnError::Fail).then(|| reader.point());
             let item = match reader.next() {
                 Ok(Some(item)) => item,
                 Ok(None) => {
@@ -232,6 +234,10 @@ impl Producer<'_> {
                 }
                 item => item,
             };
+            if self.former.is_cut_short() {
+                self.stopped = true;
+                return Ok(());
+            }
             known_left = known_left.saturating_sub(1);
             match &item {
                 Item::Record(record) => {
@@ -245,8 +251,8 @@ impl Producer<'_> {
                         reason: reject.reason.to_string(),
                     };
                     // The next run goes on at the bad record, not behind it.
-                    if let Some(point) = stops_here.filter(|_| !items.is_empty()) {
-                        self.push(input, point, &mut items, kind);
+                    if !items.is_empty() {
+                        self.push(input, reader.point_before(), &mut items, kind);
                     }
                     return Err(error);
                 }
@@ -302,4 +308,38 @@ struct PieceKind {
     whole: bool,
     continues: bool,
     known: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::{HASHED_AGAIN, expand};
+    use super::*;
+
+    /// The place before every record was hashed in case the record was bad: up to 256 KiB for each.
+    #[test]
+    fn stopping_at_bad_records_hashes_nothing_until_there_is_one() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let path = directory.path().join("a.jsonl");
+        let mut hashed = Vec::new();
+        for records in [5_000, 10_000] {
+            let lines: String =
+                (0..records).map(|n| format!("{{\"text\":\"record {n}\"}}\n")).collect();
+            std::fs::write(&path, lines + "bad\n").expect("writes");
+            let input = expand(&[path.display().to_string()]).expect("expands").remove(0);
+            let options = IngestOptions { on_error: OnError::Fail, ..IngestOptions::new("main") };
+            let former = Former::new(&options, &[], &Interrupt::default()).expect("is made");
+            let before = HASHED_AGAIN.get();
+            let (mut read, mut failed) = (0, false);
+            let inputs = vec![KnownInput { input, record: None }];
+            produce(inputs, &options, &former, &Interrupt::default(), &mut |chunk| {
+                read += chunk.pieces.iter().map(|piece| piece.items.len()).sum::<usize>();
+                failed |= matches!(chunk.error, Some(IngestError::Rejected { .. }));
+                true
+            });
+            assert_eq!((read, failed), (records, true));
+            hashed.push(HASHED_AGAIN.get() - before);
+        }
+        // At the end of a chunk, and at the bad record.
+        assert!(hashed.iter().all(|bytes| *bytes <= 3 * (256 << 10)), "{hashed:?}");
+    }
 }

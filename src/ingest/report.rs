@@ -1,7 +1,7 @@
 //! What an ingest did, in numbers.
 
 use super::alarm::Alarm;
-use crate::decide::Counts;
+use crate::decide::{Counts, Refused};
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;
@@ -51,6 +51,9 @@ pub struct IngestReport {
     pub tokens: BTreeMap<String, u64>,
     /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.
     pub special_tokens_in_text: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, Refused>,
     /// Bytes of text read.
     pub bytes: u64,
     /// Wall time.

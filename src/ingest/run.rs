@@ -29,7 +29,7 @@ pub fn ingest(
     interrupt: &Interrupt,
 ) -> Result<IngestReport, IngestError> {
     let started = Instant::now();
-    let former = Former::new(options, tokenizers)?;
+    let former = Former::new(options, tokenizers, interrupt)?;
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
             IngestError::Threads { threads: options.threads, why: error.to_string() }
@@ -63,6 +63,9 @@ pub fn ingest(
                 let ready =
                     pool.install(|| prepare(chunk, &options.source, policy, fields, former));
                 seconds += started.elapsed().as_secs_f64();
+                if former.is_cut_short() {
+                    break;
+                }
                 if send_ready.send(ready).is_err() {
                     break;
                 }
@@ -92,7 +95,8 @@ pub fn ingest(
     report.stages.commit += flushing.elapsed().as_secs_f64();
     progress.end();
     report.count_standings(writer.view(), first)?;
-    report.alarms = watch.alarms(writer.view())?;
+    report.alarms = former.alarms().to_vec();
+    report.alarms.extend(watch.alarms(writer.view(), report.read)?);
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {

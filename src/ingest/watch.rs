@@ -2,9 +2,9 @@
 
 use super::alarm::{Alarm, AlarmPair, CrowdedPair};
 use super::error::IngestError;
-use super::options::IngestOptions;
+use super::options::{IngestOptions, RecordForm};
 use crate::decide::{Decision, Session};
-use crate::model::{CommitSeq, DocId, Standing};
+use crate::model::{CommitSeq, Compared, DocId, Reject, RejectReason, Standing};
 use crate::store::{StoreError, View};
 use std::collections::BTreeMap;
 
@@ -14,6 +14,8 @@ const SETTLED: u64 = 10_000;
 const WORTH_A_WORD: u64 = 1_000;
 /// Share of removed documents that is said when no limit is given.
 const LOUD_SHARE: f64 = 0.5;
+/// Conversations removed as similar before that is worth a word, if they are a tenth.
+const WHOLE_CHATS: u64 = 10;
 /// Witnesses counted; every one with more than 1/1024 of the removals is among them.
 const COUNTED: usize = 1024;
 /// Characters shown of an example's text.
@@ -33,6 +35,21 @@ pub(super) struct Watch {
     /// Decisions that left candidates out, and a pair that was not compared.
     open: u64,
     open_pair: Option<(DocId, DocId)>,
+    rejected: Rejected,
+    /// Conversations come in, and their whole text is compared.
+    are_whole_chats: bool,
+    /// Of the removed, those removed for similarity, and the last of them.
+    similar: (u64, Option<DocId>),
+}
+
+/// Records that could not be read, known before or not.
+#[derive(Default)]
+struct Rejected {
+    records: u64,
+    first: Option<String>,
+    /// Of these, files that are no text.
+    files: u64,
+    first_file: Option<String>,
 }
 
 impl Watch {
@@ -48,6 +65,24 @@ impl Watch {
             last: None,
             open: 0,
             open_pair: None,
+            rejected: Rejected::default(),
+            are_whole_chats: matches!(options.form, RecordForm::Chat(_))
+                && view.policy().compared == Compared::Text,
+            similar: (0, None),
+        }
+    }
+
+    /// Takes note of one record that could not be read.
+    pub(super) fn reject(&mut self, reject: &Reject) {
+        let Reject { reason, origin, .. } = reject;
+        let Rejected { records, first, files, first_file } = &mut self.rejected;
+        *records += 1;
+        first.get_or_insert_with(|| {
+            format!("{}: record {}: {reason}", origin.path.display(), origin.number)
+        });
+        if matches!(reason, RejectReason::NotText(_)) {
+            *files += 1;
+            first_file.get_or_insert_with(|| format!("{}: {reason}", origin.path.display()));
         }
     }
 
@@ -59,6 +94,9 @@ impl Watch {
             return;
         };
         self.removed += 1;
+        if outcome.standing == Standing::Near {
+            self.similar = (self.similar.0 + 1, Some(document));
+        }
         self.last = Some((document, *outcome));
         if let Some((count, example)) = self.clusters.get_mut(&matched.witness) {
             *count += 1;
@@ -125,9 +163,15 @@ impl Watch {
         self.removed as f64 / self.added.max(1) as f64
     }
 
-    /// What is worth a word at the end.
-    pub(super) fn alarms(&self, view: &View) -> Result<Vec<Alarm>, StoreError> {
+    /// What is worth a word at the end of an ingest that read `records`.
+    pub(super) fn alarms(&self, view: &View, records: u64) -> Result<Vec<Alarm>, StoreError> {
         let mut alarms = Vec::new();
+        let Rejected { records: rejected, first, files, first_file } = &self.rejected;
+        if let (Some(first), true) = (first, *rejected == records) {
+            alarms.push(Alarm::AllRejected { records, first: first.clone() });
+        } else if let Some(first) = first_file {
+            alarms.push(Alarm::NotText { files: *files, first: first.clone() });
+        }
         let limit = self.max_removed.unwrap_or(LOUD_SHARE);
         if self.added >= WORTH_A_WORD && self.share() > limit {
             let example = self.last.map(|(document, _)| example(view, document)).transpose()?;
@@ -136,6 +180,13 @@ impl Watch {
                 removed: self.removed,
                 example: example.flatten(),
             });
+        }
+        if let (true, (removed, Some(document))) = (self.are_whole_chats, self.similar)
+            && removed >= WHOLE_CHATS
+            && removed.saturating_mul(10) >= self.added
+        {
+            let example = example(view, document)?;
+            alarms.push(Alarm::WholeChats { added: self.added, removed, example });
         }
         let mut largest: Vec<(u64, DocId, DocId)> = self
             .clusters

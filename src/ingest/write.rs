@@ -7,8 +7,8 @@ use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
-use crate::decide::{Arrival, LoadedTokenizer, Session, encode_kept_again};
-use crate::model::{DocId, Interrupt, Reject, SourceId, Standing};
+use crate::decide::{Arrival, LoadedTokenizer, Refused, Session, encode_kept_again};
+use crate::model::{Compared, DocId, Interrupt, Reject, SourceId, Standing, half};
 use crate::store::{
     Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
     TextEncoder, View, Writer,
@@ -126,9 +126,14 @@ pub(super) fn write(
 
     let started = Instant::now();
     for tokenizer in tokenizers {
-        let mut spelled = BTreeMap::new();
-        let added = encode(&mut batch, tokenizer, source, &kept, &mut spelled)?
-            + encode_kept_again(&mut batch, tokenizer, &kept_again)?;
+        let (mut spelled, mut refused) = (BTreeMap::new(), Refused::default());
+        let on_error = options.on_error;
+        let added =
+            encode(&mut batch, tokenizer, source, &kept, &mut spelled, &mut refused, on_error)?
+                + encode_kept_again(&mut batch, tokenizer, &kept_again, &mut refused)?;
+        if refused.documents > 0 {
+            report.refused.entry(tokenizer.name.clone()).or_default().and(refused);
+        }
         *report.tokens.entry(tokenizer.name.clone()).or_default() += added;
         if !spelled.is_empty() {
             let known = report.special_tokens_in_text.entry(tokenizer.name.clone()).or_default();
@@ -141,6 +146,11 @@ pub(super) fn write(
 
     let started = Instant::now();
     for (piece, items) in chunk.chunk.pieces.iter().zip(&chunk.items) {
+        for item in items {
+            if let Ready::Reject(reject, _) = item {
+                watch.reject(reject);
+            }
+        }
         rejects(&mut batch, piece, items, options, source, &mut counts)?;
     }
     let record = CommitRecord {
@@ -230,9 +240,23 @@ fn find_twins(
     let texts: Vec<_> = new.iter().map(|new| new.prepared.raw).collect();
     let twins = session.text_twins(source, &texts)?;
     for (new, twin) in new.iter_mut().zip(twins) {
-        new.twin = twin;
+        new.twin = match twin {
+            Some(twin) if is_compared_alike(session, twin, new.prepared)? => Some(twin),
+            _ => None,
+        };
     }
     Ok(())
+}
+
+/// Whether a stored document of the same text may lend its sketch too: always, but where something else than
+/// the text is compared.
+fn is_compared_alike(
+    session: &Session,
+    other: DocId,
+    prepared: &Prepared,
+) -> Result<bool, IngestError> {
+    Ok(session.compared() == Compared::Text
+        || session.header(other)?.normalised == prepared.fingerprint.normalised)
 }
 
 /// Compresses, in parallel, the texts that no stored document has.
@@ -252,14 +276,20 @@ fn owner(
     let raw = new.prepared.raw;
     if let Some(old) = new.supersedes {
         let header = session.header(old)?;
-        if header.raw == raw {
+        if header.raw == raw && is_compared_alike(session, old, new.prepared)? {
             return Ok(Some(header.text_owner(old)));
         }
     }
     if new.twin.is_some() {
         return Ok(new.twin);
     }
-    let owner = session.text_owner(new.id, source, raw);
+    let shared = match session.compared() {
+        Compared::Text => raw,
+        Compared::Turns => {
+            half(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
+        }
+    };
+    let owner = session.text_owner(new.id, source, shared);
     Ok(Some(owner).filter(|owner| *owner != new.id))
 }
 

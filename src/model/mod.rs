@@ -1,6 +1,8 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress. No I/O.
 
 mod bucket_map;
+mod compared;
+mod contain;
 mod field;
 mod id;
 mod identity;
@@ -11,6 +13,8 @@ mod record;
 mod standing;
 
 pub use bucket_map::BucketMap;
+pub use compared::compared_text;
+pub use contain::{contain, is_contained};
 pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,
@@ -19,8 +23,8 @@ pub use id::{
 pub use identity::{half, key_identity, record_identity, reject_identity};
 pub use loss::{LossSpan, TextForm};
 pub use policy::{
-    DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION, Scope,
-    Signature,
+    Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
+    Scope, Signature,
 };
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, Record, RecordKey, Reject, RejectReason};

@@ -178,6 +178,33 @@ impl Scope {
     }
 }
 
+/// What of a document is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compared {
+    /// The text as it is stored.
+    #[default]
+    Text,
+    /// Of a conversation what is said in its turns, without system messages and without what a template
+    /// wrote around them; of other records the text.
+    Turns,
+}
+
+impl Compared {
+    /// The word used on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Turns => "turns",
+        }
+    }
+
+    const fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
+}
+
 /// Published settings that go together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -187,6 +214,8 @@ pub enum Profile {
     Web,
     /// Source code: punctuation counts.
     Code,
+    /// Conversations: as `web`, but what is said in them is compared, not the system prompts they share.
+    Chat,
     /// The MinHash of The Stack.
     Bigcode,
     /// The MinHash of FineWeb.
@@ -197,8 +226,8 @@ pub enum Profile {
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Self; 5] =
-        [Self::Web, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
+    pub const ALL: [Self; 6] =
+        [Self::Web, Self::Code, Self::Chat, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
 
     /// The word used on the command line and in reports.
     #[must_use]
@@ -206,6 +235,7 @@ impl Profile {
         match self {
             Self::Web => "web",
             Self::Code => "code",
+            Self::Chat => "chat",
             Self::Bigcode => "bigcode",
             Self::Fineweb => "fineweb",
             Self::Slimpajama => "slimpajama",
@@ -222,6 +252,9 @@ pub struct Policy {
     pub profile: Profile,
     /// How duplicates are decided.
     pub mode: DedupMode,
+    /// What of a document is compared.
+    #[serde(default, skip_serializing_if = "Compared::is_text")]
+    pub compared: Compared,
     /// How text becomes tokens.
     pub normaliser: Normaliser,
     /// Tokens per shingle.
@@ -307,7 +340,9 @@ impl Policy {
     pub fn of(profile: Profile) -> Self {
         use DedupMode::{Lsh, Witness};
         let (mode, normaliser, shingle, signature, threshold, bands, rows) = match profile {
-            Profile::Web => (Witness, Normaliser::Web, 5, Signature::Native, 0.8, 32, 8),
+            Profile::Web | Profile::Chat => {
+                (Witness, Normaliser::Web, 5, Signature::Native, 0.8, 32, 8)
+            }
             Profile::Code => (Witness, Normaliser::Code, 10, Signature::Native, 0.7, 42, 6),
             Profile::Bigcode => (Lsh, Normaliser::Bigcode, 5, Signature::Bigcode, 0.7, 25, 10),
             Profile::Fineweb => (Lsh, Normaliser::Fineweb, 5, Signature::Native, 0.75, 14, 8),
@@ -316,6 +351,7 @@ impl Policy {
         Self {
             profile,
             mode,
+            compared: if profile == Profile::Chat { Compared::Turns } else { Compared::Text },
             normaliser,
             shingle,
             signature,
@@ -406,6 +442,9 @@ impl fmt::Display for Policy {
                 self.bands,
                 self.rows
             )?;
+        }
+        if self.mode.is_near() && self.compared == Compared::Turns {
+            f.write_str(", compares what is said in turns")?;
         }
         if self.mode != DedupMode::None {
             write!(f, ", keep {}, scope {}", self.keep, self.scope.name())?;

@@ -53,6 +53,8 @@ pub enum RejectReason {
     NotUtf8(u64),
     /// The record is not of the form asked for, or has no text in it that could be trained on; in words.
     Form(String),
+    /// A file of a format that is not read; what it is, and the way out.
+    NotText(String),
     /// Longer than the limit, both in bytes.
     TooLong {
         /// Its length.
@@ -72,7 +74,7 @@ impl fmt::Display for RejectReason {
                 write!(f, "id field `{field}` is absent or neither a string nor a number")
             }
             Self::NotUtf8(at) => write!(f, "invalid UTF-8 at byte {at} of the record"),
-            Self::Form(why) => f.write_str(why),
+            Self::Form(why) | Self::NotText(why) => f.write_str(why),
             Self::TooLong { bytes, limit } => {
                 write!(f, "{bytes} bytes, over the limit of {limit} (--max-doc-bytes)")
             }

@@ -5,13 +5,14 @@ use super::evaluate::{Block, StoredBlock};
 use super::keys::Keys;
 use super::relations::{Relation, Sizes};
 use super::schema::{Content, DocumentColumn};
-use crate::model::{ColumnId, FieldId, SourceId, Standing, TermId, unsortable_float};
+use crate::model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use crate::store::fields;
 use crate::store::{Header, View};
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder, UInt64Array,
 };
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ const ROWS_WITH_META: usize = 1024;
 const TEXT_BYTES: i64 = 8 << 20;
 /// Term values remembered: near-unique keywords would otherwise all be held.
 const REMEMBERED: usize = 1 << 16;
+/// Longest value remembered.
+const REMEMBERED_BYTES: usize = 1024;
 
 /// Fills batches; one a partition.
 pub(super) struct Filler<'a> {
@@ -255,17 +258,32 @@ impl<'a> Filler<'a> {
         let mut values: Vec<Option<Arc<str>>> = Vec::with_capacity(rows.slots.len());
         for slot in rows.slots {
             let term = terms.get(*slot).and_then(|term| u32::try_from(term).ok());
-            values.push(term.map(|term| self.value(TermId(term))).transpose()?.flatten());
+            let document = rows.open.block.document(*slot);
+            let value = term.map(|term| self.value(document, field, TermId(term)));
+            values.push(value.transpose()?.flatten());
+        }
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        if i32::try_from(bytes).is_err() {
+            return Err(QueryError::arrow(ArrowError::OffsetOverflowError(bytes)));
         }
         Ok(Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()))
     }
 
-    fn value(&mut self, term: TermId) -> Result<Option<Arc<str>>, QueryError> {
+    /// The value of a term, which `document` has.
+    fn value(
+        &mut self,
+        document: DocId,
+        field: FieldId,
+        term: TermId,
+    ) -> Result<Option<Arc<str>>, QueryError> {
         if let Some(known) = self.values.get(&term) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some((_, value)) = self.view.term_value(term)? else { return Ok(None) };
-        let value: Arc<str> = String::from_utf8_lossy(&value).into();
+        let Some(value) = self.view.keyword(document, field, term)? else { return Ok(None) };
+        let value: Arc<str> = value.into();
+        if value.len() > REMEMBERED_BYTES {
+            return Ok(Some(value));
+        }
         if self.values.len() >= REMEMBERED {
             self.values.clear();
         }

@@ -1,6 +1,6 @@
 //! A dedup policy setting by setting, each with what it means.
 
-use crate::model::{DedupMode, KeepOrder, Normaliser, Policy, Scope};
+use crate::model::{Compared, DedupMode, KeepOrder, Normaliser, Policy, Scope};
 use serde::Serialize;
 
 /// One setting of a policy.
@@ -28,6 +28,9 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     let lower = |by: f64| ((t - by).max(0.0) * 1e4).round() / 1e4;
     if policy.mode.is_near() {
         let (bands, rows) = (policy.bands, policy.rows);
+        if policy.compared == Compared::Turns {
+            add("compares", policy.compared.name().to_owned(), "of a conversation what is said in its turns, without system messages; of other records the text".to_owned());
+        }
         add("normaliser", policy.normaliser.name().to_owned(), normaliser(policy.normaliser));
         let unit =
             if policy.normaliser == Normaliser::Slimpajama { "characters" } else { "tokens" };

@@ -210,7 +210,5 @@ fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String
     let term =
         number(view, fields::column_of(field), document)?.and_then(|term| u32::try_from(term).ok());
     let Some(term) = term else { return Ok(None) };
-    Ok(view
-        .term_value(TermId(term))?
-        .map(|(_, value)| String::from_utf8_lossy(&value).into_owned()))
+    Ok(view.keyword(document, field, TermId(term))?)
 }

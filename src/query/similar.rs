@@ -126,7 +126,7 @@ pub fn similar(
     let (text, own) = match to {
         SimilarTo::Text(text) => (text, None),
         SimilarTo::Document(document) if document.0 < view.documents() => {
-            stored = view.text(document)?;
+            stored = view.compared_text(document)?;
             (stored.as_str(), Some(document))
         }
         SimilarTo::Document(document) => {
@@ -164,7 +164,7 @@ pub fn similar(
         {
             break;
         }
-        let text_of = view.text(candidate.document)?;
+        let text_of = view.compared_text(candidate.document)?;
         let other = craft.shingles(&text_of);
         verified += 1;
         let found = matched(&candidate, &query, &other, by);

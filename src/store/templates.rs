@@ -48,6 +48,23 @@ impl View {
         })
     }
 
+    /// All chat templates that wrote texts, verbatim, in the order of their hashes.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn templates(&self) -> Result<Vec<String>, StoreError> {
+        let mut rows = self.pinned().scan_prefix::<Meta>(b"template ")?;
+        let mut found = Vec::new();
+        while let Some((key, bytes)) = rows.next_as("chat template", |bytes| Ok(bytes.to_vec()))? {
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let at = error.utf8_error().valid_up_to();
+                corrupt::<Meta>("chat template", &key.to_bytes(), Malformed::at(at, "not UTF-8"))
+            })?;
+            found.push(text);
+        }
+        Ok(found)
+    }
+
     fn meta_text(&self, key: &NameKey) -> Result<Option<String>, StoreError> {
         let Some(bytes) = self.pinned().get::<Meta>(key)? else { return Ok(None) };
         let text = String::from_utf8(bytes.to_vec()).map_err(|error| {

@@ -145,6 +145,22 @@ impl Tokenizer {
         Encoder { tokenizer: self, scratch: FastScratch::default() }
     }
 
+    /// Fails when it has no ids for some of the texts that encoders are proven on: then documents would be
+    /// stored without ids of it.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Incomplete`] with the first such text.
+    pub fn prove_complete(&self) -> Result<(), TokenizerError> {
+        let (mut encoder, mut ids) = (self.encoder(), Vec::new());
+        for text in self_test::hostile() {
+            ids.clear();
+            let Err(error) = encoder.encode(&text, &mut ids) else { continue };
+            let why = error.refusal().ok_or(error)?;
+            return Err(TokenizerError::Incomplete { text: self_test::excerpt(&text), why });
+        }
+        Ok(())
+    }
+
     /// Which encoder gives the ids.
     #[must_use]
     pub fn backend(&self) -> &Backend {

@@ -1,5 +1,7 @@
 //! What can go wrong with a tokenizer.
 
+use super::oracle::ENCODING;
+
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// A tokenizer that cannot be loaded, used or trained.
@@ -50,11 +52,23 @@ pub enum TokenizerError {
         #[source]
         source: Source,
     },
-    /// A third-party encoder panicked; the message went to the panic hook.
-    #[error("the tokenizers library panicked while it was {doing}")]
+    /// A third-party encoder panicked.
+    #[error("the tokenizers library gave up while it was {doing}: {why}")]
     Panicked {
         /// What it was asked to do.
         doing: &'static str,
+        /// The words of the panic.
+        why: String,
+    },
+    /// A tokenizer that has no ids for some texts.
+    #[error(
+        "the tokenizer cannot encode every text: it refuses {text} ({why}); give it an unknown token that is in its vocabulary, all bytes, or another split pattern"
+    )]
+    Incomplete {
+        /// The beginning of such a text.
+        text: String,
+        /// Its words.
+        why: String,
     },
     /// `vocab.json` is not an object of distinct ids.
     #[error("vocab.json: {0}")]
@@ -154,4 +168,16 @@ pub enum TokenizerError {
     /// A tokenizer.json could not be written.
     #[error("cannot write the tokenizer as JSON")]
     Write(#[source] serde_json::Error),
+}
+
+impl TokenizerError {
+    /// Why it is the text, not the tokenizer or its file, that cannot be used: then others can.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Encode { source, .. } => Some(source.to_string()),
+            Self::Panicked { doing, why } if *doing == ENCODING => Some(why.clone()),
+            Self::TooLong { .. } => Some(self.to_string()),
+            _ => None,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::error::TokenizerError;
 use super::unigram::{self, Readings};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::model::contain;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 
@@ -43,7 +43,7 @@ impl Oracle {
     }
 
     pub(super) fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        let encoding = guard("encoding", || self.plain.encode_fast(text, false))?
+        let encoding = guard(ENCODING, || self.plain.encode_fast(text, false))?
             .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
         out.extend_from_slice(encoding.get_ids());
         Ok(())
@@ -64,7 +64,7 @@ impl Oracle {
             twin.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
             twin
         });
-        let encoding = guard("encoding", || twin.encode(text, false))?
+        let encoding = guard(ENCODING, || twin.encode(text, false))?
             .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
         Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
     }
@@ -100,8 +100,11 @@ fn read(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
     Ok(tokenizer)
 }
 
+/// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
+pub(super) const ENCODING: &str = "encoding";
+
 /// Runs third-party code so that its panic is an error of ours. Sound to resume after: the
 /// tokenizer is never changed by encoding, and its caches are cleared or keyed by whole words.
 pub(super) fn guard<T>(doing: &'static str, run: impl FnOnce() -> T) -> Result<T, TokenizerError> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|_| TokenizerError::Panicked { doing })
+    contain(run).map_err(|why| TokenizerError::Panicked { doing, why })
 }

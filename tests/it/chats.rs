@@ -191,7 +191,7 @@ fn templates_are_read_from_a_tokenizer_and_may_be_told_values() {
         let report = place.ingest(&[dialogue(word, "b")], &[&chat, more].concat());
         assert_eq!(numbers(&report, ["rejected"]), [0]);
     };
-    ingest("q", &[]);
+    ingest("q", &["--template-markers", "text"]);
     ingest("r", &["--chat-set", "bos_token=", "--chat-set", "think=true"]);
     ingest("loud", &["--chat-template-name", "loud"]);
     let texts: Vec<Value> = (0..3).map(|id| place.show(id)["text"].clone()).collect();

@@ -12,20 +12,25 @@
 
 mod chats;
 mod cli;
+mod conversations;
 mod corruption;
 mod crash;
 mod dedup;
 mod demo;
 mod docs;
 mod epochs;
+mod fields;
+mod foreign;
 mod formats;
 mod formats_out;
 mod ingest;
 mod layers;
 mod looking;
+mod memory;
 mod properties;
 mod queries;
 mod readers;
+mod refused;
 mod setup;
 mod shards;
 mod splits;

@@ -6,12 +6,16 @@ use corpusdb::{
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// Memory given to every corpus of the tests.
 pub const MEMORY: u64 = 64 << 20;
+
+/// What a command with `--memory 256MB` may hold resident: its caches and work, and the program with its threads.
+pub const HELD: u64 = 512 << 20;
 
 // ---- a scratch directory ----
 
@@ -105,6 +109,47 @@ pub fn corpusdb_reading<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
     ran(arguments, output)
+}
+
+/// Runs the command to its end and answers the most memory that it held resident, in bytes; one that
+/// comes to hold more than `limit` is killed and fails the test. Where the system does not tell (it is
+/// Linux that does) the answer is 0.
+#[track_caller]
+pub fn corpusdb_within<S: AsRef<OsStr>>(arguments: &[S], limit: u64) -> (Ran, u64) {
+    let mut command = command(arguments);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let read = |stream: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    let stdout = std::thread::spawn(move || read(&mut stdout));
+    let stderr = std::thread::spawn(move || read(&mut stderr));
+    let mut peak = 0;
+    // The kernel keeps the peak itself: what is asked late is still told, up to the end of the process.
+    let status = loop {
+        peak = peak_resident(child.id()).unwrap_or(0).max(peak);
+        if peak > limit {
+            child.kill().unwrap();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let ran = ran(arguments, Output { status, stdout, stderr });
+    assert!(peak <= limit, "held {peak} bytes, more than {limit}: {ran}");
+    (ran, peak)
+}
+
+/// The most memory that a running process of ours has held resident, in bytes.
+fn peak_resident(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 pub fn ran<S: AsRef<OsStr>>(arguments: &[S], output: Output) -> Ran {

@@ -21,6 +21,9 @@ pub(super) fn record(
         told.insert("copied_documents".to_owned(), json!(done.map(|done| done.copied)));
         let spelled = done.map(|done| &done.special_tokens_in_text);
         told.insert("special_tokens_in_text".to_owned(), json!(spelled));
+        if let Some(refused) = done.map(|done| &done.refused).filter(|found| found.documents > 0) {
+            told.insert("refused".to_owned(), json!(refused));
+        }
         return print::json(&told);
     }
     let encoded = added.map_or(String::new(), |added| {
@@ -40,6 +43,9 @@ pub(super) fn record(
     for (special, documents) in added.iter().flat_map(|added| &added.done.special_tokens_in_text) {
         let documents = print::number(*documents);
         print::line(&format!("  {documents} documents spell {special}: encoded as text"))?;
+    }
+    if let Some(added) = added {
+        print::refused(&record.name, &added.done.refused)?;
     }
     Ok(())
 }

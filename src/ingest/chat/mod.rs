@@ -4,9 +4,12 @@
 //! * `record` the fields of a record as turns: messages, ShareGPT, Alpaca, prompt and completion
 //! * `template` a chat template and the values it may name, as transformers renders it
 //! * `values` the functions and filters that templates call
+//! * `markers` what a template sets turns apart with
 //! * `specials` special tokens that a record would smuggle in
+//! * `work` what one record may cost a template
 //! * `spans` the text of a conversation, and which bytes of it are trained on
 
+mod markers;
 mod options;
 mod record;
 mod spans;
@@ -15,7 +18,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod values;
+mod work;
 
-pub use options::{ChatOptions, ChatShape, SpecialInContent};
+pub use options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
 pub(super) use spans::Chats;
 pub use template::{ChatTemplate, TemplateError};

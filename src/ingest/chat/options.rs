@@ -43,6 +43,16 @@ pub enum SpecialInContent {
     Allow,
 }
 
+/// What a template sets turns apart with, where a tokenizer does not know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TemplateMarkers {
+    /// Nothing is ingested: turns could not be told from what is said in them.
+    #[default]
+    Special,
+    /// It is encoded as the text that it is, and the report says so.
+    Text,
+}
+
 /// How conversations are read.
 #[derive(Clone, Debug, Default)]
 pub struct ChatOptions {
@@ -53,6 +63,8 @@ pub struct ChatOptions {
     pub template: Option<Arc<ChatTemplate>>,
     /// What happens with a message that spells a special token.
     pub special_in_content: SpecialInContent,
+    /// What happens when a tokenizer does not know what the template sets turns apart with.
+    pub markers: TemplateMarkers,
 }
 
 impl ChatOptions {

@@ -4,7 +4,8 @@ use super::options::{ChatOptions, SpecialInContent};
 use super::record::{self, Turns};
 use super::specials::Specials;
 use super::template::{ChatTemplate, MARKS};
-use crate::model::{LossSpan, TextForm};
+use super::work::{Limits, Work};
+use crate::model::{Interrupt, LossSpan, TextForm};
 use minijinja::value::Value;
 use serde_json::{Map, Value as Json};
 
@@ -17,6 +18,7 @@ pub(in super::super) struct Chats {
     specials: Specials,
     /// Generation marks, which no record may hold.
     marks: Specials,
+    limits: Limits,
 }
 
 impl Chats {
@@ -27,13 +29,25 @@ impl Chats {
         field: Option<&str>,
         specials: impl IntoIterator<Item = String>,
     ) -> Self {
-        let template = options.template.iter().flat_map(|template| template.specials().to_vec());
+        let template = options.template.iter().flat_map(|template| template.forbidden());
         Self {
             options: options.clone(),
             field: field.map(str::to_owned),
             specials: Specials::new(specials.into_iter().chain(template)),
             marks: Specials::new(MARKS.map(String::from)),
+            limits: Limits::default(),
         }
+    }
+
+    /// With a bound on what a template writes, and a way to stop it.
+    pub(in super::super) fn within(self, max_doc_bytes: u64, interrupt: &Interrupt) -> Self {
+        let limits = Limits { bytes: max_doc_bytes, interrupt: interrupt.clone(), ..self.limits };
+        Self { limits, ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_steps(self, steps: u64) -> Self {
+        Self { limits: Limits { steps, ..self.limits }, ..self }
     }
 
     /// The text of one record, with its form; the reason why it is rejected otherwise.
@@ -52,13 +66,14 @@ impl Chats {
             return Ok((text, form));
         };
         self.check_specials(&turns)?;
+        let mut work = Work::new(&self.limits);
         let (text, spans) = if template.is_marked() {
             if turns.messages.iter().any(|message| self.marks.find_in(message).is_some()) {
                 return Err(RESERVED.to_owned());
             }
-            by_marks(template, &turns)?
+            by_marks(template, &turns, &mut work)?
         } else {
-            by_prefixes(template, &turns)?
+            by_prefixes(template, &turns, &mut work)?
         };
         Ok((text, TextForm { specials: true, given: None, spans: Some(spans) }))
     }
@@ -111,9 +126,13 @@ fn values(turns: &Turns) -> Vec<Value> {
 
 /// An assistant's turn is what the template adds to the conversation before it, opened for an
 /// answer, when the turn is there; this and all that follows must only ever add.
-fn by_prefixes(template: &ChatTemplate, turns: &Turns) -> Result<(String, Vec<LossSpan>), String> {
+fn by_prefixes(
+    template: &ChatTemplate,
+    turns: &Turns,
+    work: &mut Work<'_>,
+) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
-    let whole = template.render(&messages, &turns.context, false)?;
+    let whole = template.render(&messages, &turns.context, false, work)?;
     let mut spans = Spans::default();
     for (number, weight) in turns.weights.iter().enumerate() {
         if *weight <= 0.0 {
@@ -121,12 +140,12 @@ fn by_prefixes(template: &ChatTemplate, turns: &Turns) -> Result<(String, Vec<Lo
         }
         let is_last = number + 1 == messages.len();
         let upto = |end: usize| messages.get(..end).unwrap_or_default();
-        let asked = template.render(upto(number), &turns.context, true);
+        let asked = template.render(upto(number), &turns.context, true, work);
         let asked = asked.map_err(|why| format!("before message {number}: {why}"))?;
         let answered = if is_last {
             whole.clone()
         } else {
-            let answered = template.render(upto(number + 1), &turns.context, false);
+            let answered = template.render(upto(number + 1), &turns.context, false, work);
             answered.map_err(|why| format!("up to message {number}: {why}"))?
         };
         expect_prefix(
@@ -158,9 +177,13 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
 }
 
 /// The template marks what is trained on; the marks are taken out.
-fn by_marks(template: &ChatTemplate, turns: &Turns) -> Result<(String, Vec<LossSpan>), String> {
+fn by_marks(
+    template: &ChatTemplate,
+    turns: &Turns,
+    work: &mut Work<'_>,
+) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
-    let marked = template.render(&messages, &turns.context, false)?;
+    let marked = template.render(&messages, &turns.context, false, work)?;
     let [open, close] = MARKS;
     let (mut text, mut found, mut begun) = (String::with_capacity(marked.len()), Vec::new(), None);
     for character in marked.chars() {

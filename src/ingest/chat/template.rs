@@ -3,9 +3,11 @@
 //! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
 //! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
 
+use super::markers;
 use super::values::{self, Day};
+use super::work::{STEPS, Work};
 use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +55,8 @@ pub struct ChatTemplate {
     day: Option<Day>,
     environment: Environment<'static>,
     is_marked: bool,
+    /// A configuration says which tokens are special; others only look so.
+    is_declared: bool,
 }
 
 impl std::fmt::Debug for ChatTemplate {
@@ -75,6 +79,7 @@ impl ChatTemplate {
             day: None,
             environment: environment(compiled, None)?,
             is_marked,
+            is_declared: false,
         })
     }
 
@@ -137,8 +142,35 @@ impl ChatTemplate {
                 self.specials.extend(spelling(token).map(str::to_owned));
             }
         }
+        self.is_declared = additional.is_some() || added.is_some();
         self.specials.sort_unstable();
         self.specials.dedup();
+    }
+
+    /// What a tokenizer must have as one token each for the turns to be told apart, ascending: what the
+    /// configuration calls special and the template writes; without one, what is spelled like it.
+    #[must_use]
+    pub fn markers(&self) -> Vec<String> {
+        let is_named = |token: &&String| {
+            let mut variables = self.variables.iter();
+            let is_value = |(name, value): (&String, &Json)| {
+                value.as_str() == Some(token.as_str()) && self.source.contains(name.as_str())
+            };
+            self.source.contains(token.as_str()) || variables.any(is_value)
+        };
+        let mut found: Vec<String> = self.specials.iter().filter(is_named).cloned().collect();
+        if !self.is_declared {
+            found.extend(markers::like_special(&self.source));
+        }
+        found.retain(|marker| !marker.is_empty());
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What no message may say: special tokens, and all that looks as if it set turns apart.
+    pub(super) fn forbidden(&self) -> Vec<String> {
+        self.specials.iter().cloned().chain(markers::all(&self.source)).collect()
     }
 
     /// Sets a value that the template may name, such as `bos_token` or `enable_thinking`.
@@ -184,22 +216,20 @@ impl ChatTemplate {
         Json::Object(self.variables.clone()).to_string()
     }
 
-    pub(super) fn specials(&self) -> &[String] {
-        &self.specials
-    }
-
     /// Whether `{% generation %}` says what is trained on.
     pub(super) const fn is_marked(&self) -> bool {
         self.is_marked
     }
 
-    /// What the template writes of `messages`; the words of its refusal otherwise.
+    /// What the template writes of `messages`; the words of its refusal otherwise, or of what it would take.
     pub(super) fn render(
         &self,
         messages: &[Value],
         context: &Map<String, Json>,
         add_generation_prompt: bool,
+        work: &mut Work<'_>,
     ) -> Result<String, String> {
+        work.go_on()?;
         let named = self.variables.iter().chain(context);
         let named = named.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
         let ours = [
@@ -208,12 +238,24 @@ impl ChatTemplate {
         ];
         let values: Value = named.chain(ours).collect();
         let template = self.environment.get_template(NAME).map_err(|error| words(&error))?;
-        template.render(values).map_err(|error| words(&error))
+        let mut output = work.output();
+        let rendered = template.render_captured_to(values, &mut output);
+        let rendered = rendered.map_err(|error| match error.kind() {
+            ErrorKind::OutOfFuel => format!(
+                "the template takes more than {STEPS} steps: it does not end, or the record is too large for it"
+            ),
+            _ if output.is_full() => "the template writes more than --max-doc-bytes allows".to_owned(),
+            _ => words(&error),
+        })?;
+        work.spend(rendered.state().fuel_levels().map_or(0, |(spent, _)| spent))?;
+        drop(rendered);
+        output.into_text()
     }
 }
 
 fn environment(source: String, day: Option<Day>) -> Result<Environment<'static>, TemplateError> {
     let mut environment = Environment::new();
+    environment.set_fuel(Some(STEPS));
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_auto_escape_callback(|_| AutoEscape::None);

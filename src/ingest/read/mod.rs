@@ -7,10 +7,12 @@
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
 //! * `reader` recognises the format and hands on to `jsonl`, `text` or `parquet`
+//! * `foreign` files that are neither records nor a text
 //! * `guess` the text field when none is named
 
 mod decompress;
 mod error;
+mod foreign;
 mod guess;
 mod item;
 mod jsonl;
@@ -24,6 +26,8 @@ pub use error::ReadError;
 pub use item::{Format, Item, ReadOptions, ResumePoint};
 pub use paths::{Input, expand};
 pub use reader::Reader;
+#[cfg(test)]
+pub(super) use stream::HASHED_AGAIN;
 
 #[cfg(test)]
 mod tests;

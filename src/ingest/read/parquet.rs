@@ -3,34 +3,53 @@
 use super::error::ReadError;
 use super::guess;
 use super::item::{Item, ReadOptions, reject};
-use crate::model::{Origin, Record, RecordKey, RejectReason};
+use crate::model::{Origin, Record, RecordKey, RejectReason, contain};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, LargeBinaryType, Schema};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::ParquetMetaData;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows decoded at a time, at most.
-const BATCH_ROWS: u64 = 1024;
-/// Bytes of a decoded batch that are aimed at, by the file's own averages.
+/// Rows decoded at a time, at most. A row group's average says nothing of rows that are far longer than
+/// others, so even where all seem short only so many are decoded before their length is known.
+const BATCH_ROWS: u64 = 32;
+/// Bytes of a decoded batch that are aimed at: by the row group's average, then by what was decoded.
 const BATCH_BYTES: u64 = 16 << 20;
+/// Row groups of so many bytes together are read as one.
+const RUN_BYTES: u64 = 16 << 20;
 
 /// One open Parquet file.
 pub(super) struct Parquet {
     path: Arc<PathBuf>,
-    reader: ParquetRecordBatchReader,
+    file: File,
+    metadata: ArrowReaderMetadata,
     groups: Vec<Group>,
+    runs: Vec<Run>,
+    /// The run being read, and its reader.
+    run: usize,
+    reader: Option<ParquetRecordBatchReader>,
     file_bytes: u64,
     columns: Columns,
     max_doc_bytes: u64,
     batch: Option<Batch>,
     rows: u64,
     fault: Option<String>,
+}
+
+/// Row groups that are read as one.
+struct Run {
+    groups: Range<usize>,
+    /// Rows of the file before it and before its end.
+    rows: Range<u64>,
+    batch_rows: u64,
 }
 
 /// Where a row group ends in rows and begins in bytes.
@@ -62,19 +81,20 @@ impl Parquet {
     ) -> Result<Self, ReadError> {
         let file_bytes = file.metadata().map_err(ReadError::io(path, "look at it"))?.len();
         let corrupt = |what| corrupt(path, file_bytes.saturating_sub(8), what);
-        let builder = guard(|| ParquetRecordBatchReaderBuilder::try_new(file))
-            .and_then(|builder| builder.map_err(|error| error.to_string()))
+        let metadata = guard(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()))
+            .and_then(|metadata| metadata.map_err(|error| error.to_string()))
             .map_err(|why| corrupt(format!("no Parquet footer: {why}")))?;
-        let columns = columns(builder.schema(), path, options)?;
-        let groups = groups(builder.metadata());
-        let batch_rows = batch_rows(builder.metadata());
-        let reader = guard(|| builder.with_batch_size(batch_rows).build())
-            .and_then(|reader| reader.map_err(|error| error.to_string()))
-            .map_err(|why| corrupt(format!("no Parquet row groups: {why}")))?;
+        let columns = columns(metadata.schema(), path, options)?;
+        let groups = groups(metadata.metadata());
+        let runs = runs(metadata.metadata());
         Ok(Self {
             path: Arc::clone(path),
-            reader,
+            file,
+            metadata,
             groups,
+            runs,
+            run: 0,
+            reader: None,
             file_bytes,
             columns,
             max_doc_bytes: options.max_doc_bytes,
@@ -116,8 +136,7 @@ impl Parquet {
         // Behind a fault the decoder might go on with other rows.
         let read = match self.fault.take() {
             Some(why) => Err(why),
-            None => guard(|| self.reader.next().transpose())
-                .and_then(|batch| batch.map_err(|error| error.to_string())),
+            None => self.decode(),
         };
         let batch = match read {
             Ok(None) => return Ok(None),
@@ -127,12 +146,49 @@ impl Parquet {
                 return Err(self.corrupt_row(why));
             }
         };
+        self.fit(&batch);
         let batch = Batch::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
             path: self.path.to_path_buf(),
             row: self.rows,
             what,
         })?;
         Ok(Some(batch))
+    }
+
+    /// The next rows of the run, or of the one behind it.
+    fn decode(&mut self) -> Result<Option<RecordBatch>, String> {
+        loop {
+            if let Some(reader) = &mut self.reader {
+                let batch = guard(|| reader.next().transpose())?;
+                if let Some(batch) = batch.map_err(|error| error.to_string())? {
+                    return Ok(Some(batch));
+                }
+                self.reader = None;
+                self.run += 1;
+            }
+            let Some(run) = self.runs.get(self.run) else { return Ok(None) };
+            let before = self.rows.saturating_sub(run.rows.start);
+            let file = self.file.try_clone().map_err(|error| error.to_string())?;
+            let metadata = self.metadata.clone();
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+                .with_row_groups(run.groups.clone().collect())
+                .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
+                .with_offset(usize::try_from(before).unwrap_or(usize::MAX));
+            let reader = guard(|| builder.build())?.map_err(|error| error.to_string())?;
+            self.reader = Some(reader);
+        }
+    }
+
+    /// Fewer rows at a time for the rest of the run, when those just decoded are far longer than its average.
+    fn fit(&mut self, batch: &RecordBatch) {
+        let (bytes, rows) = (length(batch.get_array_memory_size()), length(batch.num_rows()));
+        let Some(run) = self.runs.get_mut(self.run) else { return };
+        if bytes <= 2 * BATCH_BYTES || run.batch_rows <= 1 || rows == 0 {
+            return;
+        }
+        run.batch_rows = (BATCH_BYTES / (bytes / rows).max(1)).clamp(1, run.batch_rows);
+        // It is opened again behind these rows.
+        self.reader = None;
     }
 
     fn corrupt_row(&self, why: String) -> ReadError {
@@ -290,23 +346,36 @@ fn groups(metadata: &ParquetMetaData) -> Vec<Group> {
         .collect()
 }
 
-/// Fewer rows at a time where they are long, by the largest average of all row groups.
-fn batch_rows(metadata: &ParquetMetaData) -> usize {
-    let averages = metadata.row_groups().iter().map(|group| {
+/// Row groups one behind the other, small ones together; fewer rows at a time where they are long on average.
+fn runs(metadata: &ParquetMetaData) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let (mut bytes_of_last, mut rows_before) = (0_u64, 0);
+    for (at, group) in metadata.row_groups().iter().enumerate() {
         let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0);
-        bytes / u64::try_from(group.num_rows()).unwrap_or(1).max(1)
-    });
-    let average = averages.max().unwrap_or(0).max(1);
-    usize::try_from((BATCH_BYTES / average).clamp(1, BATCH_ROWS)).unwrap_or(1)
+        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        let rows = rows_before..rows_before + rows;
+        rows_before = rows.end;
+        let average = bytes / (rows.end - rows.start).max(1);
+        let batch_rows = (BATCH_BYTES / average.max(1)).clamp(1, BATCH_ROWS);
+        bytes_of_last = bytes_of_last.saturating_add(bytes);
+        match runs.last_mut().filter(|_| bytes_of_last <= RUN_BYTES) {
+            Some(last) => {
+                last.groups.end = at + 1;
+                last.rows.end = rows.end;
+                last.batch_rows = last.batch_rows.min(batch_rows);
+            }
+            None => {
+                bytes_of_last = bytes;
+                runs.push(Run { groups: at..at + 1, rows, batch_rows });
+            }
+        }
+    }
+    runs
 }
 
 /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
 fn guard<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-        let words = panic.downcast_ref::<String>().map(String::as_str);
-        let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("the decoder gave up: {}", words.unwrap_or("no reason given"))
-    })
+    contain(run).map_err(|why| format!("the decoder gave up: {why}"))
 }
 
 fn corrupt(path: &Path, offset: u64, what: String) -> ReadError {

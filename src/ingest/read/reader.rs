@@ -1,6 +1,7 @@
 //! One open input: recognises its format and gives its records in order.
 
 use super::error::ReadError;
+use super::foreign::foreign;
 use super::item::{Format, Item, ReadOptions, ResumePoint, reject};
 use super::jsonl;
 use super::parquet::Parquet;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 const LINE_SLACK: u64 = 4;
 /// How far the first line is looked for when the format is not given.
 const PEEK: usize = 4 << 20;
+/// How much of a file is looked at to tell what it is if not records.
+const HEAD: usize = 4096;
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
 /// One open input.
@@ -28,8 +31,16 @@ pub struct Reader {
 }
 
 enum Body {
-    Jsonl { stream: Stream, text_field: Option<String> },
-    Text { stream: Stream, done: bool },
+    Jsonl {
+        stream: Stream,
+        text_field: Option<String>,
+    },
+    /// With the reason why it is no text, if the user did not insist.
+    Text {
+        stream: Stream,
+        done: bool,
+        refusal: Option<String>,
+    },
     Parquet(Box<Parquet>),
 }
 
@@ -98,9 +109,12 @@ impl Reader {
                 next_jsonl(stream, text_field, &self.options, limit, origin)?
             }
             Body::Text { done: true, .. } => None,
-            Body::Text { stream, done } => {
+            Body::Text { stream, done, refusal } => {
                 *done = true;
-                Some(next_text(stream, self.options.max_doc_bytes, origin)?)
+                Some(match refusal.take() {
+                    Some(why) => refused(stream, why, self.input.size, origin)?,
+                    None => next_text(stream, self.options.max_doc_bytes, origin)?,
+                })
             }
             Body::Parquet(parquet) => parquet.next(origin)?,
         };
@@ -115,6 +129,19 @@ impl Reader {
         match &self.body {
             Body::Jsonl { stream, .. } | Body::Text { stream, .. } => {
                 ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
+            }
+            Body::Parquet(_) => ResumePoint { offset: records, records, prefix: [0; 32] },
+        }
+    }
+
+    /// The point before the last item given.
+    #[must_use]
+    pub fn point_before(&self) -> ResumePoint {
+        let records = self.records.saturating_sub(1);
+        match &self.body {
+            Body::Jsonl { stream, .. } | Body::Text { stream, .. } => {
+                let (offset, prefix) = stream.before();
+                ResumePoint { offset, records, prefix }
             }
             Body::Parquet(_) => ResumePoint { offset: records, records, prefix: [0; 32] },
         }
@@ -173,13 +200,13 @@ fn open_stream(
     is_pipe: bool,
 ) -> Result<Body, ReadError> {
     let mut stream = Stream::new(Arc::clone(path), raw)?;
-    let format = match options.format {
+    let (format, refusal) = match options.format {
         Format::Auto => recognise(&mut stream, path)?,
-        given => given,
+        given => (given, None),
     };
     match format {
         Format::Parquet if is_pipe => Err(ReadError::ParquetPipe { path: path.to_path_buf() }),
-        Format::Text => Ok(Body::Text { stream, done: false }),
+        Format::Text => Ok(Body::Text { stream, done: false, refusal }),
         _ => Ok(Body::Jsonl { stream, text_field: options.text_field.clone() }),
     }
 }
@@ -201,19 +228,23 @@ fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> {
     Ok(named || head.starts_with(PARQUET_MAGIC) && (tail == *PARQUET_MAGIC || !is_text()))
 }
 
-fn recognise(stream: &mut Stream, path: &Path) -> Result<Format, ReadError> {
+/// By content, then by name; with the reason why what is neither is no text.
+fn recognise(stream: &mut Stream, path: &Path) -> Result<(Format, Option<String>), ReadError> {
     if let Some(line) = stream.peek_line(PEEK)? {
         if line.starts_with(PARQUET_MAGIC) {
-            return Ok(Format::Parquet);
+            return Ok((Format::Parquet, None));
         }
         if line.starts_with(b"{") && jsonl::guess_field(line).is_ok() {
-            return Ok(Format::Jsonl);
+            return Ok((Format::Jsonl, None));
         }
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    if let Some(why) = foreign(stream.peek(HEAD)?, name) {
+        return Ok((Format::Text, Some(why)));
+    }
     let is_jsonl = [".jsonl", ".ndjson", ".json"].iter().any(|end| name.ends_with(end));
-    Ok(if is_jsonl { Format::Jsonl } else { Format::Text })
+    Ok((if is_jsonl { Format::Jsonl } else { Format::Text }, None))
 }
 
 fn next_jsonl(
@@ -266,6 +297,18 @@ fn next_jsonl(
         }),
         Err(reason) => reject(reason, origin, line, length(line.len())),
     }))
+}
+
+/// A file that is no text, of which only the beginning is read and kept.
+fn refused(
+    stream: &mut Stream,
+    why: String,
+    size: u64,
+    origin: impl FnOnce(u64) -> Origin,
+) -> Result<Item, ReadError> {
+    let origin = origin(stream.offset());
+    let head = stream.peek(HEAD)?;
+    Ok(reject(RejectReason::NotText(why), origin, head, size.max(length(head.len()))))
 }
 
 fn next_text(

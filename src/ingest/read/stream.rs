@@ -36,6 +36,10 @@ pub(super) struct Stream {
     ended: bool,
     fault: Option<std::io::Error>,
     head: Vec<u8>,
+    /// Where the last line or rest was asked for, in `buffer`, while its bytes are there.
+    asked_at: usize,
+    /// The same in the stream with the hash of what stands before it, once its bytes have gone.
+    asked: Option<(u64, [u8; 32])>,
 }
 
 impl Stream {
@@ -51,6 +55,8 @@ impl Stream {
             ended: false,
             fault: None,
             head: Vec::new(),
+            asked_at: 0,
+            asked: None,
         };
         while stream.ahead().len() < BYTE_ORDER_MARK.len() && !stream.ended {
             stream.fill()?;
@@ -66,11 +72,30 @@ impl Stream {
         self.base + length(self.start)
     }
 
-    /// Hash of all bytes before [`Stream::offset`].
+    /// Hash of all bytes before [`Stream::offset`]. Hashes what is consumed of the buffer: up to some
+    /// 256 KiB, so it is not for every record.
     pub(super) fn prefix(&self) -> [u8; 32] {
+        self.prefix_to(self.start)
+    }
+
+    /// Where the stream stood before the last piece was asked for, and the hash of all bytes before it.
+    pub(super) fn before(&self) -> (u64, [u8; 32]) {
+        let here = || (self.base + length(self.asked_at), self.prefix_to(self.asked_at));
+        self.asked.unwrap_or_else(here)
+    }
+
+    fn prefix_to(&self, end: usize) -> [u8; 32] {
+        let consumed = self.buffer.get(..end).unwrap_or_default();
+        #[cfg(test)]
+        HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + length(consumed.len())));
         let mut hasher = self.hasher.clone();
-        hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+        hasher.update(consumed);
         *hasher.finalize().as_bytes()
+    }
+
+    /// The next piece begins here.
+    fn ask(&mut self) {
+        (self.asked_at, self.asked) = (self.start, None);
     }
 
     /// Bytes of the file as stored that were consumed.
@@ -95,6 +120,15 @@ impl Stream {
         }
     }
 
+    /// Up to `limit` bytes that come next; nothing is consumed.
+    pub(super) fn peek(&mut self, limit: usize) -> Result<&[u8], ReadError> {
+        while self.ahead().len() < limit && !self.ended {
+            self.fill()?;
+        }
+        let ahead = self.ahead();
+        Ok(ahead.get(..limit).unwrap_or(ahead))
+    }
+
     /// The next line that is not blank and the position of its first byte; `None` at the end. Of a
     /// line longer than `limit` only `keep` bytes are held.
     pub(super) fn next_line(
@@ -102,6 +136,7 @@ impl Stream {
         limit: usize,
         keep: usize,
     ) -> Result<Option<(u64, Piece<'_>)>, ReadError> {
+        self.ask();
         loop {
             let mut scanned = 0;
             let end = loop {
@@ -146,6 +181,7 @@ impl Stream {
 
     /// All that is left. When it is longer than `limit` only `keep` bytes are held.
     pub(super) fn rest(&mut self, limit: usize, keep: usize) -> Result<Piece<'_>, ReadError> {
+        self.ask();
         while !self.ended && self.ahead().len() <= limit {
             self.fill()?;
         }
@@ -200,6 +236,11 @@ impl Stream {
             return Err(self.fail(error));
         }
         if self.start > 0 {
+            // Blank lines before a line, or a line too long to be held: what stood before them goes.
+            if self.asked.is_none() && self.asked_at < self.start {
+                self.asked = Some(self.before());
+            }
+            self.asked_at = 0;
             self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
             self.base += length(self.start);
             self.buffer.drain(..self.start);
@@ -228,6 +269,12 @@ impl Stream {
             ReadError::io(&self.path, "read it")(error)
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Bytes that this thread hashed for positions, besides those of the stream itself.
+    pub(in super::super) static HASHED_AGAIN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// Length of the line at the start of `bytes`, its line feed counted.

@@ -302,8 +302,16 @@ fn a_file_is_a_document_unless_it_looks_like_lines_of_json() {
     assert_eq!(texts(&read_with(&dir.write("lines", LINES), &options)), [LINES]);
 
     let binary = read(&dir.write("image.png", b"\x89PNG\r\n\x1a\n\0\0"));
-    assert_eq!(rejected(&binary[0]).reason, RejectReason::NotUtf8(0));
+    let why = rejected(&binary[0]).reason.to_string();
+    assert_eq!(why, "an image, not a text: it has no text");
     assert_eq!(rejected(&binary[0]).raw_bytes, 10);
+    let insisted = ReadOptions { format: Format::Text, ..ReadOptions::default() };
+    let binary = read_with(&dir.write("image.png", b"\x89PNG\r\n\x1a\n\0\0"), &insisted);
+    assert_eq!(rejected(&binary[0]).reason, RejectReason::NotUtf8(0));
+    let table = dir.write("a.csv", "id,text\n1,a\n");
+    assert!(rejected(&read(&table)[0]).reason.to_string().contains("--format text"));
+    assert_eq!(texts(&read_with(&table, &insisted)), ["id,text\n1,a\n"]);
+    assert_eq!(texts(&read(&dir.write("b.csv", LINES))).len(), 3);
     let options = ReadOptions { max_doc_bytes: 1000, ..ReadOptions::default() };
     let long = read_with(&dir.write("long.txt", "z".repeat(3_000_000)), &options);
     let long = rejected(&long[0]);
@@ -691,4 +699,24 @@ proptest! {
         let metadata: serde_json::Value = serde_json::from_str(&record.metadata).expect("valid JSON");
         prop_assert_eq!(metadata, serde_json::json!({ &name: value, "n": number }));
     }
+}
+
+#[test]
+fn the_place_before_a_record_is_told_after_it_was_read() {
+    let dir = Dir::new();
+    let blank = "\n \n".repeat(200_000);
+    let long = format!("{{\"text\":\"{}\"}}", "x".repeat(700_000));
+    let line = "{\"text\":\"one\"}";
+    let input = dir.write(
+        "a.jsonl",
+        format!("\u{feff}\n{line}\n{blank}{line}\n\n{long}\n{blank}{long}\n{line}"),
+    );
+    let options = ReadOptions { max_doc_bytes: 100_000, ..ReadOptions::default() };
+    let mut reader = Reader::open(&input, &options).expect("opens");
+    let mut points = vec![reader.point()];
+    while reader.next().expect("reads").is_some() {
+        assert_eq!(reader.point_before(), *points.last().expect("there is one"));
+        points.push(reader.point());
+    }
+    assert_eq!(points.len(), 6);
 }

@@ -44,6 +44,10 @@ pub(in crate::tokenizer) fn hostile() -> Vec<String> {
             all.push(run.repeat(length));
         }
     }
+    // Runs that end otherwise: on them patterns that repeat what repeats try every way to share it out.
+    for run in ["a", "A", "1", " ", "="] {
+        all.push(format!("{}!?", run.repeat(300)));
+    }
     // Ties: a Unigram model cuts an odd run into pieces that score alike in either order.
     for character in (b'!'..=b'~').map(char::from) {
         let runs: Vec<String> =

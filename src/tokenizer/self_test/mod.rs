@@ -118,7 +118,7 @@ pub(super) fn cut(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
-fn excerpt(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     let head = cut(text, 40);
     format!("`{}`{}", head.escape_debug(), if head.len() < text.len() { ".." } else { "" })
 }

@@ -1,0 +1,149 @@
+//! What of a document is compared with others: its text, or what is said in the turns of a conversation.
+
+use super::policy::Compared;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// Roles whose messages are the same in many conversations and say nothing of one.
+const LEFT_OUT: [&str; 2] = ["system", "developer"];
+
+/// What dedup compares of a document: a function of the text, the other fields and the policy alone, so that
+/// it can be told of a stored document as of a record. Of turns: what is said in them, one a line, without
+/// system messages and without what a template wrote around them. A record that is no conversation is its text.
+#[must_use]
+pub fn compared_text<'t>(compared: Compared, text: &'t str, metadata: &str) -> Cow<'t, str> {
+    match compared {
+        Compared::Text => Cow::Borrowed(text),
+        Compared::Turns => match said(metadata) {
+            Some(said) if !said.is_empty() => Cow::Owned(said),
+            _ => Cow::Borrowed(text),
+        },
+    }
+}
+
+fn said(metadata: &str) -> Option<String> {
+    if metadata == "{}" {
+        return None;
+    }
+    let record: Map<String, Value> = serde_json::from_str(metadata).ok()?;
+    let turns = |name: &str| record.get(name).and_then(turns);
+    let text = |name: &str| record.get(name).and_then(Value::as_str);
+    let mut said = String::new();
+    if let Some(turns) = turns("messages").or_else(|| turns("conversations")) {
+        turns.iter().for_each(|turn| turn_into(turn, &mut said));
+    } else if let (Some(instruction), Some(output)) = (text("instruction"), text("output")) {
+        for pair in record.get("history").and_then(Value::as_array).into_iter().flatten() {
+            content_into(pair, &mut said);
+        }
+        for part in [instruction, text("input").unwrap_or_default(), output] {
+            line_into(part, &mut said);
+        }
+    } else if let (Some(prompt), Some(completion)) = (text("prompt"), text("completion")) {
+        line_into(prompt, &mut said);
+        line_into(completion, &mut said);
+    } else if let (Some(prompt), Some(completion)) = (turns("prompt"), turns("completion")) {
+        prompt.iter().chain(&completion).for_each(|turn| turn_into(turn, &mut said));
+    } else {
+        // A list under another name.
+        let turns = record.values().find_map(self::turns)?;
+        turns.iter().for_each(|turn| turn_into(turn, &mut said));
+    }
+    Some(said)
+}
+
+/// The messages of a list of them; a string that spells one counts as one.
+fn turns(value: &Value) -> Option<Vec<Map<String, Value>>> {
+    let parsed;
+    let value = match value.as_str().filter(|text| text.trim_start().starts_with('[')) {
+        Some(text) => {
+            parsed = serde_json::from_str(text).ok()?;
+            &parsed
+        }
+        None => value,
+    };
+    let messages = value.as_array().filter(|messages| !messages.is_empty())?;
+    let messages = messages.iter().map(|message| {
+        let message = message.as_object()?;
+        role(message).map(|_| message.clone())
+    });
+    messages.collect()
+}
+
+fn role(message: &Map<String, Value>) -> Option<&str> {
+    message.get("role").or_else(|| message.get("from")).and_then(Value::as_str)
+}
+
+fn turn_into(message: &Map<String, Value>, said: &mut String) {
+    if role(message).is_some_and(|role| LEFT_OUT.contains(&role)) {
+        return;
+    }
+    for name in ["reasoning_content", "thinking", "content", "value", "tool_calls"] {
+        if let Some(content) = message.get(name) {
+            content_into(content, said);
+        }
+    }
+}
+
+/// Every string in it, one a line; of parts of a content only what is text in them.
+fn content_into(content: &Value, said: &mut String) {
+    match content {
+        Value::String(text) => line_into(text, said),
+        Value::Array(parts) => parts.iter().for_each(|part| content_into(part, said)),
+        Value::Object(fields) => match fields.get("text") {
+            Some(text) => content_into(text, said),
+            None => fields.values().for_each(|value| content_into(value, said)),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn line_into(line: &str, said: &mut String) {
+    if line.is_empty() {
+        return;
+    }
+    if !said.is_empty() {
+        said.push('\n');
+    }
+    said.push_str(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_what_is_said_without_system_messages() {
+        let compared =
+            |metadata: &str| compared_text(Compared::Turns, "text", metadata).into_owned();
+        let messages = r#"[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a","tool_calls":[{"function":{"name":"f","arguments":{"x":"y"}}}]}]"#;
+        let quoted = serde_json::to_string(messages).expect("is written");
+        for metadata in [
+            format!(r#"{{"id":1,"messages":{messages}}}"#),
+            format!(r#"{{"dialog":{messages}}}"#),
+            format!(r#"{{"conversations":{quoted}}}"#),
+        ] {
+            assert_eq!(compared(&metadata), "q\na\nf\ny", "{metadata}");
+        }
+        assert_eq!(
+            compared(
+                r#"{"conversations":[{"from":"system","value":"s"},{"from":"gpt","value":"a"}]}"#
+            ),
+            "a"
+        );
+        assert_eq!(compared(r#"{"instruction":"i","input":"","output":"o","system":"s"}"#), "i\no");
+        assert_eq!(compared(r#"{"prompt":"p","completion":"c"}"#), "p\nc");
+        assert_eq!(
+            compared(
+                r#"{"prompt":[{"role":"user","content":"p"}],"completion":[{"role":"assistant","content":"c"}]}"#
+            ),
+            "p\nc"
+        );
+        for plain in
+            ["{}", r#"{"tags":["a"]}"#, r#"{"messages":[{"role":"system","content":"s"}]}"#, "{"]
+        {
+            assert_eq!(compared(plain), "text", "{plain}");
+        }
+        let whole = compared_text(Compared::Text, "text", r#"{"prompt":"p","completion":"c"}"#);
+        assert_eq!(whole, "text");
+    }
+}

@@ -1,0 +1,109 @@
+//! Conversations that share a system prompt, and templates that a tokenizer does not know.
+
+use crate::support::{Scratch, corpusdb, digest, ingest, init, numbers, sound};
+use serde_json::{Value, json};
+
+const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// Words that have nothing in common with those of another number.
+fn words(number: usize, count: usize) -> String {
+    let words: Vec<String> = (0..count).map(|at| format!("w{number}x{at}")).collect();
+    words.join(" ")
+}
+
+fn conversation(number: usize) -> Value {
+    json!({"id": number, "messages": [
+        {"role": "system", "content": words(9_999, 400)},
+        {"role": "user", "content": words(number, 12)},
+        {"role": "assistant", "content": words(number + 1_000, 12)}]})
+}
+
+fn lines(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+/// Of 1,000 conversations with one system prompt of 1,971 words 447 were removed as near duplicates, unsaid.
+#[test]
+fn conversations_that_share_a_system_prompt_are_not_duplicates_by_profile_chat() {
+    let scratch = Scratch::new();
+    let template = scratch.write("chatml.jinja", CHATML);
+    let mut records: Vec<Value> = (0..60).map(conversation).collect();
+    // One with other spaces and capitals, one with another prompt, one of another shape.
+    let mut alike = conversation(7);
+    alike["id"] = json!("alike");
+    alike["messages"][1]["content"] = json!(format!(" {}!", words(7, 12).to_uppercase()));
+    let mut other = conversation(8);
+    other["id"] = json!("other");
+    other["messages"][0]["content"] = json!(words(5_555, 300));
+    let pair = json!({"id": "pair", "prompt": words(70, 9), "completion": words(71, 9)});
+    records.extend([alike, other, pair]);
+    let path = scratch.write("a.jsonl", lines(&records));
+    let chat =
+        ["--source", "chats", "--id-field", "id", "--chat", "auto", "--chat-template", &template];
+    let whole = scratch.arg("whole");
+    init(&whole, &[]);
+    let report = ingest(&whole, &[&path], &chat);
+    assert!(numbers(&report, ["near_duplicates"])[0] > 50, "{report}");
+    assert_eq!(report["alarms"][0]["kind"], "whole-chats", "{report}");
+
+    let corpus = scratch.arg("chats");
+    init(&corpus, &["--profile", "chat"]);
+    let report = ingest(&corpus, &[&path], &[&chat[..], &["--batch-bytes", "8KiB"]].concat());
+    assert_eq!(numbers(&report, ["added", "kept", "near_duplicates"]), [63, 61, 2], "{report}");
+    assert_eq!(report["alarms"], json!([]));
+    assert!(report["policy"].as_str().unwrap().contains("what is said in turns"), "{report}");
+    sound(&corpus);
+    // New content under known keys, in another shape of the same text.
+    let split = json!({"id": "pair", "messages": [
+        {"role": "user", "content": words(70, 9)}, {"role": "assistant", "content": words(71, 9)}]});
+    let next = scratch.write("b.jsonl", lines(&[split, conversation(3)]));
+    ingest(&corpus, &[&next], &chat);
+    sound(&corpus);
+    let before = digest(&corpus);
+    corpusdb(&["dedup", "redo", &corpus]).good();
+    assert_eq!(digest(&corpus), before);
+    sound(&corpus);
+    let similar = corpusdb(&["similar", &corpus, "7", "--all", "--json"]).good().stdout;
+    assert!(similar.contains("\"jaccard\":1.0"), "{similar}");
+    let told = corpusdb(&["dedup", "explain", &corpus]).good().stdout;
+    assert!(told.contains("compares") && told.contains("turns"), "{told}");
+    let told = corpusdb(&["dedup", "explain", "--compare", "turns"]).good().stdout;
+    assert!(told.contains("system messages"), "{told}");
+    let info = corpusdb(&["info", &corpus]).good().stdout;
+    assert!(info.contains("what is said in turns"), "{info}");
+}
+
+/// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
+#[test]
+fn a_template_whose_turns_a_tokenizer_cannot_tell_is_refused_unless_asked_for() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--profile", "chat"]);
+    let plain = json!({
+        "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+        "post_processor": null, "decoder": null, "pre_tokenizer": {"type": "Whitespace"},
+        "added_tokens": [{"id": 1, "content": "<|im_end|>", "single_word": false, "lstrip": false,
+            "rstrip": false, "normalized": false, "special": true}],
+        "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "<|im_end|>": 1}, "unk_token": "[UNK]"}
+    });
+    let tokenizer = scratch.write("plain.json", plain.to_string());
+    corpusdb(&["tokenizer", "add", &corpus, "plain", &tokenizer]).good();
+    let template = scratch.write("chatml.jinja", CHATML);
+    let path = scratch.write("a.jsonl", lines(&[conversation(1)]));
+    let chat = ["--chat", "messages", "--chat-template", &template];
+    let chat = [&["ingest", &corpus, &path, "--source", "chats"], &chat[..]].concat();
+    corpusdb(&chat).fails(&[
+        "plain",
+        "`<|im_start|>`",
+        "ordinary tokens",
+        "--template-markers text",
+    ]);
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "0");
+    let ran = corpusdb(&[&chat[..], &["--template-markers", "text", "--json"]].concat()).good();
+    assert_eq!(ran.json()["alarms"][0]["kind"], "marker-as-text", "{ran}");
+    // One that comes later is told of.
+    let late = scratch.write("late.json", plain.to_string().replace("<|im_end|>", "<|end|>"));
+    let ran = corpusdb(&["tokenizer", "add", &corpus, "late", &late]).good();
+    assert!(ran.stderr.contains("<|im_end|>") && ran.stderr.contains("<|im_start|>"), "{ran}");
+    sound(&corpus);
+}

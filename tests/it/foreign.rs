@@ -1,0 +1,59 @@
+//! Inputs that are neither records nor texts, and ingests of which nothing could be read.
+
+use crate::support::{Scratch, corpusdb, ingest, init, sound};
+use serde_json::json;
+
+/// Made one document each of tables and archives, exit code 0.
+#[test]
+fn a_file_of_another_format_is_refused_loudly_and_becomes_no_text() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    for (name, bytes) in [
+        ("a.csv", &b"id,text\n1,one\n2,two\n"[..]),
+        ("piped", b"id,text\n1,one\n2,two\n"),
+        ("x.warc", b"WARC/1.0\r\nWARC-Type: response\r\n\r\n<html>hello</html>"),
+        ("x.arrow", b"ARROW1\0\0\xff\xff\xff\xff"),
+        ("x.feather", b"FEA1\0\0\0\0"),
+        ("list.json", b"[{\"text\": \"one\"},\n {\"text\": \"two\"}]"),
+        ("x.tar.gz", b"\x1f\x8b-not-gzip"),
+    ] {
+        let path = scratch.write(name, bytes);
+        let ran = corpusdb(&["ingest", &corpus, &path, "--source", "main"]);
+        assert_ne!(ran.code, Some(0), "{ran}");
+        if name != "x.tar.gz" {
+            assert!(ran.code == Some(1) && ran.stderr.contains("nothing could be read"), "{ran}");
+            // Told of every time, and counted once.
+            let again = corpusdb(&["ingest", &corpus, &path, "--source", "main", "--json"]);
+            assert_eq!((again.code, &again.json()["rejected"]), (Some(1), &json!(0)), "{again}");
+        }
+    }
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "0");
+    // Beside others they are set aside, and told of; whoever insists gets the text.
+    scratch.write("many/a.csv", "id,text\n1,one\n");
+    scratch.write("many/b.jsonl", "{\"text\":\"a record\"}\n");
+    let many = scratch.arg("many");
+    let report = ingest(&corpus, &[&many], &["--source", "main"]);
+    assert_eq!((&report["kept"], &report["rejected"]), (&json!(1), &json!(1)));
+    assert_eq!(report["alarms"][0]["kind"], "not-text", "{report}");
+    let table = scratch.arg("many/a.csv");
+    let report = ingest(&corpus, &[&table], &["--source", "main", "--format", "text"]);
+    assert_eq!((&report["kept"], &report["rejected"]), (&json!(1), &json!(0)));
+    sound(&corpus);
+}
+
+/// Every line of a file was set aside, and the exit code was 0.
+#[test]
+fn an_ingest_of_which_every_record_is_rejected_fails_every_time() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let path = scratch.write("a.jsonl", "{bad\n".repeat(30));
+    for rejected in [30, 0] {
+        let ran = corpusdb(&["ingest", &corpus, &path, "--source", "main", "--json"]);
+        assert_eq!((ran.code, &ran.json()["rejected"]), (Some(1), &json!(rejected)), "{ran}");
+        assert_eq!(ran.json()["alarms"][0]["kind"], "all-rejected");
+    }
+    let path = scratch.write("a.jsonl", "{bad\n".repeat(30) + "{\"text\":\"good\"}\n");
+    assert_eq!(ingest(&corpus, &[&path], &["--source", "main"])["kept"], 1);
+}
