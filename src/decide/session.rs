@@ -5,12 +5,13 @@ use super::error::DecideError;
 use super::neighbours::{Passed, Prefetched, Reach};
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene, TextForm};
-use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
+use crate::dedup::{Fingerprinter, Sketch};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use crate::store::{Batch, Header};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// A document on its way in.
 pub struct Arrival {
@@ -18,8 +19,10 @@ pub struct Arrival {
     pub id: DocId,
     /// Its header, `text_of` included.
     pub header: Header,
-    /// Its fingerprint.
-    pub fingerprint: Fingerprint,
+    /// Its sketch; none when too short for one.
+    pub sketch: Option<Sketch>,
+    /// Its shingles.
+    pub shingles: Arc<[u64]>,
     /// Its number in the field of [`Session::order_field`].
     pub number: Option<i64>,
     /// The document that held its key.
@@ -214,11 +217,11 @@ impl Session {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DecideError> {
-        let Arrival { id, header, fingerprint, number, supersedes, is_blocked } = arrival;
+        let Arrival { id, header, sketch, shingles, number, supersedes, is_blocked } = arrival;
         let newcomer = Newcomer {
             header,
-            sketch: fingerprint.sketch,
-            shingles: Some(fingerprint.shingles.into()),
+            sketch,
+            shingles: Some(shingles),
             number,
         };
         self.scene.newcomers.insert(id, newcomer);

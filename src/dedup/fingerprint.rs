@@ -7,6 +7,9 @@ use super::sketch::{Permutations, Sketch};
 use crate::model::{Normaliser, Policy, Signature};
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Tokens of a text that is no longer usual: a megabyte has some 200,000.
+const MOST_TOKENS: usize = 1 << 18;
+
 /// What dedup knows of one text: a function of the text and the policy alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -90,6 +93,13 @@ impl Fingerprinter {
     pub fn shingles(&mut self, text: &str) -> Vec<u64> {
         self.tokens(text);
         shingle(&self.tokens, self.shingle, &mut self.hashes);
+        if self.hashes.len() > MOST_TOKENS {
+            // A list of a hundred megabytes is not held twice; its place is given back anyway.
+            let mut sorted = std::mem::take(&mut self.hashes);
+            sorted.sort_unstable();
+            sorted.dedup();
+            return sorted;
+        }
         sorted_distinct(&self.hashes)
     }
 
@@ -125,8 +135,6 @@ impl Fingerprinter {
 
     /// Empties the buffers, and gives the memory of an unusually long text back.
     fn release(&mut self) {
-        /// A megabyte of text has some 200,000 tokens.
-        const MOST_TOKENS: usize = 1 << 18;
         self.tokens.clear();
         if let Some(Published { joined, .. }) = &mut self.published {
             joined.clear();

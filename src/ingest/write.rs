@@ -102,7 +102,8 @@ pub(super) fn write(
         session.arrive(Arrival {
             id,
             header,
-            fingerprint: prepared.fingerprint.clone(),
+            sketch: prepared.fingerprint.sketch.clone(),
+            shingles: prepared.fingerprint.shingles.as_slice().into(),
             number: number(&session, prepared),
             supersedes: document.supersedes,
             is_blocked: blocks && is_blocked(batch.view(), prepared)?,

