@@ -3,7 +3,7 @@
 
 use super::error::CurateError;
 use super::redo_lineage::descend;
-use crate::decide::{LoadedTokenizer, Refused, Session, Stored, encode_kept_again, stored_sketch};
+use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
     Standing,
@@ -103,7 +103,7 @@ pub fn redo(
         let gone = session.no_longer_kept();
         record.capped += session.apply(&mut batch)?.capped;
         for tokenizer in tokenizers {
-            encode_kept_again(&mut batch, tokenizer, &newly_kept, &mut Refused::default())?;
+            encode_kept_again(&mut batch, tokenizer, &newly_kept)?;
         }
         record.next = end;
         batch.put_redo(Some(&record))?;

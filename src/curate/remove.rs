@@ -1,7 +1,7 @@
 //! Removing documents and taking that back: eligibility changes, the rest follows.
 
 use super::error::CurateError;
-use crate::decide::{Counts, LoadedTokenizer, Refused, Session, encode_kept_again};
+use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
 use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing, key_identity};
 use crate::store::{Batch, Blocked, CommitRecord, Header, View, Writer};
 use roaring::RoaringTreemap;
@@ -210,7 +210,7 @@ fn finish(
     report.no_longer_kept += session.no_longer_kept().len() as u64;
     report.dedup += session.apply(&mut batch)?;
     for tokenizer in tokenizers {
-        encode_kept_again(&mut batch, tokenizer, &kept_again, &mut Refused::default())?;
+        encode_kept_again(&mut batch, tokenizer, &kept_again)?;
     }
     batch.commit(&CommitRecord {
         kind: kind.to_owned(),

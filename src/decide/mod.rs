@@ -36,6 +36,6 @@ pub use refused::Refused;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Counts, Decision, Session, Stored};
 pub use tokens::{
-    Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_document, encode_kept_again, encode_text,
-    store_encoded,
+    Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_again, encode_document,
+    encode_kept_again, encode_text, store_encoded,
 };

@@ -218,12 +218,7 @@ impl Session {
     /// [`DecideError`] when the store cannot be read.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DecideError> {
         let Arrival { id, header, sketch, shingles, number, supersedes, is_blocked } = arrival;
-        let newcomer = Newcomer {
-            header,
-            sketch,
-            shingles: Some(shingles),
-            number,
-        };
+        let newcomer = Newcomer { header, sketch, shingles: Some(shingles), number };
         self.scene.newcomers.insert(id, newcomer);
         if let Some(old) = supersedes {
             self.superseded.insert(id, old);

@@ -236,11 +236,23 @@ pub fn store_encoded(
 }
 
 /// Counts the tokens of stored documents that came back, and encodes those that never were; answers
-/// how many tokens were encoded, and adds to `refused` the texts that could not be.
+/// how many tokens were encoded. A text that is refused has none.
 ///
 /// # Errors
 /// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_kept_again(
+    batch: &mut Batch<'_>,
+    tokenizer: &LoadedTokenizer,
+    documents: &[DocId],
+) -> Result<u64, DecideError> {
+    encode_again(batch, tokenizer, documents, &mut Refused::default())
+}
+
+/// As [`encode_kept_again`]; adds to `refused` the texts that have no ids.
+///
+/// # Errors
+/// As [`encode_kept_again`].
+pub fn encode_again(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],

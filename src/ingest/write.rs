@@ -7,7 +7,7 @@ use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
-use crate::decide::{Arrival, LoadedTokenizer, Refused, Session, encode_kept_again};
+use crate::decide::{Arrival, LoadedTokenizer, Refused, Session, encode_again};
 use crate::model::{Compared, DocId, Interrupt, Reject, SourceId, Standing, half};
 use crate::store::{
     Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
@@ -131,7 +131,7 @@ pub(super) fn write(
         let on_error = options.on_error;
         let added =
             encode(&mut batch, tokenizer, source, &kept, &mut spelled, &mut refused, on_error)?
-                + encode_kept_again(&mut batch, tokenizer, &kept_again, &mut refused)?;
+                + encode_again(&mut batch, tokenizer, &kept_again, &mut refused)?;
         if refused.documents > 0 {
             report.refused.entry(tokenizer.name.clone()).or_default().and(refused);
         }
