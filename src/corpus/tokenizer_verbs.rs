@@ -40,6 +40,9 @@ pub struct Added {
     pub record: TokenizerRecord,
     /// What was encoded.
     pub done: Backfilled,
+    /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
+    /// how many tokens it becomes.
+    pub ordinary_markers: Vec<(String, usize)>,
 }
 
 impl Corpus {
@@ -202,7 +205,7 @@ impl CorpusWriter {
     ) -> Result<(TokenizerRecord, u64), Error> {
         let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
         self.register(&new)?;
-        let Added { record, done } = self.backfill(name, progress, interrupt)?;
+        let Added { record, done, .. } = self.backfill(name, progress, interrupt)?;
         Ok((record, done.tokens))
     }
 
@@ -263,13 +266,13 @@ impl CorpusWriter {
     ) -> Result<Added, Error> {
         let loaded = load_one(self.view(), Some(name))?;
         prove_lineage(&mut self.writer, &loaded)?;
-        note_markers(self.view(), &loaded, progress)?;
+        let ordinary_markers = ordinary_markers(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, progress, interrupt)?;
         self.writer.flush()?;
         progress.end();
         let (_, record) = find(self.view(), name)?;
-        Ok(Added { record: record.clone(), done })
+        Ok(Added { record: record.clone(), done, ordinary_markers })
     }
 
     /// Trains a tokenizer; not registered yet.
@@ -350,23 +353,18 @@ impl CorpusWriter {
     }
 }
 
-/// Says which spellings of the chat templates that wrote stored texts are ordinary text to a tokenizer.
-fn note_markers(
-    view: &View,
-    loaded: &LoadedTokenizer,
-    progress: &dyn Progress,
-) -> Result<(), Error> {
+/// What the chat templates that wrote stored texts set turns apart with and a tokenizer does not know.
+fn ordinary_markers(view: &View, loaded: &LoadedTokenizer) -> Result<Vec<(String, usize)>, Error> {
+    let mut found = Vec::new();
     for source in view.templates()? {
         // One that was used compiles.
-        let Ok(template) = ChatTemplate::new(&source) else { continue };
-        for (marker, tokens) in unknown_markers(&template, loaded)? {
-            progress.note(&format!(
-                "tokenizer `{}` reads `{marker}` of a stored chat template as {tokens} ordinary tokens: turns cannot be told from what is said in them",
-                loaded.name
-            ));
+        if let Ok(template) = ChatTemplate::new(&source) {
+            found.extend(unknown_markers(&template, loaded)?);
         }
     }
-    Ok(())
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 fn about(name: &str) -> CommitRecord {

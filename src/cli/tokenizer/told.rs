@@ -12,6 +12,12 @@ pub(super) fn record(
     context: &Context,
 ) -> anyhow::Result<()> {
     let complete = record.encoded_to == u64::MAX;
+    for (marker, tokens) in added.iter().flat_map(|added| &added.ordinary_markers) {
+        print::talk(&format!(
+            "note: {} reads `{marker}` of a stored chat template as {tokens} ordinary tokens: turns cannot be told from what is said in them",
+            record.name
+        ));
+    }
     if context.json {
         let mut told = fields(record);
         let done = added.map(|added| &added.done);
