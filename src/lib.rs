@@ -90,11 +90,11 @@ pub use model::{
 pub use query::{
     CandidateSample, ClosePair, Cluster, ClusterMembers, ClusterSizes, ClusterSource, CommitInfo,
     DedupExplanation, DetectionLine, DiffPart, DiskInfo, DocumentDuplicates, DuplicatePair,
-    DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo, Format as QueryFormat, Info,
-    LargeCluster, PolicyChange, PolicySetting, Printer, QueryError, RemovedCount, Shown,
-    ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo,
-    Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair, StandingCount,
-    StoredBytes, TokenizerInfo, explain_policy, policy_settings,
+    DuplicatesOptions, DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo,
+    Format as QueryFormat, Info, LargeCluster, PolicyChange, PolicySetting, Printer, QueryError,
+    RemovedCount, Shown, ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions, SimilarReport,
+    SimilarTo, Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair,
+    StandingCount, StoredBytes, TokenizerInfo, explain_policy, policy_settings,
 };
 pub use store::columns;
 pub use store::{

@@ -158,7 +158,7 @@ fn explain(args: &Explain, context: &Context) -> anyhow::Result<Outcome> {
         }
     };
     if context.json {
-        print::typed("dedup-explanation", &found)?;
+        print::typed("dedup_explanation", &found)?;
         return Ok(Outcome::Good);
     }
     print::settings(&found.settings)?;

@@ -49,7 +49,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     if !info.sources.is_empty() {
         let tokenizers: Vec<&str> =
             info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
-        let heads: Vec<String> = tokenizers.iter().map(|name| format!("tokens {name}")).collect();
+        let heads: Vec<String> =
+            tokenizers.iter().map(|name| format!("kept tokens {name}")).collect();
         let mut head = vec!["source", "documents", "kept", "text", "kept text"];
         head.extend(heads.iter().map(String::as_str));
         let rows = info.sources.iter().map(|source| {
@@ -84,7 +85,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     }
     for tokenizer in &info.tokenizers {
         print::line(&format!(
-            "tokenizer {}: {} ids, {} tokens, {} ({})",
+            "tokenizer {}: {} ids, {} tokens kept, {} ({})",
             tokenizer.name,
             tokenizer.vocab_size,
             n(tokenizer.tokens),

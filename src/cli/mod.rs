@@ -34,7 +34,6 @@ mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use setup::Context;
-use std::io::Write;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -48,7 +47,10 @@ Examples:
   corpusdb epoch build crawl recipe.toml --out epoch-0
   corpusdb check crawl --deep
 
-Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command again).";
+Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command again).
+
+With --json everything is one object a line with a `type`: answers on stdout; on stderr a `note` (`message`), or
+what failed as an `error` (`message`, `causes` from the nearest to the first, `exit_code`).";
 
 /// An embedded database for language-model training corpora.
 ///
@@ -128,11 +130,17 @@ enum Outcome {
 
 /// Runs the command; the exit code says how it went.
 pub(crate) fn main() -> ExitCode {
+    // Also for what is wrong with the arguments themselves.
+    let arguments = || std::env::args_os().skip(1).take_while(|argument| argument != "--");
+    if arguments().any(|argument| argument == "--json") {
+        print::talk_json();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        Err(error) if error.use_stderr() => return refused(&error),
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
     limits::lift();
@@ -178,6 +186,18 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     }
 }
 
+/// Says what is wrong with the arguments.
+fn refused(error: &clap::Error) -> ExitCode {
+    if print::is_json() {
+        let text = error.render().to_string();
+        let text = text.trim().strip_prefix("error: ").unwrap_or(&text).trim();
+        print::error(&[text.to_owned()], 2);
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(2)
+}
+
 /// Says what failed and why; a reader that went away is no failure.
 fn failed(error: &anyhow::Error) -> ExitCode {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
@@ -186,9 +206,10 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     }
     let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.dedup();
-    let _ = writeln!(std::io::stderr(), "error: {}", causes.join(": "));
     let interrupted = error.chain().any(|cause| {
         cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
     });
-    ExitCode::from(if interrupted { 130 } else { 2 })
+    let code = if interrupted { 130 } else { 2 };
+    print::error(&causes, code);
+    ExitCode::from(code)
 }

@@ -3,6 +3,20 @@
 use corpusdb::{PolicySetting, Refused};
 use serde::Serialize;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether talk is JSON too.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on everything that is said on stderr is a JSON object on a line.
+pub(super) fn talk_json() {
+    AS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Whether what is said is JSON.
+pub(super) fn is_json() -> bool {
+    AS_JSON.load(Ordering::Relaxed)
+}
 
 /// Prints one JSON object on a line of stdout.
 pub(super) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
@@ -30,7 +44,31 @@ pub(super) fn line(text: &str) -> anyhow::Result<()> {
 
 /// Prints a line of talk on stderr.
 pub(super) fn talk(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    if is_json() {
+        let note = serde_json::json!({ "type": "note", "message": text });
+        let _ = writeln!(std::io::stderr().lock(), "{note}");
+    } else {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+}
+
+/// Prints on stderr what failed, from what was attempted to the last cause.
+pub(super) fn error(causes: &[String], exit_code: u8) {
+    if is_json() {
+        let (message, causes) = causes.split_first().map_or(("", &[][..]), |(m, rest)| (m, rest));
+        let error = serde_json::json!({
+            "type": "error", "message": message, "causes": causes, "exit_code": exit_code,
+        });
+        let _ = writeln!(std::io::stderr().lock(), "{error}");
+    } else {
+        let _ = writeln!(std::io::stderr().lock(), "error: {}", causes.join(": "));
+    }
+}
+
+/// Columns that stdout shows: of the terminal, or 160 where it is none.
+pub(super) fn width() -> usize {
+    let size = console::Term::stdout().size_checked();
+    size.map_or(160, |(_, columns)| usize::from(columns).max(40))
 }
 
 /// A number with thousands separated.

@@ -20,25 +20,25 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
     let total = corpus.view().state().rejects;
-    let rejects = corpus.rejects(args.limit)?;
-    for reject in &rejects {
+    let mut shown = 0_u64;
+    corpus.for_each_reject(args.limit, |reject| -> anyhow::Result<()> {
+        shown += 1;
         let raw = String::from_utf8_lossy(&reject.raw);
         if context.json {
-            print::json(&serde_json::json!({
+            return print::json(&serde_json::json!({
                 "type": "reject", "source": reject.source, "path": reject.path, "number": reject.number,
                 "offset": reject.offset, "reason": reject.reason, "bytes": reject.bytes, "raw": raw,
-            }))?;
-        } else {
-            let head: String =
-                raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
-            print::line(&format!(
-                "{}:{} (byte {}, source {}): {}: {head}",
-                reject.path, reject.number, reject.offset, reject.source, reject.reason
-            ))?;
+            }));
         }
-    }
-    if (rejects.len() as u64) < total {
-        print::talk(&format!("{} of {total} shown; --limit shows more", rejects.len()));
+        let head: String =
+            raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        print::line(&format!(
+            "{}:{} (byte {}, source {}): {}: {head}",
+            reject.path, reject.number, reject.offset, reject.source, reject.reason
+        ))
+    })?;
+    if shown < total {
+        print::talk(&format!("{shown} of {total} shown; --limit shows more"));
     } else if total == 0 && !context.json {
         print::talk("no rejected records");
     }

@@ -1,7 +1,7 @@
 //! `corpusdb show`: everything known about one document.
 
 use super::setup::Context;
-use super::{Outcome, print};
+use super::{Outcome, find, print};
 use corpusdb::{Corpus, DocId, Shown, ShownTokens};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -9,15 +9,16 @@ use std::path::PathBuf;
 /// Show everything known about one document, including why it was removed
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl --key https://example.org/page\n  corpusdb show chats 42 --tokens --tokenizer qwen\n\nExit code 1 when no document has the key."
+    after_help = "Examples:\n  corpusdb show crawl 42\n  corpusdb show crawl https://example.org/page\n  corpusdb show crawl --key 2024\n  corpusdb show chats 42 --tokens --tokenizer qwen\n\nExit code 1 when no document has the key."
 )]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
-    /// Its id
-    #[arg(required_unless_present = "key", conflicts_with = "key")]
-    id: Option<u64>,
-    /// Its key; all documents that had it are shown, newest last
+    /// Its id or its key; all documents that had the key are shown, newest last. A document without a key
+    /// has `PATH:NUMBER` for one, with the records of the file counted from 0
+    #[arg(value_name = "ID|KEY", required_unless_present = "key", conflicts_with = "key")]
+    document: Option<String>,
+    /// Its key, also one made of digits
     #[arg(long)]
     key: Option<String>,
     /// Show its tokens instead: those trained on are green, on a terminal; elsewhere the others stand
@@ -31,11 +32,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
-    let found = match (args.id, &args.key) {
-        (Some(id), _) => vec![DocId(id)],
-        (None, Some(key)) => corpus.find_key(key)?,
-        (None, None) => Vec::new(),
-    };
+    let found = find::documents(&corpus, args.document.as_deref(), args.key.as_deref())?;
     for id in &found {
         if args.tokens {
             let tokens = corpus.tokens_of(*id, args.tokenizer.as_deref())?;
@@ -44,11 +41,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             one(&corpus, *id, context)?;
         }
     }
-    if found.is_empty() {
-        print::talk(&format!("no document has the key {}", args.key.unwrap_or_default()));
-        return Ok(Outcome::Bad);
-    }
-    Ok(Outcome::Good)
+    Ok(if found.is_empty() { Outcome::Bad } else { Outcome::Good })
 }
 
 fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
@@ -58,7 +51,7 @@ fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
     }
     print::line(&format!("document {}: {}", shown.id, shown.key))?;
     print::line(&format!(
-        "  source {}, record {} of {}, commit {}",
+        "  source {}, record {} (counted from 0) of {}, commit {}",
         shown.source,
         shown.number,
         shown.path.as_deref().unwrap_or("?"),

@@ -1,7 +1,7 @@
 //! `corpusdb sql`: one SELECT over the corpus.
 
-use super::Outcome;
 use super::setup::Context;
+use super::{Outcome, print};
 use clap::ValueEnum;
 use corpusdb::{Printer, QueryFormat};
 use std::io::{BufWriter, Write};
@@ -13,7 +13,10 @@ use std::path::PathBuf;
 Examples:
   corpusdb sql crawl \"SELECT source, count(*) AS n, sum(tokens) FROM documents WHERE kept GROUP BY source\"
   corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE standing = 'near' LIMIT 5\" --format csv
-  corpusdb sql crawl 'DESCRIBE documents'")]
+  corpusdb sql crawl \"SELECT * FROM documents WHERE id = 42\" --format line
+  corpusdb sql crawl 'DESCRIBE documents'
+
+docs/SQL.md lists every table and column.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -26,8 +29,10 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Shape {
-    /// Columns under one another
+    /// Columns beside one another, cut to the width of the terminal (160 characters elsewhere)
     Table,
+    /// Columns under one another, one a line, with their values whole
+    Line,
     /// Comma-separated with a header line
     Csv,
     /// One JSON object a line
@@ -38,14 +43,19 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let format = match args.format {
         _ if context.json => QueryFormat::Json,
         Shape::Table => QueryFormat::Table,
+        Shape::Line => QueryFormat::Line,
         Shape::Csv => QueryFormat::Csv,
         Shape::Json => QueryFormat::Json,
     };
     let corpus = context.read(&args.corpus)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut printer = Printer::new(format, &mut out);
+    let mut printer = Printer::new(format, &mut out).within(print::width());
     corpus.sql(&args.statement, &mut |batch| printer.batch(batch))?;
     printer.finish().map_err(corpusdb::Error::from)?;
+    let cut = printer.has_cut();
     out.flush()?;
+    if cut {
+        print::talk("values that end in … are cut; --format line, csv or json prints them whole");
+    }
     Ok(Outcome::Good)
 }

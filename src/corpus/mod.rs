@@ -16,8 +16,8 @@ use crate::model::{
     DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
 use crate::query::{
-    self, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesSummary, Info,
-    QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
+    self, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesOptions,
+    DuplicatesSummary, Info, QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
 };
 use crate::store::{
     self, CommitRecord, Depth, Fault, Memory, RejectRecord, SnapshotRecord, StoreError, View,
@@ -160,7 +160,18 @@ impl Corpus {
     /// # Errors
     /// [`Error::Query`] when rows cannot be read.
     pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
-        Ok(query::duplicates_summary(&self.view, largest)?)
+        self.duplicates_summary_of(&DuplicatesOptions { largest, ..DuplicatesOptions::default() })
+    }
+
+    /// The duplicates that `options` ask for in numbers.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a source or field that there is not, or when rows cannot be read.
+    pub fn duplicates_summary_of(
+        &self,
+        options: &DuplicatesOptions,
+    ) -> Result<DuplicatesSummary, Error> {
+        Ok(query::duplicates_summary(&self.view, options)?)
     }
 
     /// A document among its duplicates, with at most `limit` members of its cluster; `with_diff` compares
@@ -212,6 +223,18 @@ impl Corpus {
     /// [`Error::Store`] when rows cannot be read.
     pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, Error> {
         Ok(self.view.rejects(limit)?)
+    }
+
+    /// Calls `each` with the records that [`Corpus::rejects`] answers. Holds one, however long they are.
+    ///
+    /// # Errors
+    /// What `each` returns; [`StoreError`] when rows cannot be read.
+    pub fn for_each_reject<E: From<StoreError>>(
+        &self,
+        limit: usize,
+        each: impl FnMut(RejectRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.view.for_each_reject_in_order(limit, each)
     }
 
     /// What is not as it must be; empty when all is well.

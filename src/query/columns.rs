@@ -3,6 +3,7 @@
 use super::error::QueryError;
 use super::evaluate::{Block, StoredBlock};
 use super::keys::Keys;
+use super::limits::Limits;
 use super::relations::{Relation, Sizes};
 use super::schema::{Content, DocumentColumn};
 use crate::model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
@@ -22,8 +23,6 @@ use std::sync::Arc;
 const ROWS: usize = 8192;
 /// Rows of a batch that carries whole metadata objects.
 const ROWS_WITH_META: usize = 1024;
-/// Bytes of text after which a batch ends.
-const TEXT_BYTES: i64 = 8 << 20;
 /// Term values remembered: near-unique keywords would otherwise all be held.
 const REMEMBERED: usize = 1 << 16;
 /// Longest value remembered.
@@ -39,6 +38,9 @@ pub(super) struct Filler<'a> {
     crowded: Option<TermId>,
     keys: Keys,
     values: HashMap<TermId, Arc<str>>,
+    sizes: Sizes,
+    /// Bytes of text after which a batch ends.
+    text_bytes: i64,
 }
 
 /// A block with what all its batches share.
@@ -59,8 +61,9 @@ impl<'a> Filler<'a> {
             standings.extend(view.term(fields::STANDING, &value)?.map(|term| (standing, term)));
         }
         let crowded = view.term(fields::CROWDED, &fields::crowded_value(view.generation()))?;
-        let (keys, values) = (Keys::default(), HashMap::new());
-        Ok(Self { view, wanted, schema, standings, crowded, keys, values })
+        let text_bytes = i64::try_from(Limits::of(view).texts).unwrap_or(i64::MAX);
+        let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
+        Ok(Self { view, wanted, schema, standings, crowded, keys, values, sizes, text_bytes })
     }
 
     fn wants(&self, test: impl Fn(Content) -> bool) -> bool {
@@ -91,7 +94,7 @@ impl<'a> Filler<'a> {
         let mut sum = 0_i64;
         for (taken, slot) in slots.iter().take(rows).enumerate() {
             sum = sum.saturating_add(bytes.get(*slot).unwrap_or(0));
-            if sum > TEXT_BYTES {
+            if sum > self.text_bytes {
                 return Ok(taken.max(1));
             }
         }
@@ -212,9 +215,10 @@ impl<'a> Filler<'a> {
                 Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
             }
             Content::ClusterSize => {
-                let mut sizes = Sizes::default();
+                let (view, sizes) = (self.view, &mut self.sizes);
                 let size = |relation: &Relation| {
-                    relation.cluster.map(|cluster| sizes.of(self.view, cluster)).transpose()
+                    let members = |cluster| move || Ok(view.members(cluster)?.len());
+                    relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
                 };
                 let sizes: Result<Int64Array, QueryError> =
                     rows.relations.iter().map(size).collect();

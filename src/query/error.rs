@@ -39,11 +39,19 @@ pub enum QueryError {
     },
     /// Something other than one SELECT.
     #[error(
-        "refused `{statement}`: only one SELECT, WITH or EXPLAIN is run, nothing that writes or reads files"
+        "refused `{statement}`: only one SELECT, WITH, EXPLAIN, DESCRIBE or SHOW TABLES is run, nothing that writes or reads files"
     )]
     NotAQuery {
         /// The user's statement.
         statement: String,
+    },
+    /// A table that there is not.
+    #[error("no table `{name}`; there are {known}")]
+    NoTable {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
     },
     /// The engine failed while it ran.
     #[error("the query failed: {why}")]
@@ -87,6 +95,22 @@ pub enum QueryError {
         name: String,
         /// Those there are.
         known: String,
+    },
+    /// Duplicates cannot be counted by that.
+    #[error(
+        "cannot count duplicates by `{name}`: there is {known} (a declared keyword or integer)"
+    )]
+    NoGroups {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A field with too many values to count by.
+    #[error("the field has more than {most} values; count by one with fewer, such as a month")]
+    TooManyGroups {
+        /// How many may be counted.
+        most: usize,
     },
     /// Another policy that what is stored cannot serve.
     #[error(
@@ -144,7 +168,17 @@ impl QueryError {
     }
 
     pub(super) fn statement(statement: &str, error: &DataFusionError) -> Self {
-        Self::Statement { statement: statement.trim().to_owned(), why: words(error) }
+        Self::Statement { statement: shown(statement), why: words(error) }
+    }
+}
+
+/// The user's words as an error repeats them: the beginning of long ones.
+pub(super) fn shown(statement: &str) -> String {
+    const CHARACTERS: usize = 1000;
+    let statement = statement.trim();
+    match statement.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}…", statement.get(..end).unwrap_or_default()),
+        None => statement.to_owned(),
     }
 }
 
@@ -171,6 +205,10 @@ pub(super) fn words(error: &DataFusionError) -> String {
     }
     let text = match error.find_root() {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
+        DataFusionError::ResourcesExhausted(text) if text.contains("--memory") => text.clone(),
+        DataFusionError::ResourcesExhausted(text) => format!(
+            "it needs more memory than there is for queries, a quarter of --memory, and cannot spill all of it to disk; give more, or select less ({text})"
+        ),
         DataFusionError::SQL(inner, _) => {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()
         }

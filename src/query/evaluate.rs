@@ -223,7 +223,8 @@ fn union(block: &impl Block, terms: &[TermId]) -> Result<RoaringBitmap, StoreErr
 /// Slots of `documents` whose ids are in the set.
 fn ids(ranges: &Ranges, documents: Range<u64>) -> RoaringBitmap {
     let mut found = RoaringBitmap::new();
-    for (low, high) in ranges.iter() {
+    let bound = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
+    for (low, high) in ranges.between(bound(documents.start), bound(documents.end)) {
         let low = u64::try_from(low).unwrap_or(0).max(documents.start);
         let Ok(high) = u64::try_from(high) else { continue };
         let end = high.saturating_add(1).min(documents.end);

@@ -10,6 +10,8 @@
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
+mod catalogue;
+mod cluster_sizes;
 mod clusters;
 mod columns;
 mod craft;
@@ -20,12 +22,19 @@ mod evaluate;
 mod excerpt;
 mod explain;
 mod format;
+mod groups;
+mod growing;
+mod histogram;
 mod info;
 mod keys;
+mod limits;
+mod metered;
+mod nesting;
 mod policy;
 mod predicate;
 mod provider;
 mod ranges;
+mod rejects;
 mod relations;
 mod runtime;
 mod sample;
@@ -43,6 +52,7 @@ mod summary;
 mod tests;
 mod values;
 
+pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};
 pub use duplicates::{DuplicatePair, duplicates, for_each_duplicate};
@@ -52,6 +62,7 @@ pub use explain::{
     explain_dedup, explain_policy,
 };
 pub use format::{Format, Printer};
+pub use histogram::{Similarities, SimilarityBin};
 pub use info::{
     CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
     TokenizerInfo, info,
@@ -64,7 +75,7 @@ pub use show::{Cluster, Shown, ShownMatch, ShownTemplate, show};
 pub use similar::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, similar};
 pub use statement::sql;
 pub use summary::{
-    ClusterSizes, ClusterSource, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
-    Similarities, SimilarityBin, SourceLoss, SourcePair, duplicates_summary,
+    ClusterSource, DuplicatesOptions, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
+    SourceLoss, SourcePair, duplicates_summary,
 };
 pub use values::{numbers, texts};

@@ -162,22 +162,29 @@ impl<'a> Translator<'a> {
                 values.push(value);
             }
         }
-        // A cast of an integer column to a wider number is an engine's preparation of this comparison.
+        // Casts of an integer column to another number are the user's, or the engine's preparation.
         let (source, cast) = match self.source(left) {
-            Some(source) => (source, false),
-            None => (self.source(uncast_number(left)?)?, true),
+            Some(source) => (source, None),
+            None => {
+                let (inner, cast) = uncast_number(left)?;
+                (self.source(inner)?, Some(cast))
+            }
         };
-        if cast && !matches!(source, Content::Id | Content::Integer { .. }) {
+        if cast.is_some() && !matches!(source, Content::Id | Content::Integer { .. }) {
             return None;
         }
         let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
             let each: Option<Vec<Ranges>> =
                 values.iter().map(|value| of(operator, value)).collect();
-            each.map(|each| each.into_iter().fold(Ranges::inclusive(1, 0), Ranges::union))
+            each.map(Ranges::union_of)
+        };
+        let integers = match cast {
+            Some(Cast::Rounding) => ranges::of_doubles,
+            Some(Cast::Exact) | None => ranges::of_integers,
         };
         let leaf = match source {
-            Content::Id => Leaf::Id(numbers(ranges::of_integers)?),
-            Content::Integer { column, .. } => Leaf::Number(column, numbers(ranges::of_integers)?),
+            Content::Id => Leaf::Id(numbers(integers)?),
+            Content::Integer { column, .. } => Leaf::Number(column, numbers(integers)?),
             Content::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
             Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
                 let negated = match operator {
@@ -350,19 +357,31 @@ fn uncast_text(expression: &Expr) -> &Expr {
     }
 }
 
-/// What is under a cast to a type that holds every integer of ours: doubles, 64-bit integers, decimals.
-fn uncast_number(expression: &Expr) -> Option<&Expr> {
+/// What a cast does to an integer of ours.
+#[derive(Clone, Copy)]
+enum Cast {
+    /// The number stays.
+    Exact,
+    /// Beyond 2^53 it becomes the nearest double.
+    Rounding,
+}
+
+/// What is under a cast to doubles, 64-bit integers or decimals that hold every integer of ours.
+fn uncast_number(expression: &Expr) -> Option<(&Expr, Cast)> {
     let (inner, to) = match expression {
         Expr::Cast(cast) => (&*cast.expr, cast.field.data_type()),
         Expr::TryCast(cast) => (&*cast.expr, cast.field.data_type()),
         _ => return None,
     };
-    let holds = match to {
-        DataType::Float64 | DataType::Int64 => true,
-        DataType::Decimal128(precision, scale) => {
-            *scale >= 0 && i16::from(*precision) - i16::from(*scale) >= 19
+    let cast = match to {
+        DataType::Float64 => Cast::Rounding,
+        DataType::Int64 => Cast::Exact,
+        DataType::Decimal128(precision, scale)
+            if *scale >= 0 && i16::from(*precision) - i16::from(*scale) >= 19 =>
+        {
+            Cast::Exact
         }
-        _ => false,
+        _ => return None,
     };
-    holds.then_some(inner)
+    Some((inner, cast))
 }

@@ -3,7 +3,7 @@
 use super::error::QueryError;
 use crate::model::{DocId, Match, MatchKind, Standing};
 use crate::store::View;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// A document's place in its cluster; all none when it is in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,18 +29,67 @@ impl Relation {
     }
 }
 
-/// Sizes of clusters, each looked up once.
-#[derive(Default)]
-pub(super) struct Sizes(BTreeMap<DocId, i64>);
+/// Sizes remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Sizes of clusters: what costs most to look up is remembered longest, so that a cluster of a million is
+/// counted once, and not once for every batch that has a member of it.
+pub(super) struct Sizes {
+    known: HashMap<DocId, i64>,
+    /// Smaller clusters are looked up again.
+    least: i64,
+    most: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { known: HashMap::new(), least: 0, most: REMEMBERED }
+    }
+}
 
 impl Sizes {
-    /// Documents of a cluster, its witness included.
-    pub(super) fn of(&mut self, view: &View, cluster: DocId) -> Result<i64, QueryError> {
-        if let Some(known) = self.0.get(&cluster) {
+    /// Documents of a cluster, its witness included; `members` counts those without it.
+    pub(super) fn of(
+        &mut self,
+        cluster: DocId,
+        members: impl FnOnce() -> Result<usize, QueryError>,
+    ) -> Result<i64, QueryError> {
+        if let Some(known) = self.known.get(&cluster) {
             return Ok(*known);
         }
-        let size = i64::try_from(view.members(cluster)?.len()).unwrap_or(i64::MAX - 1) + 1;
-        self.0.insert(cluster, size);
+        let size = i64::try_from(members()?).unwrap_or(i64::MAX - 1) + 1;
+        if size >= self.least {
+            self.known.insert(cluster, size);
+        }
+        while self.known.len() > self.most {
+            self.least = self.least.saturating_mul(2).max(2);
+            let least = self.least;
+            self.known.retain(|_, size| *size >= least);
+        }
         Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_members_of_a_large_cluster_are_read_once_however_many_rows_ask() {
+        // Every batch of 8,192 rows read all members of every cluster in it again.
+        let mut sizes = Sizes { most: 100, ..Sizes::default() };
+        let mut read = 0;
+        for row in 0..100_000_u64 {
+            // A kept document of its own, then one of five large clusters.
+            for (cluster, members) in [(DocId(1000 + row), 0), (DocId(row % 5), 20_000)] {
+                let size = sizes.of(cluster, || {
+                    read += members;
+                    Ok(members)
+                });
+                assert_eq!(size.unwrap(), members as i64 + 1);
+            }
+            assert!(sizes.known.len() <= 100);
+        }
+        assert_eq!(read, 5 * 20_000);
     }
 }

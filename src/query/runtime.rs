@@ -7,8 +7,9 @@ use super::error::QueryError;
 use std::future::Future;
 use std::thread::ScopedJoinHandle;
 
-/// Planning recurses with the depth of the expression.
-const STACK: usize = 16 << 20;
+/// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
+/// not reached take no memory.
+const STACK: usize = 64 << 20;
 
 /// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives
 /// both results.

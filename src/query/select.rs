@@ -1,7 +1,8 @@
 //! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they suffice.
 
-use super::error::{QueryError, unknown_column, words};
+use super::error::{QueryError, shown, unknown_column, words};
 use super::evaluate::{StoredBlock, Test};
+use super::nesting;
 use super::predicate::{Predicate, Translator};
 use super::runtime;
 use super::schema::DocumentColumns;
@@ -103,6 +104,8 @@ pub(super) async fn plan(
     let statement = state.sql_to_statement(&sql, &datafusion::config::Dialect::Generic);
     let planned = match statement {
         Ok(statement) => {
+            nesting::check_statement(&statement)
+                .map_err(|why| unusable(view, expression, &DataFusionError::Plan(why)))?;
             state.statement_to_plan(statement).await.and_then(|plan| state.optimize(&plan))
         }
         Err(error) => Err(error),
@@ -118,7 +121,7 @@ fn unusable(view: &View, expression: &str, error: &DataFusionError) -> QueryErro
         ),
         None => words(error),
     };
-    QueryError::Where { expression: expression.trim().to_owned(), why, columns }
+    QueryError::Where { expression: shown(expression), why, columns }
 }
 
 /// The predicate that a plan comes to, when it is a scan whose filters are all answered by indexes.

@@ -1,6 +1,9 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
-use super::error::QueryError;
+use super::error::{QueryError, shown};
+use super::growing;
+use super::limits::Limits;
+use super::nesting;
 use super::provider::{Documents, PARTITIONS};
 use super::small_tables;
 use crate::store::View;
@@ -13,33 +16,38 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use std::sync::Arc;
 
-/// Bytes that sorts, joins and aggregates may hold before they spill to temporary files.
-const MEMORY: usize = 1 << 30;
 /// Rows the engine gathers into a batch.
 const BATCH: usize = 8192;
-/// The same when rows carry whole texts or metadata.
-const BATCH_WITH_TEXT: usize = 256;
 /// Nesting of parentheses that the parser follows.
 const NESTING: usize = 200;
 
-/// A session whose tables are those of `view`.
+/// Rows the engine gathers into a batch when they carry whole texts or metadata.
+struct RowsWithText(usize);
+
+/// A session whose tables are those of `view`, within the memory it was opened with.
 pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
+    let limits = Limits::of(view);
     let mut config = SessionConfig::new()
         .with_target_partitions(PARTITIONS)
         .with_batch_size(BATCH)
-        .with_information_schema(true);
+        .with_information_schema(true)
+        .with_extension(Arc::new(RowsWithText(limits.rows_with_text(view))));
     // Our scans are partitioned as they should be; dealing rows round would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)));
-    let state = SessionStateBuilder::new()
+    // What a sort sets aside to merge what it spilled, of a share that may be small.
+    config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
+    let pool = Arc::new(FairSpillPool::new(limits.pool));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool);
+    let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime.build_arc().map_err(QueryError::run)?)
         .with_default_features()
         .build();
+    growing::bound(&mut state, limits.value).map_err(QueryError::run)?;
     let context = SessionContext::new_with_state(state);
     context.register_table("documents", Arc::new(Documents::new(view))).map_err(QueryError::run)?;
     for table in small_tables::all(view) {
@@ -48,28 +56,62 @@ pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
     Ok(context.state())
 }
 
-/// The optimised plan of one SELECT, WITH or EXPLAIN; anything else is refused.
-pub(super) async fn plan(state: &SessionState, sql: &str) -> Result<LogicalPlan, QueryError> {
+/// What a statement asks for.
+pub(super) enum Asked {
+    /// Rows of a query.
+    Rows(Statement),
+    /// The tables there are.
+    Tables,
+    /// The columns of a table.
+    Columns(String),
+}
+
+/// The optimised plan of a query; what is not only read is refused.
+pub(super) async fn plan(
+    state: &SessionState,
+    sql: &str,
+    statement: Statement,
+) -> Result<LogicalPlan, QueryError> {
     let fault = |error: DataFusionError| QueryError::statement(sql, &error);
-    let statement = parse(sql)?;
+    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
+    nesting::check_statement(&statement).map_err(too_much)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
     let readers =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    readers
-        .verify_plan(&plan)
-        .map_err(|_| QueryError::NotAQuery { statement: sql.trim().to_owned() })?;
+    readers.verify_plan(&plan).map_err(|_| QueryError::NotAQuery { statement: shown(sql) })?;
     state.optimize(&plan).map_err(fault)
 }
 
-fn parse(sql: &str) -> Result<Statement, QueryError> {
+/// Reads one SELECT, WITH, EXPLAIN, DESCRIBE or SHOW; anything else is refused.
+pub(super) fn parse(sql: &str) -> Result<Asked, QueryError> {
     let fault = |error: DataFusionError| QueryError::statement(sql, &error);
+    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
+    nesting::check_text(sql).map_err(too_much)?;
     let mut parser =
         DFParserBuilder::new(sql).with_recursion_limit(NESTING).build().map_err(fault)?;
     let mut statements = parser.parse_statements().map_err(fault)?;
-    match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) if reads_only(&statement) => Ok(statement),
-        _ => Err(QueryError::NotAQuery { statement: sql.trim().to_owned() }),
+    let asked = match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => asked(statement),
+        _ => None,
+    };
+    asked.ok_or_else(|| QueryError::NotAQuery { statement: shown(sql) })
+}
+
+fn asked(statement: Statement) -> Option<Asked> {
+    if reads_only(&statement) {
+        return Some(Asked::Rows(statement));
+    }
+    let Statement::Statement(statement) = statement else { return None };
+    let name = |name: &ObjectName| {
+        let last = name.0.last().and_then(|part| part.as_ident());
+        Some(Asked::Columns(last?.value.to_lowercase()))
+    };
+    match *statement {
+        SqlStatement::ExplainTable { table_name, .. } => name(&table_name),
+        SqlStatement::ShowTables { .. } => Some(Asked::Tables),
+        SqlStatement::ShowColumns { show_options, .. } => name(&show_options.show_in?.parent_name?),
+        _ => None,
     }
 }
 
@@ -84,6 +126,7 @@ fn reads_only(statement: &Statement) -> bool {
 /// Checks that `text` is one expression and nothing after it, so that it may stand in a statement
 /// of ours.
 pub(super) fn check_expression(text: &str) -> Result<(), DataFusionError> {
+    nesting::check_text(text).map_err(DataFusionError::Plan)?;
     let dialect = GenericDialect {};
     let parser =
         DFParserBuilder::new(text).with_dialect(&dialect).with_recursion_limit(NESTING).build();
@@ -99,7 +142,8 @@ pub(super) fn check_expression(text: &str) -> Result<(), DataFusionError> {
 /// Smaller batches for a plan that carries texts, so that memory stays bounded.
 pub(super) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
     if reads_text(plan) {
-        *state.config_mut() = state.config().clone().with_batch_size(BATCH_WITH_TEXT);
+        let rows = state.config().get_extension::<RowsWithText>().map_or(1, |rows| rows.0);
+        *state.config_mut() = state.config().clone().with_batch_size(rows);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables beside `documents`: duplicates, sources, commits, epochs, rejects, tokenizers, snapshots.
 
 use super::error::QueryError;
+use super::rejects;
 use super::scan::{Producer, Scan, Sink};
 use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
 use crate::store::{StoreError, View};
@@ -20,7 +21,7 @@ use std::sync::Arc;
 const ROWS: usize = 8192;
 
 type Rows = std::result::Result<(), QueryError>;
-type Push = fn(&View, &SchemaRef, usize, &mut Sink<'_>) -> Rows;
+type Push = fn(&View, &SchemaRef, &[usize], &mut Sink<'_>) -> Rows;
 
 /// One of the small tables of a view; read when it is scanned, not before.
 pub(super) struct SmallTable {
@@ -41,7 +42,7 @@ pub(super) fn all(view: &View) -> Vec<SmallTable> {
         SmallTable::new(view, "sources", per_source, sources),
         SmallTable::new(view, "commits", named(&COMMITS), commits),
         SmallTable::new(view, "epochs", named(&EPOCHS), epochs),
-        SmallTable::new(view, "rejects", named(&REJECTS), rejects),
+        SmallTable::new(view, "rejects", named(&rejects::COLUMNS), rejected),
         SmallTable::new(view, "tokenizers", named(&TOKENIZERS), tokenizers),
         SmallTable::new(view, "snapshots", named(&SNAPSHOTS), snapshots),
     ]
@@ -57,6 +58,11 @@ impl SmallTable {
     /// Its name in SQL.
     pub(super) const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Its columns.
+    pub(super) fn columns(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 
@@ -95,7 +101,7 @@ impl TableProvider for SmallTable {
         let producer: Producer = Arc::new(move |sink| {
             let mut failed = None;
             let mut left = limit;
-            push(&view, &schema, limit, &mut |batch| {
+            push(&view, &schema, &projection, &mut |batch| {
                 let batch = batch.slice(0, left.min(batch.num_rows()));
                 left -= batch.num_rows();
                 match batch.project(&projection) {
@@ -137,7 +143,7 @@ impl From<StoreError> for Stop {
     }
 }
 
-fn duplicates(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     let mut flush = |waiting: &mut Vec<(DocId, CommitSeq, Match)>| {
         let rows = || waiting.iter();
@@ -167,7 +173,7 @@ fn duplicates(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) ->
     }
 }
 
-fn sources(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn sources(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let all = || view.sources().map(|(_, record)| record);
     let mut arrays: Vec<ArrayRef> = vec![
         texts(all().map(|record| record.name.as_str())),
@@ -196,7 +202,7 @@ const COMMITS: [(&str, DataType); 8] = [
     ("rejected", DataType::Int64),
 ];
 
-fn commits(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn commits(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let all = view.commits()?;
     let rows = || all.iter().map(|(_, record)| record);
     let arrays = vec![
@@ -219,7 +225,7 @@ const EPOCHS: [(&str, DataType); 4] = [
     ("plan", DataType::Utf8),
 ];
 
-fn epochs(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn epochs(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let all = view.epochs()?;
     let arrays = vec![
         numbers(all.iter().map(|record| record.number)),
@@ -230,34 +236,9 @@ fn epochs(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Row
     push(schema, arrays, sink)
 }
 
-const REJECTS: [(&str, DataType); 7] = [
-    ("source", DataType::Utf8),
-    ("path", DataType::Utf8),
-    ("number", DataType::UInt64),
-    ("offset", DataType::UInt64),
-    ("reason", DataType::Utf8),
-    ("bytes", DataType::Int64),
-    ("raw", DataType::Utf8),
-];
-
-fn rejects(view: &View, schema: &SchemaRef, limit: usize, sink: &mut Sink<'_>) -> Rows {
-    let all = view.rejects(limit)?;
-    // Raw bytes may be 1 MiB each: few rows a batch.
-    for some in all.chunks(256) {
-        let arrays = vec![
-            texts(some.iter().map(|record| &record.source)),
-            texts(some.iter().map(|record| &record.path)),
-            ids(some.iter().map(|record| record.number)),
-            ids(some.iter().map(|record| record.offset)),
-            texts(some.iter().map(|record| &record.reason)),
-            counts(some.iter().map(|record| record.bytes)),
-            texts(some.iter().map(|record| String::from_utf8_lossy(&record.raw))),
-        ];
-        if sink(batch(schema, arrays)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
+fn rejected(view: &View, schema: &SchemaRef, wanted: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let raw = rejects::COLUMNS.iter().position(|(name, _)| *name == "raw");
+    rejects::push(view, schema, wanted.iter().any(|at| Some(*at) == raw), sink)
 }
 
 const TOKENIZERS: [(&str, DataType); 7] = [
@@ -270,7 +251,7 @@ const TOKENIZERS: [(&str, DataType); 7] = [
     ("encoded_to", DataType::UInt64),
 ];
 
-fn tokenizers(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn tokenizers(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let rows = || view.tokenizers().map(|(_, record)| record);
     let arrays = vec![
         numbers(view.tokenizers().map(|(id, _)| u32::from(id.0))),
@@ -294,7 +275,7 @@ const SNAPSHOTS: [(&str, DataType); 6] = [
     ("kept_hash", DataType::Utf8),
 ];
 
-fn snapshots(view: &View, schema: &SchemaRef, _: usize, sink: &mut Sink<'_>) -> Rows {
+fn snapshots(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let all = view.snapshots()?;
     let arrays = vec![
         texts(all.iter().map(|record| &record.name)),

@@ -1,8 +1,10 @@
 //! Runs one statement and hands its batches to the caller as they come.
 
+use super::catalogue;
 use super::error::QueryError;
+use super::metered::metered;
 use super::runtime;
-use super::session;
+use super::session::{self, Asked};
 use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -19,10 +21,12 @@ const QUEUE: usize = 2;
 
 /// Runs one SELECT (or WITH, or EXPLAIN) over the tables of `view`; `each` gets the batches as they
 /// come, and one empty batch with the schema when there are no rows. Without ORDER BY, rows of a
-/// plain scan come in the order of their ids.
+/// plain scan of `documents` come in the order of their ids. `SHOW TABLES` lists the tables, `DESCRIBE t`
+/// the columns of one (docs/SQL.md has them all).
 ///
-/// Tables: `documents`, `duplicates`, `sources`, `commits`, `epochs`, `rejects`, `tokenizers`,
-/// `snapshots`. It blocks; do not call it on a thread that drives an async runtime.
+/// A quarter of the memory that the view was opened with bounds what sorts, joins and aggregates hold;
+/// they spill to temporary files, or fail. It blocks; do not call it on a thread that drives an async
+/// runtime.
 ///
 /// # Errors
 /// [`QueryError`]: a statement that is no query or cannot be planned, what fails while it runs, or
@@ -33,9 +37,14 @@ pub fn sql(
     each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
 ) -> Result<(), QueryError> {
     let (sender, receiver) = sync_channel(QUEUE);
+    let statement = match runtime::block_on(async { session::parse(sql) })? {
+        Asked::Rows(statement) => statement,
+        Asked::Tables => return each(&catalogue::tables()?),
+        Asked::Columns(table) => return each(&catalogue::columns(view, &table)?),
+    };
     let work = async move {
         let state = session::session(view)?;
-        let plan = session::plan(&state, sql).await?;
+        let plan = session::plan(&state, sql, statement).await?;
         run(state, &plan, &sender).await
     };
     let caller = &mut *each;
@@ -66,6 +75,7 @@ pub(super) async fn run(
     session::size_batches(&mut state, plan);
     let physical =
         state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
+    let physical = metered(physical).map_err(QueryError::run)?;
     let schema = physical.schema();
     let context = Arc::new(TaskContext::from(&state));
     // Partitions of a scan are runs of ids: one after the other keeps their order. Where rows are

@@ -3,19 +3,33 @@
 //! Two walks: over the matches, in the order of removed documents, and over the clusters, in the order
 //! of witnesses. Only counts are held, and the largest clusters so far.
 
+use super::cluster_sizes::{ClusterSizes, cluster_sizes};
 use super::duplicates::{DuplicatePair, Pairs};
 use super::error::QueryError;
-use super::excerpt::beginning;
+use super::excerpt::{beginning, parting};
+use super::groups::{Group, Groups, Total};
+use super::histogram::{Histogram, Similarities};
 use super::source_runs::SourceRuns;
-use crate::model::{DedupMode, DocId, MatchKind, Policy, SourceId, Standing};
+use crate::model::{DocId, MatchKind, SourceId, Standing};
 use crate::store::fields;
 use crate::store::{ColumnBlock, View};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 /// Members of a large cluster among which the example is looked for.
 const EXAMPLES: usize = 1000;
+
+/// Which duplicates are counted, and by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DuplicatesOptions {
+    /// Largest clusters listed.
+    pub largest: usize,
+    /// Only documents of this source and what was removed from it, whatever source its witness is of.
+    pub source: Option<String>,
+    /// A declared keyword or integer, or `language`, that takes the place of the source in what is counted.
+    pub by: Option<String>,
+}
 
 /// All duplicates in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -23,12 +37,17 @@ const EXAMPLES: usize = 1000;
 pub struct DuplicatesSummary {
     /// The dedup policy, in words.
     pub policy: String,
+    /// The one source whose documents and duplicates are counted; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Documents stored.
     pub documents: u64,
     /// Documents kept.
     pub kept: u64,
     /// Documents not kept, of each standing that has any.
     pub removed: Vec<RemovedCount>,
+    /// What stands in the place of sources below: `source`, or a field, of which the values are told.
+    pub by: String,
     /// What duplicates take from each source that lost any.
     pub sources: Vec<SourceLoss>,
     /// Duplicates by their source and that of their witness, most first.
@@ -77,9 +96,9 @@ pub struct SourceLoss {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SourcePair {
-    /// The source of the removed documents.
+    /// The source of the removed documents, or their value of the field.
     pub source: String,
-    /// The source of their witnesses.
+    /// The source of their witnesses, or their value of the field.
     pub witness_source: String,
     /// Removed documents.
     pub documents: u64,
@@ -91,44 +110,6 @@ pub struct SourcePair {
     pub share: f64,
     /// `bytes` in the bytes of their source.
     pub share_bytes: f64,
-}
-
-/// Similarity of duplicates to their witness.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Similarities {
-    /// Equal raw bytes.
-    pub exact: u64,
-    /// Other bytes, the same shingles: similarity 1.
-    pub same_shingles: u64,
-    /// The others, ascending; the bins without a document at either end are left out.
-    pub bins: Vec<SimilarityBin>,
-}
-
-/// Near duplicates of some similarity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct SimilarityBin {
-    /// The least similarity.
-    pub from: f64,
-    /// All are less similar than this.
-    pub to: f64,
-    /// Documents.
-    pub documents: u64,
-}
-
-/// Clusters of some size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ClusterSizes {
-    /// The least size, the witness included.
-    pub from: u64,
-    /// The largest size.
-    pub to: u64,
-    /// Clusters.
-    pub clusters: u64,
-    /// Documents in them.
-    pub documents: u64,
 }
 
 /// A large cluster.
@@ -159,7 +140,7 @@ pub struct ClusterSource {
     pub documents: u64,
 }
 
-/// A removed document and its witness with the beginnings of their texts.
+/// A removed document and its witness with parts of their texts.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ExamplePair {
@@ -170,39 +151,68 @@ pub struct ExamplePair {
     pub witness_beginning: String,
     /// The beginning of the removed document's text.
     pub beginning: String,
+    /// The witness's text from shortly before the place where the two part.
+    pub witness_excerpt: String,
+    /// The removed document's text from there.
+    pub excerpt: String,
 }
 
-/// All duplicates in numbers, with the `largest` largest clusters.
+/// All duplicates in numbers, or those removed from one source.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
-pub fn duplicates_summary(view: &View, largest: usize) -> Result<DuplicatesSummary, QueryError> {
+/// [`QueryError::NoSource`] and [`QueryError::NoGroups`] for names that there are not,
+/// [`QueryError::TooManyGroups`] for a field with more than 1,000 values, [`QueryError::Store`] when a row
+/// cannot be read.
+pub fn duplicates_summary(
+    view: &View,
+    options: &DuplicatesOptions,
+) -> Result<DuplicatesSummary, QueryError> {
     let sources = SourceRuns::read(view)?;
+    let only = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
+    let by = options.by.as_deref().unwrap_or("source");
+    let mut groups = Groups::by(view, &sources, by)?;
+    let totals = groups.totals(only)?;
+    let counts = |document| only.is_none_or(|only| sources.of(document) == only);
     let mut removed = Vec::new();
     for standing in Standing::ALL {
-        let documents = view.documents_standing(standing)?.len();
+        let mut all = view.documents_standing(standing)?;
+        if let Some(only) = only {
+            all &= view.documents_with(fields::SOURCE, &fields::source_value(only))?;
+        }
+        let documents = all.len();
         if documents > 0 && standing != Standing::Kept {
             removed.push(RemovedCount { kind: standing.name(), documents });
         }
     }
-    let (pairs, similarity) = matches(view, &sources)?;
-    let sizes = cluster_sizes(view, largest)?;
+    let (pairs, similarity) = matches(view, &mut groups, counts)?;
+    let sizes = cluster_sizes(view, options.largest, counts)?;
     let mut names = Pairs::new(view);
     let mut large = Vec::new();
     for (size, Reverse(id)) in sizes.largest() {
         large.push(large_cluster(view, &sources, &mut names, id, size)?);
     }
+    let record = only.and_then(|only| view.sources().find(|(id, _)| *id == only));
     Ok(DuplicatesSummary {
         policy: view.policy().to_string(),
-        documents: view.documents(),
-        kept: view.state().kept,
+        source: options.source.clone(),
+        documents: record.map_or(view.documents(), |(_, record)| record.documents),
+        kept: record.map_or(view.state().kept, |(_, record)| record.kept),
         removed,
-        sources: losses(view, &pairs),
-        source_pairs: source_pairs(view, &pairs),
+        by: by.to_owned(),
+        sources: losses(&groups, &totals, &pairs)?,
+        source_pairs: source_pairs(&groups, &totals, &pairs)?,
         similarity,
         clusters: sizes.powers.values().map(|(clusters, _)| clusters).sum(),
         cluster_sizes: sizes.bins(),
         largest: large,
+    })
+}
+
+fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
+    view.source_named(name).map(|(id, _)| id).ok_or_else(|| {
+        let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        QueryError::NoSource { name: name.to_owned(), known }
     })
 }
 
@@ -214,15 +224,19 @@ struct Removed {
     bytes: u64,
 }
 
-type PairCounts = BTreeMap<(SourceId, SourceId), Removed>;
+type PairCounts = BTreeMap<(Group, Group), Removed>;
 
-fn matches(view: &View, sources: &SourceRuns) -> Result<(PairCounts, Similarities), QueryError> {
+fn matches(
+    view: &View,
+    groups: &mut Groups<'_>,
+    counts: impl Fn(DocId) -> bool,
+) -> Result<(PairCounts, Similarities), QueryError> {
     let mut pairs = PairCounts::new();
     let mut histogram = Histogram::new(view.policy());
     // Matches come in the order of removed documents: one block of lengths serves a run of them.
     let mut lengths: Option<(u64, ColumnBlock)> = None;
     view.for_each_match::<QueryError>(|removed, _, found| {
-        if found.kind == MatchKind::Superseded {
+        if found.kind == MatchKind::Superseded || !counts(removed) {
             return Ok(());
         }
         let block = match &lengths {
@@ -233,7 +247,7 @@ fn matches(view: &View, sources: &SourceRuns) -> Result<(PairCounts, Similaritie
             }
         };
         let bytes = block.get(removed.slot()).and_then(|bytes| u64::try_from(bytes).ok());
-        let pair = pairs.entry((sources.of(removed), sources.of(found.witness))).or_default();
+        let pair = pairs.entry((groups.of(removed)?, groups.of(found.witness)?)).or_default();
         pair.documents += 1;
         pair.exact += u64::from(found.kind == MatchKind::Exact);
         pair.bytes += bytes.unwrap_or(0);
@@ -247,159 +261,56 @@ fn matches(view: &View, sources: &SourceRuns) -> Result<(PairCounts, Similaritie
     Ok((pairs, histogram.counted()))
 }
 
-fn losses(view: &View, pairs: &PairCounts) -> Vec<SourceLoss> {
+fn losses(
+    groups: &Groups<'_>,
+    totals: &BTreeMap<Group, Total>,
+    pairs: &PairCounts,
+) -> Result<Vec<SourceLoss>, QueryError> {
+    let mut lost: BTreeMap<Group, Total> = BTreeMap::new();
+    for ((group, _), count) in pairs {
+        let lost = lost.entry(*group).or_default();
+        lost.documents += count.documents;
+        lost.bytes += count.bytes;
+    }
     let mut found = Vec::new();
-    for (id, record) in view.sources() {
-        let of_source = || pairs.iter().filter(|((source, _), _)| *source == id);
-        let removed = of_source().map(|(_, count)| count.documents).sum();
-        let removed_bytes = of_source().map(|(_, count)| count.bytes).sum();
-        if removed > 0 {
-            found.push(SourceLoss {
-                source: record.name.clone(),
-                documents: record.documents,
-                removed,
-                share: share(removed, record.documents),
-                bytes: record.bytes,
-                removed_bytes,
-                share_bytes: share(removed_bytes, record.bytes),
-            });
-        }
+    for (group, lost) in lost {
+        let total = totals.get(&group).copied().unwrap_or_default();
+        found.push(SourceLoss {
+            source: groups.name(group)?,
+            documents: total.documents,
+            removed: lost.documents,
+            share: share(lost.documents, total.documents),
+            bytes: total.bytes,
+            removed_bytes: lost.bytes,
+            share_bytes: share(lost.bytes, total.bytes),
+        });
     }
-    found
+    if !groups.are_sources() {
+        found.sort_by(|a, b| a.source.cmp(&b.source));
+    }
+    Ok(found)
 }
 
-fn source_pairs(view: &View, pairs: &PairCounts) -> Vec<SourcePair> {
-    let totals: BTreeMap<SourceId, (u64, u64)> =
-        view.sources().map(|(id, record)| (id, (record.documents, record.bytes))).collect();
-    let mut found: Vec<SourcePair> = pairs
-        .iter()
-        .map(|((source, witness), count)| {
-            let (documents, bytes) = totals.get(source).copied().unwrap_or_default();
-            SourcePair {
-                source: view.source_name(*source).to_owned(),
-                witness_source: view.source_name(*witness).to_owned(),
-                documents: count.documents,
-                exact: count.exact,
-                bytes: count.bytes,
-                share: share(count.documents, documents),
-                share_bytes: share(count.bytes, bytes),
-            }
-        })
-        .collect();
+fn source_pairs(
+    groups: &Groups<'_>,
+    totals: &BTreeMap<Group, Total>,
+    pairs: &PairCounts,
+) -> Result<Vec<SourcePair>, QueryError> {
+    let mut found = Vec::with_capacity(pairs.len());
+    for ((source, witness), count) in pairs {
+        let total = totals.get(source).copied().unwrap_or_default();
+        found.push(SourcePair {
+            source: groups.name(*source)?,
+            witness_source: groups.name(*witness)?,
+            documents: count.documents,
+            exact: count.exact,
+            bytes: count.bytes,
+            share: share(count.documents, total.documents),
+            share_bytes: share(count.bytes, total.bytes),
+        });
+    }
     found.sort_by_key(|pair| Reverse(pair.documents));
-    found
-}
-
-/// Counts of similarities between bounds.
-struct Histogram {
-    exact: u64,
-    same_shingles: u64,
-    /// Ascending, from the first to 1.
-    bounds: Vec<f64>,
-    counts: Vec<u64>,
-}
-
-impl Histogram {
-    /// From the threshold in steps of 0.02 where every match was verified against it; else below 0.5 and
-    /// from there in steps of 0.05.
-    fn new(policy: &Policy) -> Self {
-        let (start, step) = match policy.mode {
-            DedupMode::Components | DedupMode::Lsh => (0.0, 5),
-            _ => (policy.threshold, 2),
-        };
-        let least = if step == 5 { 50 } else { 0 };
-        let steps = (least..=100_u32)
-            .filter(|bound| bound % step == 0)
-            .map(|bound| f64::from(bound) / 100.0);
-        let mut bounds = vec![start];
-        bounds.extend(steps.filter(|bound| *bound > start));
-        let counts = vec![0; bounds.len()];
-        Self { exact: 0, same_shingles: 0, bounds, counts }
-    }
-
-    fn add(&mut self, jaccard: f64) {
-        if jaccard >= 1.0 {
-            self.same_shingles += 1;
-            return;
-        }
-        let after = self.bounds.partition_point(|bound| *bound <= jaccard);
-        if let Some(count) = self.counts.get_mut(after.saturating_sub(1)) {
-            *count += 1;
-        }
-    }
-
-    fn counted(self) -> Similarities {
-        let ends = self.bounds.iter().skip(1);
-        let bins = self.bounds.iter().zip(ends).zip(&self.counts);
-        let bins: Vec<SimilarityBin> = bins
-            .map(|((from, to), documents)| SimilarityBin {
-                from: *from,
-                to: *to,
-                documents: *documents,
-            })
-            .collect();
-        let any = |bin: &SimilarityBin| bin.documents > 0;
-        let first = bins.iter().position(any).unwrap_or(bins.len());
-        let end = bins.iter().rposition(any).map_or(first, |last| last + 1);
-        let bins = bins.get(first..end).unwrap_or_default().to_vec();
-        Similarities { exact: self.exact, same_shingles: self.same_shingles, bins }
-    }
-}
-
-/// Sizes of clusters counted, and the largest so far.
-struct Sizes {
-    /// Clusters and their documents, by the power of two that bounds their size.
-    powers: BTreeMap<u32, (u64, u64)>,
-    heap: BinaryHeap<Reverse<(u64, Reverse<DocId>)>>,
-    most: usize,
-}
-
-impl Sizes {
-    fn add(&mut self, cluster: DocId, size: u64) {
-        let power = size.saturating_sub(1).checked_ilog2().map_or(0, |power| power + 1);
-        let counts = self.powers.entry(power).or_default();
-        counts.0 += 1;
-        counts.1 += size;
-        self.heap.push(Reverse((size, Reverse(cluster))));
-        if self.heap.len() > self.most {
-            self.heap.pop();
-        }
-    }
-
-    /// Largest first, then lowest id.
-    fn largest(&self) -> Vec<(u64, Reverse<DocId>)> {
-        let mut found: Vec<_> = self.heap.iter().map(|Reverse(cluster)| *cluster).collect();
-        found.sort_by_key(|cluster| Reverse(*cluster));
-        found
-    }
-
-    fn bins(&self) -> Vec<ClusterSizes> {
-        let bin = |(power, (clusters, documents)): (&u32, &(u64, u64))| {
-            let to = 1_u64.checked_shl(*power).unwrap_or(u64::MAX);
-            ClusterSizes { from: to / 2 + 1, to, clusters: *clusters, documents: *documents }
-        };
-        self.powers.iter().map(bin).collect()
-    }
-}
-
-fn cluster_sizes(view: &View, most: usize) -> Result<Sizes, QueryError> {
-    let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
-    let mut open: Option<(DocId, u64)> = None;
-    view.for_each_member::<QueryError>(|witness, _| {
-        match &mut open {
-            Some((cluster, size)) if *cluster == witness => *size += 1,
-            _ => {
-                if let Some((cluster, size)) = open.replace((witness, 2)) {
-                    sizes.add(cluster, size);
-                }
-            }
-        }
-        Ok(())
-    })?;
-    if let Some((cluster, size)) = open {
-        sizes.add(cluster, size);
-    }
-    Ok(sizes)
+    Ok(found)
 }
 
 fn large_cluster(
@@ -434,11 +345,12 @@ fn large_cluster(
     }
     let example = match least {
         None => None,
-        Some((_, pair)) => Some(ExamplePair {
-            witness_beginning: beginning(&view.text(DocId(pair.witness))?),
-            beginning: beginning(&view.text(DocId(pair.id))?),
-            pair,
-        }),
+        Some((_, pair)) => {
+            let (kept, removed) = (view.text(DocId(pair.witness))?, view.text(DocId(pair.id))?);
+            let (witness_excerpt, excerpt) = parting(&kept, &removed);
+            let (witness_beginning, beginning) = (beginning(&kept), beginning(&removed));
+            Some(ExamplePair { pair, witness_beginning, beginning, witness_excerpt, excerpt })
+        }
     };
     let (key, source) = names.named(id)?;
     Ok(LargeCluster { id: id.0, key, source, size, sources: counted, example })
@@ -448,49 +360,4 @@ fn large_cluster(
 #[expect(clippy::cast_precision_loss, reason = "a share is shown with a few digits")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Profile;
-
-    #[test]
-    fn similarities_fall_into_the_bin_they_reach() {
-        let mut histogram = Histogram::new(&Policy::of(Profile::Web));
-        for jaccard in [0.8, 0.82, 41.0 / 50.0, 0.819_999, 0.999, 1.0] {
-            histogram.add(jaccard);
-        }
-        let counted = histogram.counted();
-        assert_eq!(counted.same_shingles, 1);
-        let bins: Vec<(f64, f64, u64)> =
-            counted.bins.iter().map(|bin| (bin.from, bin.to, bin.documents)).collect();
-        assert_eq!(bins.len(), 10);
-        assert_eq!(bins[..2], [(0.8, 0.82, 2), (0.82, 0.84, 2)]);
-        assert_eq!(bins[9], (0.98, 1.0, 1));
-    }
-
-    #[test]
-    fn unverified_similarities_have_a_bin_below_the_threshold() {
-        let mut histogram = Histogram::new(&Policy::of(Profile::Fineweb));
-        for jaccard in [0.0, 0.3, 0.5, 0.74] {
-            histogram.add(jaccard);
-        }
-        let bins: Vec<(f64, f64, u64)> =
-            histogram.counted().bins.iter().map(|bin| (bin.from, bin.to, bin.documents)).collect();
-        assert_eq!(bins[..2], [(0.0, 0.5, 2), (0.5, 0.55, 1)]);
-        assert_eq!(bins[bins.len() - 1], (0.7, 0.75, 1));
-    }
-
-    #[test]
-    fn sizes_are_counted_by_powers_and_the_largest_known() {
-        let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most: 2 };
-        for (cluster, size) in [(1, 2), (5, 4), (9, 3), (12, 5), (20, 5), (30, 2)] {
-            sizes.add(DocId(cluster), size);
-        }
-        let bins: Vec<_> =
-            sizes.bins().iter().map(|b| (b.from, b.to, b.clusters, b.documents)).collect();
-        assert_eq!(bins, [(2, 2, 2, 4), (3, 4, 2, 7), (5, 8, 2, 10)]);
-        assert_eq!(sizes.largest(), [(5, Reverse(DocId(12))), (5, Reverse(DocId(20)))]);
-    }
 }

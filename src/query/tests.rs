@@ -293,6 +293,7 @@ fn only_reading_statements_run() {
         "EXPLAIN DROP TABLE documents",
         "CREATE TABLE t AS SELECT 1",
         "SELECT * INTO t FROM sources",
+        "SHOW ALL",
         "SET a = 1",
         "",
     ];
@@ -304,6 +305,78 @@ fn only_reading_statements_run() {
         let error = sql(&view, statement, &mut |_| Ok(())).unwrap_err();
         assert!(matches!(error, QueryError::Statement { .. }), "{statement}: {error}");
     }
+}
+
+#[test]
+fn tables_and_columns_say_what_they_are() {
+    // DESCRIBE and SHOW TABLES were refused, though the help showed them.
+    let (_directory, view) = small();
+    let tables = csv(&view, "SHOW TABLES");
+    let names: Vec<&str> =
+        tables.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(names.len(), 8);
+    for table in &names {
+        let described = csv(&view, &format!("DESCRIBE {table}"));
+        assert_eq!(csv(&view, &format!("show columns from {table}")), described);
+        let header = csv(&view, &format!("SELECT * FROM {table} LIMIT 0"));
+        let columns: Vec<&str> =
+            described.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        assert_eq!(columns.join(","), header.trim_end(), "{table}");
+        for line in printed(&view, &format!("DESCRIBE {table}"), Format::Json).lines() {
+            let told: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(told["meaning"].as_str().is_some_and(|meaning| meaning.len() > 5), "{line}");
+        }
+    }
+    let documents = csv(&view, "DESC documents");
+    assert!(
+        documents.contains("tokens_words,BIGINT,true,length in tokens of the tokenizer `words`")
+    );
+    assert!(documents.contains("quality,DOUBLE,true,a declared field"));
+    for table in ["pages", "documents2"] {
+        let error = sql(&view, &format!("DESCRIBE {table}"), &mut |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("there are documents, duplicates"), "{error}");
+    }
+    let error =
+        sql(&view, "SELECT (array_agg(id))[1] FROM documents", &mut |_| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("first_value"), "{error}");
+    assert!(!error.to_string().contains("Expr"), "{error}");
+}
+
+#[test]
+fn a_cast_to_doubles_compares_as_doubles() {
+    // The cast was dropped: integers beyond 2^53 that are the same double were told apart.
+    let big = 9_007_199_254_740_990_i64;
+    let documents: Vec<Sketch> =
+        (0..8).map(|n| kept("web", "x", &format!(r#"{{"stars":{}}}"#, big + n))).collect();
+    let (_directory, view) = corpus(&documents);
+    assert_eq!(ids(&view, "CAST(stars AS DOUBLE) = 9007199254740993.0"), [2, 3]);
+    assert_eq!(ids(&view, "CAST(stars AS DOUBLE) = 9007199254740996.0"), [5, 6, 7]);
+    assert_eq!(ids(&view, "CAST(stars AS DOUBLE) > 9007199254740992.0"), [4, 5, 6, 7]);
+    assert_eq!(ids(&view, "stars = 9007199254740993"), [3]);
+    assert_eq!(ids(&view, "CAST(stars AS BIGINT) = 9007199254740993"), [3]);
+    let plan = csv(
+        &view,
+        "EXPLAIN SELECT id FROM documents WHERE CAST(stars AS DOUBLE) = 9007199254740993.0",
+    );
+    assert!(!plan.contains("FilterExec"), "{plan}");
+}
+
+#[test]
+fn joined_texts_are_what_the_engine_joins() {
+    let (_directory, view) = small();
+    let json = |statement: &str| printed(&view, statement, Format::Json);
+    assert_eq!(csv(&view, "SELECT name || 'x' FROM sources LIMIT 0").matches("||").count(), 1);
+    assert_eq!(
+        json(
+            "SELECT source || '-' || id AS a, 'a' || NULL AS b, 1 || 'x' AS c FROM documents WHERE id = 0"
+        ),
+        "{\"a\":\"web-0\",\"b\":null,\"c\":\"1x\"}\n"
+    );
+    assert_eq!(
+        json("SELECT text || url AS t FROM documents WHERE id IN (0, 1) ORDER BY id"),
+        "{\"t\":\"one two threehttp://a\"}\n{\"t\":null}\n"
+    );
+    assert_eq!(ids(&view, "text || '!' LIKE '%four!'"), [1]);
 }
 
 #[test]
@@ -456,6 +529,12 @@ fn leaf() -> impl Strategy<Value = String> {
     let words = proptest::sample::select(vec!["language", "standing", "source", "url"]);
     let not = proptest::sample::select(vec!["", "NOT "]);
     let fixed = proptest::sample::select(vec![
+        "CAST(stars AS DOUBLE) > 1.5",
+        "CAST(stars AS DOUBLE) IN (1.0, 2.0, NULL)",
+        "CAST(tokens AS DOUBLE) NOT BETWEEN 0.5 AND 2.0",
+        "CAST(id AS DOUBLE) <= 299.5",
+        "CAST(bytes AS BIGINT) <> 2",
+        "TRY_CAST(stars AS DOUBLE) = -1.0",
         "quality < 0.5",
         "quality = -1",
         "quality >= 1",

@@ -1,16 +1,18 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The directory holds no corpus.
-    #[error("{} is not a corpus (make one with `corpusdb init {}`)", path.display(), path.display())]
+    #[error("{} is not a corpus ({})", path.display(), way_out(path, *taken))]
     NotACorpus {
         /// The directory asked for.
         path: PathBuf,
+        /// Whether something else is there, so that no corpus can be made in its place.
+        taken: bool,
     },
     /// `init` found something in its way.
     #[error("{} already exists and is not an empty directory", path.display())]
@@ -212,5 +214,12 @@ pub struct Malformed {
 impl Malformed {
     pub(crate) fn at(offset: usize, why: impl Into<String>) -> Self {
         Self { offset, why: why.into() }
+    }
+}
+
+fn way_out(path: &Path, taken: bool) -> String {
+    match taken {
+        false => format!("make one with `corpusdb init {}`", path.display()),
+        true => "it holds other things: name another directory, or make a corpus in a new one with `corpusdb init NEW`".to_owned(),
     }
 }

@@ -41,6 +41,7 @@ mod place;
 mod reading;
 mod records;
 mod redo;
+mod rejects;
 mod rows;
 mod scratch;
 mod sorted_rows;

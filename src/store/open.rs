@@ -120,6 +120,7 @@ pub struct Writer {
     pub(super) is_torn: bool,
     place: Place,
     noted: Option<Noted>,
+    memory: Memory,
     _lock: Lock,
 }
 
@@ -154,9 +155,9 @@ impl Writer {
             place.write_format()?;
         }
         let db = Arc::new(db);
-        let view = View::at_now(&db, BandIndex::default())?;
+        let view = View::at_now(&db, BandIndex::default(), memory)?;
         let bands = BandWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
-        let view = View::at_now(&db, bands.index())?;
+        let view = View::at_now(&db, bands.index(), memory)?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
@@ -180,6 +181,7 @@ impl Writer {
             is_torn: false,
             place,
             noted,
+            memory,
             _lock: lock,
         })
     }
@@ -193,7 +195,7 @@ impl Writer {
     /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
     pub(super) fn committed(&mut self) -> Result<(), StoreError> {
         self.note_manifest()?;
-        self.view = View::at_now(&self.db, self.bands.index())?;
+        self.view = View::at_now(&self.db, self.bands.index(), self.memory)?;
         Ok(())
     }
 

@@ -93,9 +93,18 @@ impl Place {
         sync_directory(&self.root)
     }
 
+    /// Whether `init` would refuse the path: it is a file, or a directory with something in it.
+    fn is_taken(&self) -> bool {
+        match std::fs::read_dir(&self.root) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
     /// The format version in the format line: refuses what is no corpus and what is newer.
     pub(super) fn read_format(&self) -> Result<u32, StoreError> {
-        let not_a_corpus = || StoreError::NotACorpus { path: self.root.clone() };
+        let not_a_corpus =
+            || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };
         let line = std::fs::read(self.root.join(FORMAT)).map_err(|_| not_a_corpus())?;
         let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;
         let mut words = line.split_whitespace();

@@ -108,7 +108,7 @@ fn attempt(
         Some(lost) if lost.is_gone => return Ok(Attempt::Missed(lost.error)),
         Some(lost) => return Err(lost.error),
     }
-    let view = View::at_now(&Arc::new(db), BandIndex::default())?;
+    let view = View::at_now(&Arc::new(db), BandIndex::default(), memory)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.

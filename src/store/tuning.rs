@@ -18,11 +18,13 @@ pub struct Memory {
     pub bands: usize,
     /// What the layers above keep between commits; a writer's only.
     pub aside: usize,
+    /// What a query may hold before it spills or is refused; see [`super::View::query_memory`].
+    pub queries: usize,
 }
 
 impl Memory {
-    /// Splits a budget: a quarter to the cache, an eighth each to write buffers, to the band index and to
-    /// what is kept between commits; the rest is for batches and their working memory.
+    /// Splits a budget: a quarter each to the cache and to queries, an eighth each to write buffers, to the
+    /// band index and to what is kept between commits; the rest is for batches and their working memory.
     #[must_use]
     pub fn within(budget: u64) -> Self {
         let part = |divisor: u64| usize::try_from(budget / divisor).unwrap_or(usize::MAX);
@@ -31,6 +33,7 @@ impl Memory {
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
             aside: part(8),
+            queries: part(4).max(16 << 20),
         }
     }
 }

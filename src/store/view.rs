@@ -19,10 +19,11 @@ use super::keys::{
 use super::matching::{decode_match, decode_member};
 use super::numbers::{self, ColumnBlock};
 use super::records::{
-    Charter, CommitRecord, EpochRecord, FileRecord, RejectRecord, SnapshotRecord, SourceRecord,
-    State, TokenizerRecord,
+    Charter, CommitRecord, EpochRecord, FileRecord, SnapshotRecord, SourceRecord, State,
+    TokenizerRecord,
 };
 use super::texts::TextDecoder;
+use super::tuning::Memory;
 use super::values::ColumnValues;
 use crate::model::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FileId, Generation, Match,
@@ -53,10 +54,15 @@ struct Inner {
     tokenizers: Vec<TokenizerRecord>,
     decoder: TextDecoder,
     bands: BandIndex,
+    queries: usize,
 }
 
 impl View {
-    pub(super) fn at_now(db: &Arc<DB>, bands: BandIndex) -> Result<Self, StoreError> {
+    pub(super) fn at_now(
+        db: &Arc<DB>,
+        bands: BandIndex,
+        memory: Memory,
+    ) -> Result<Self, StoreError> {
         let pinned = Pinned::at_now(db);
         let missing =
             |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
@@ -89,7 +95,9 @@ impl View {
             })?);
         }
         let decoder = TextDecoder::default();
-        let inner = Inner { pinned, state, policy, fields, sources, tokenizers, decoder, bands };
+        let queries = memory.queries;
+        let inner =
+            Inner { pinned, state, policy, fields, sources, tokenizers, decoder, bands, queries };
         Ok(Self(Arc::new(inner), None))
     }
 
@@ -100,6 +108,12 @@ impl View {
 
     pub(super) fn pinned(&self) -> &Pinned {
         &self.0.pinned
+    }
+
+    /// Bytes that a query over this view may hold before it spills or is refused.
+    #[must_use]
+    pub fn query_memory(&self) -> usize {
+        self.0.queries
     }
 
     /// High-water marks and counters.
@@ -215,29 +229,6 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
         self.0.pinned.read::<Commits, _>("commit", &CommitKey { commit }, codec::decode)
-    }
-
-    /// Rejected records, ordered by source, path and number; `limit` bounds how many.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, StoreError> {
-        let mut rows = self.0.pinned.scan::<Rejects>(&[], None)?;
-        let mut found: Vec<RejectRecord> = Vec::new();
-        let order = |a: &RejectRecord, b: &RejectRecord| {
-            (&a.source, &a.path, a.number).cmp(&(&b.source, &b.path, b.number))
-        };
-        while let Some((_, record)) = rows.next_as("reject", codec::decode)? {
-            found.push(record);
-            // Keys are hashes: the first `limit` in order are known only at the end.
-            if found.len() >= limit.saturating_mul(2).max(1024) {
-                found.sort_by(order);
-                found.truncate(limit);
-            }
-        }
-        found.sort_by(order);
-        found.truncate(limit);
-        Ok(found)
     }
 
     pub(super) fn has_reject(&self, hash: [u8; 16]) -> Result<bool, StoreError> {

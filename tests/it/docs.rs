@@ -1,5 +1,6 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
+use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines};
 use corpusdb::columns::FAMILIES;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -133,6 +134,37 @@ fn recipes_in_documents_are_recipes() {
     for recipe in found {
         corpusdb::Recipe::parse(recipe).unwrap_or_else(|error| panic!("{error}:\n{recipe}"));
     }
+}
+
+#[test]
+fn the_tables_of_sql_are_what_describe_answers() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "FIELD:keyword"]);
+    let file = scratch.write("a.jsonl", lines(&crawl(84, 30, false)));
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    corpusdb(&["tokenizer", "train", &corpus, "NAME", "--vocab-size", "280"]).good();
+    let rows =
+        |statement: &str| corpusdb(&["sql", &corpus, statement, "--json"]).good().json_lines();
+    let mut expected = String::new();
+    for table in rows("SHOW TABLES") {
+        let (name, row) = (table["table"].as_str().unwrap(), table["a row is"].as_str().unwrap());
+        expected += &format!(
+            "\n### `{name}`\n\nA row is {row}.\n\n| column | type | meaning |\n|---|---|---|\n"
+        );
+        for column in rows(&format!("DESCRIBE {name}")) {
+            let [column, kind, meaning] =
+                ["column", "type", "meaning"].map(|key| column[key].as_str().unwrap().to_owned());
+            expected += &format!("| `{column}` | {kind} | {meaning} |\n");
+        }
+    }
+    let text = read("docs/SQL.md");
+    let (_, documented) = text.split_once("## Tables\n").unwrap();
+    let documented = documented.split_once("\n\n").unwrap().1;
+    assert!(
+        documented.trim() == expected.trim(),
+        "docs/SQL.md must end in\n{expected}\nand ends in\n{documented}"
+    );
 }
 
 #[test]

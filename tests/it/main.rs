@@ -34,6 +34,7 @@ mod refused;
 mod setup;
 mod shards;
 mod splits;
+mod statements;
 mod support;
 mod tokenizers;
 mod tokens;

@@ -561,6 +561,35 @@ fn samples_are_uniform() {
     assert!((square - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{square} for {freedom}");
 }
 
+#[test]
+fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
+    // Nobody said that a sum over all documents has those that were kept once.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let mut pages = crawl(35, 60, false);
+    for (n, page) in pages.iter_mut().enumerate() {
+        page.id = Some(format!("key {n}"));
+    }
+    let file = scratch.write("a.jsonl", lines(&pages));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
+    for (n, page) in pages.iter_mut().enumerate() {
+        page.text = format!("quite another text of {n} {}", page.text);
+    }
+    let file = scratch.write("b.jsonl", lines(&pages));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    let sql = |statement: &str| corpusdb(&["sql", &corpus, statement, "--json"]).good().json();
+    let info = corpusdb(&["info", &corpus, "--json"]).good().json();
+    let told = &info["sources"][0]["tokens"]["own"];
+    let row = sql("SELECT sum(tokens) FILTER (WHERE kept) AS kept, sum(tokens) AS ever, \
+         count(tokens) FILTER (WHERE standing = 'superseded') AS once FROM documents");
+    assert_eq!(row["kept"], *told);
+    assert!(row["once"].as_u64() > Some(0) && row["ever"].as_u64() > row["kept"].as_u64(), "{row}");
+    assert_eq!(sql("SELECT tokens_own FROM sources")["tokens_own"], *told);
+    assert_eq!(info["tokenizers"][0]["tokens"], *told);
+}
+
 // ---- one document ----
 
 #[test]
@@ -575,6 +604,7 @@ fn show_by_id_and_by_key_says_what_the_table_says() {
     assert!(ids.len() > 1, "a key with several documents");
     let shown = corpusdb(&["show", &place.corpus, "--key", key, "--json"]).good().json_lines();
     assert_eq!(shown.iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), *ids);
+    let shown_by_key = shown;
     let mut kinds = BTreeSet::new();
     for row in rows.iter().step_by(13) {
         let id = row["id"].to_string();
@@ -617,6 +647,9 @@ fn show_by_id_and_by_key_says_what_the_table_says() {
     let none = corpusdb(&["show", &place.corpus, "--key", "never"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""));
     assert!(none.stderr.contains("no document has the key never"), "{none}");
+    // A key was to be a number: `invalid digit found in string`.
+    let plain = corpusdb(&["show", &place.corpus, key, "--json"]).good().json_lines();
+    assert_eq!(plain, shown_by_key);
     corpusdb(&["show", &place.corpus, "999999"]).fails(&["no document 999999", "below"]);
 }
 

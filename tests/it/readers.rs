@@ -126,14 +126,23 @@ fn what_is_no_corpus_is_refused_with_the_way_out() {
     std::fs::create_dir(scratch.path("empty")).unwrap();
     scratch.write("other/file", "x");
     let file = scratch.write("a.jsonl", lines(&crawl(83, 3, false)));
-    for corpus in [absent, scratch.arg("empty"), scratch.arg("other"), file.clone()] {
+    // A directory in use was to be made a corpus, which `init` then refused.
+    let taken = |way| (way, "corpusdb init NEW".to_owned());
+    let free = |way: String| (way.clone(), format!("corpusdb init {way}"));
+    let cases = [
+        free(absent),
+        free(scratch.arg("empty")),
+        taken(scratch.arg("other")),
+        taken(file.clone()),
+    ];
+    for (corpus, way_out) in cases {
         for verb in [
             &["info", &corpus][..],
             &["count", &corpus],
             &["check", &corpus],
             &["ingest", &corpus, &file, "--source", "web"],
         ] {
-            corpusdb(verb).fails(&[&corpus, "is not a corpus", &format!("corpusdb init {corpus}")]);
+            corpusdb(verb).fails(&[&corpus, "is not a corpus", &way_out]);
         }
     }
     assert!(!scratch.path("absent").exists(), "a look makes nothing");

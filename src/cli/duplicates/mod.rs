@@ -5,7 +5,7 @@ mod summary;
 
 use super::setup::Context;
 use super::{Outcome, find, print};
-use corpusdb::{DiffPart, DocId, DuplicatePair};
+use corpusdb::{Corpus, DiffPart, DocId, DuplicatePair, DuplicatesOptions, QueryError};
 use std::path::PathBuf;
 
 /// Show what was removed and what it matched: a summary, a list, or one document
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// and the largest clusters with an example. With one: what it matched, the bands they share, its cluster.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb duplicates crawl\n  corpusdb duplicates crawl --list --limit 20\n  corpusdb duplicates crawl 42 --diff\n  corpusdb duplicates crawl https://example.org/page\n  corpusdb duplicates crawl --list --json > duplicates.jsonl\n\nIn modes components and lsh the similarity shown is to the kept document of the cluster, which may be below\nthe threshold: a chain leads there. Exit code 1 when no document has the key."
+    after_help = "Examples:\n  corpusdb duplicates crawl\n  corpusdb duplicates crawl --list --limit 20\n  corpusdb duplicates crawl 42 --diff\n  corpusdb duplicates crawl --source web --by month\n  corpusdb duplicates crawl --matrix\n  corpusdb duplicates crawl https://example.org/page\n  corpusdb duplicates crawl --list --json > duplicates.jsonl\n\nIn modes components and lsh the similarity shown is to the kept document of the cluster, which may be below\nthe threshold: a chain leads there. Exit code 1 when no document has the key."
 )]
 pub(super) struct Args {
     /// The corpus
@@ -31,6 +31,15 @@ pub(super) struct Args {
     /// Show how the texts differ, word by word; of a list or of one document
     #[arg(long)]
     diff: bool,
+    /// Only what was removed from this source, whatever source its witness is of; of the summary or of a list
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["document", "key"])]
+    source: Option<String>,
+    /// Count by a declared keyword or integer (such as a month), or by `language`, in the place of the source
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["document", "key", "list"])]
+    by: Option<String>,
+    /// Show all pairs of sources (or of values of `--by`) as a matrix, not the most frequent ones as a list
+    #[arg(long, conflicts_with_all = ["document", "key", "list"])]
+    matrix: bool,
     /// At most so many: duplicates of a list [default: all], members of the document's cluster [default: 20],
     /// largest clusters of the summary [default: 10]
     #[arg(long, value_name = "N")]
@@ -48,11 +57,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         );
         let corpus = context.read(&args.corpus)?;
         let largest = usize::try_from(args.limit.unwrap_or(10)).unwrap_or(usize::MAX);
-        let found = corpus.duplicates_summary(largest)?;
+        let options =
+            DuplicatesOptions { largest, source: args.source.clone(), by: args.by.clone() };
+        let found = corpus.duplicates_summary_of(&options)?;
         if context.json {
             print::typed("duplicates", &found)?;
         } else {
-            summary::print(&found)?;
+            summary::print(&found, args.matrix)?;
         }
         return Ok(Outcome::Good);
     }
@@ -61,7 +72,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     for id in &found {
         let found = corpus.document_duplicates(*id, args.limit.unwrap_or(20), args.diff)?;
         if context.json {
-            print::typed("document-duplicates", &found)?;
+            print::typed("document_duplicates", &found)?;
         } else {
             document::print(&found)?;
         }
@@ -71,28 +82,72 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
 
 fn list(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
+    if let Some(name) = &args.source {
+        let known: Vec<&str> =
+            corpus.view().sources().map(|(_, record)| record.name.as_str()).collect();
+        anyhow::ensure!(
+            known.contains(&name.as_str()),
+            "no source `{name}`: there is {}",
+            known.join(", ")
+        );
+    }
+    let mut left = args.limit.unwrap_or(u64::MAX);
     let mut any = false;
-    corpus.for_each_duplicate(args.limit, |pair| -> anyhow::Result<()> {
-        any = true;
-        let diff =
-            if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
-        if context.json {
-            #[derive(serde::Serialize)]
-            struct Line<'a> {
-                #[serde(flatten)]
-                pair: &'a DuplicatePair,
-                #[serde(skip_serializing_if = "Option::is_none")]
-                diff: Option<Vec<DiffPart>>,
-            }
-            return print::typed("duplicate", &Line { pair: &pair, diff });
+    let walked = corpus.for_each_duplicate(None, |pair| -> Result<(), Stop> {
+        if args.source.as_ref().is_some_and(|source| *source != pair.source) {
+            return Ok(());
         }
-        print::line(&line(&pair))?;
-        diff.map_or(Ok(()), |parts| document::print_diff(&parts))
-    })?;
+        left = left.checked_sub(1).ok_or(Stop::Enough)?;
+        any = true;
+        Ok(one(args, &corpus, &pair, context)?)
+    });
+    if let Err(Stop::Failed(error)) = walked {
+        return Err(error);
+    }
     if !any && !context.json {
         print::talk("no duplicates");
     }
     Ok(Outcome::Good)
+}
+
+/// Ends the walk over duplicates early, or carries what went wrong.
+enum Stop {
+    Enough,
+    Failed(anyhow::Error),
+}
+
+impl From<QueryError> for Stop {
+    fn from(error: QueryError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn one(
+    args: &Args,
+    corpus: &Corpus,
+    pair: &DuplicatePair,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let diff =
+        if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
+    if context.json {
+        #[derive(serde::Serialize)]
+        struct Line<'a> {
+            #[serde(flatten)]
+            pair: &'a DuplicatePair,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            diff: Option<Vec<DiffPart>>,
+        }
+        return print::typed("duplicate", &Line { pair, diff });
+    }
+    print::line(&line(pair))?;
+    diff.map_or(Ok(()), |parts| document::print_diff(&parts))
 }
 
 /// A pair on one line, the witness first.

@@ -3,9 +3,17 @@
 use super::super::print::{self, number, size};
 use super::line;
 use corpusdb::{DuplicatesSummary, LargeCluster, Similarities};
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn print(found: &DuplicatesSummary) -> anyhow::Result<()> {
+/// Pairs of sources listed.
+const PAIRS: usize = 20;
+
+/// With a `matrix` of all pairs of sources, or a list of the most frequent ones.
+pub(super) fn print(found: &DuplicatesSummary, matrix: bool) -> anyhow::Result<()> {
     print::line(&format!("policy: {}", found.policy))?;
+    if let Some(source) = &found.source {
+        print::line(&format!("of source {source} alone:"))?;
+    }
     print::line(&format!("documents: {}, {} kept", number(found.documents), number(found.kept)))?;
     let removed: Vec<String> = found
         .removed
@@ -19,7 +27,8 @@ pub(super) fn print(found: &DuplicatesSummary) -> anyhow::Result<()> {
     if found.sources.is_empty() {
         return print::line("no duplicates");
     }
-    print::line("duplicates by source:")?;
+    let by = found.by.as_str();
+    print::line(&format!("duplicates by {by}:"))?;
     let rows: Vec<Vec<String>> = found
         .sources
         .iter()
@@ -34,24 +43,12 @@ pub(super) fn print(found: &DuplicatesSummary) -> anyhow::Result<()> {
             ]
         })
         .collect();
-    print::table(&["source", "documents", "removed", "share", "text removed", "share"], &rows)?;
-    print::line("duplicates by source and source of the witness:")?;
-    let rows: Vec<Vec<String>> = found
-        .source_pairs
-        .iter()
-        .map(|pair| {
-            vec![
-                format!("{} <- {}", pair.witness_source, pair.source),
-                number(pair.documents),
-                number(pair.exact),
-                size(pair.bytes),
-                percent(pair.share),
-                percent(pair.share_bytes),
-            ]
-        })
-        .collect();
-    let head = ["witness <- removed", "removed", "exact", "text", "of its source", "of its text"];
-    print::table(&head, &rows)?;
+    print::table(&[by, "documents", "removed", "share", "text removed", "share"], &rows)?;
+    if matrix {
+        all_pairs(found)?
+    } else {
+        most_pairs(found)?
+    }
     similarities(&found.similarity)?;
     print::line(&format!("clusters: {}", number(found.clusters)))?;
     let rows: Vec<Vec<String>> = found
@@ -71,6 +68,75 @@ pub(super) fn print(found: &DuplicatesSummary) -> anyhow::Result<()> {
         print::line("largest clusters, each with its least similar pair:")?;
     }
     found.largest.iter().try_for_each(cluster)
+}
+
+/// The most frequent pairs of sources, one a line.
+fn most_pairs(found: &DuplicatesSummary) -> anyhow::Result<()> {
+    print::line(&format!("duplicates by {0} and {0} of the witness:", found.by))?;
+    let rows: Vec<Vec<String>> = found
+        .source_pairs
+        .iter()
+        .take(PAIRS)
+        .map(|pair| {
+            vec![
+                format!("{} <- {}", pair.witness_source, pair.source),
+                number(pair.documents),
+                number(pair.exact),
+                size(pair.bytes),
+                percent(pair.share),
+                percent(pair.share_bytes),
+            ]
+        })
+        .collect();
+    let of_its = format!("of its {}", found.by);
+    let head = ["witness <- removed", "removed", "exact", "text", &of_its, "of its text"];
+    print::table(&head, &rows)?;
+    match found.source_pairs.get(PAIRS..).unwrap_or_default() {
+        [] => Ok(()),
+        more => {
+            let documents: u64 = more.iter().map(|pair| pair.documents).sum();
+            print::line(&format!(
+                "  {} more pairs with {} documents: --matrix shows all, --source NAME those of one source",
+                more.len(),
+                number(documents)
+            ))
+        }
+    }
+}
+
+/// How many documents of every source went in favour of every other: the removed down, the kept across.
+fn all_pairs(found: &DuplicatesSummary) -> anyhow::Result<()> {
+    print::line(&format!(
+        "removed documents by {0}, a line each, and {0} of the witness, a column each:",
+        found.by
+    ))?;
+    let names: BTreeSet<&str> = found
+        .source_pairs
+        .iter()
+        .flat_map(|pair| [pair.source.as_str(), pair.witness_source.as_str()])
+        .collect();
+    let counts: BTreeMap<(&str, &str), u64> = found
+        .source_pairs
+        .iter()
+        .map(|pair| ((pair.source.as_str(), pair.witness_source.as_str()), pair.documents))
+        .collect();
+    let heads: Vec<String> = (1..=names.len()).map(|at| format!("[{at}]")).collect();
+    let mut head = vec!["removed"];
+    head.extend(heads.iter().map(String::as_str));
+    let rows: Vec<Vec<String>> = names
+        .iter()
+        .zip(&heads)
+        .map(|(removed, at)| {
+            let cell = |kept: &&str| match counts.get(&(*removed, *kept)) {
+                Some(documents) => number(*documents),
+                None => ".".to_owned(),
+            };
+            let mut row = vec![format!("{at} {removed}")];
+            row.extend(names.iter().map(cell));
+            row
+        })
+        .collect();
+    print::table(&head, &rows)
 }
 
 fn similarities(found: &Similarities) -> anyhow::Result<()> {
@@ -109,8 +175,8 @@ fn cluster(cluster: &LargeCluster) -> anyhow::Result<()> {
     ))?;
     if let Some(example) = &cluster.example {
         print::line(&format!("    {}", line(&example.pair)))?;
-        print::line(&format!("      kept:    {}", example.witness_beginning))?;
-        print::line(&format!("      removed: {}", example.beginning))?;
+        print::line(&format!("      kept:    {}", example.witness_excerpt))?;
+        print::line(&format!("      removed: {}", example.excerpt))?;
     }
     Ok(())
 }

@@ -1,0 +1,129 @@
+//! One value as text on one line: bounded, and without characters that would act on a terminal.
+
+use std::fmt::{self, Display, Write};
+use unicode_width::UnicodeWidthChar;
+
+/// Bytes kept for every column of width: marks that combine take no width of their own.
+const BYTES_A_COLUMN: usize = 8;
+
+/// A value as it stands in a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cell {
+    /// What is shown.
+    pub text: String,
+    /// Columns of a terminal it takes.
+    pub width: usize,
+    /// Whether it is the beginning of more: then it ends in `…`.
+    pub is_cut: bool,
+}
+
+impl Cell {
+    /// The beginning of what `value` displays, at most `most` columns wide. No more of the value than
+    /// that is made into text.
+    pub(super) fn of(value: &dyn Display, most: usize) -> Self {
+        let mut line = Line { most: most.max(1), ..Line::default() };
+        // The one error a line answers is that it is full.
+        let _ = write!(line, "{value}");
+        line.cell()
+    }
+
+    /// The same in at most `most` columns.
+    pub(super) fn within(&self, most: usize) -> Self {
+        if self.width <= most {
+            return self.clone();
+        }
+        let mut line = Line { most: most.max(1), ..Line::default() };
+        let _ = line.write_str(&self.text);
+        line.cell()
+    }
+
+    /// Appends it to `out`, filled with spaces up to `width` columns.
+    pub(super) fn pad(&self, width: usize, out: &mut String) {
+        out.push_str(&self.text);
+        out.extend(std::iter::repeat_n(' ', width.saturating_sub(self.width)));
+    }
+}
+
+/// Takes text up to a width.
+#[derive(Default)]
+struct Line {
+    text: String,
+    width: usize,
+    most: usize,
+    /// Bytes and width of the text that leaves a column for the mark.
+    before_mark: (usize, usize),
+    is_full: bool,
+}
+
+impl Line {
+    fn cell(mut self) -> Cell {
+        if self.is_full {
+            self.text.truncate(self.before_mark.0);
+            self.text.push('…');
+            self.width = self.before_mark.1 + 1;
+        }
+        Cell { text: self.text, width: self.width, is_cut: self.is_full }
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars().map(visible) {
+            let wide = c.width().unwrap_or(0);
+            if self.width + wide > self.most || self.text.len() >= self.most * BYTES_A_COLUMN {
+                self.is_full = true;
+                return Err(fmt::Error);
+            }
+            self.text.push(c);
+            self.width += wide;
+            if self.width < self.most {
+                self.before_mark = (self.text.len(), self.width);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What stands for a character on one line of a terminal.
+const fn visible(c: char) -> char {
+    match c {
+        '\n' => '↵',
+        '\t' => ' ',
+        c => harmless(c),
+    }
+}
+
+/// A character, or what stands for one that would act on a terminal.
+pub(super) const fn harmless(c: char) -> char {
+    match c {
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => '\u{fffd}',
+        // Turn the direction of what follows, outside the cell too.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, most: usize) -> (String, usize, bool) {
+        let Cell { text, width, is_cut } = Cell::of(&text, most);
+        (text, width, is_cut)
+    }
+
+    #[test]
+    fn a_cell_is_one_line_of_bounded_width() {
+        assert_eq!(shown("abc", 3), ("abc".to_owned(), 3, false));
+        assert_eq!(shown("abcd", 3), ("ab…".to_owned(), 3, true));
+        assert_eq!(shown("a\n\tb\x1b", 9), ("a↵ b\u{fffd}".to_owned(), 5, false));
+        assert_eq!(shown("日本語", 6), ("日本語".to_owned(), 6, false));
+        assert_eq!(shown("日本語", 5), ("日本…".to_owned(), 5, true));
+        assert_eq!(shown("日本語", 4), ("日…".to_owned(), 3, true));
+        assert_eq!(shown("日", 1), ("…".to_owned(), 1, true));
+        assert_eq!(shown("", 1), (String::new(), 0, false));
+        let marks = shown(&"\u{301}".repeat(1000), 10);
+        assert!(marks.2 && marks.0.len() <= 10 * BYTES_A_COLUMN + 3);
+        assert_eq!(Cell::of(&"abcdef", 5).within(3).text, "ab…");
+    }
+}

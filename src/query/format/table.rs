@@ -1,0 +1,212 @@
+//! A page of rows as a table that fits a width; as rows under one another where no table would.
+
+use super::cell::Cell;
+
+/// Rows of a page.
+const ROWS: usize = 1000;
+/// Bytes of the cells of a page.
+const BYTES: usize = 1 << 20;
+/// The least width that a column of texts is cut to.
+const NARROWEST: usize = 8;
+
+/// A column of a table.
+pub(super) struct Head {
+    /// Its name.
+    pub name: Cell,
+    /// Whether its values may be cut. Half a number is another number.
+    pub is_text: bool,
+}
+
+/// Rows that are printed together.
+#[derive(Default)]
+pub(super) struct Page {
+    rows: Vec<Vec<Cell>>,
+    bytes: usize,
+    /// Rows of the pages before.
+    before: u64,
+}
+
+impl Page {
+    pub(super) fn push(&mut self, row: Vec<Cell>) {
+        self.bytes += row.iter().map(|cell| cell.text.len() + size_of::<Cell>()).sum::<usize>();
+        self.rows.push(row);
+    }
+
+    /// Whether it is time to print.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= ROWS || self.bytes >= BYTES
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Takes the page out as text, with every line at most `width` columns where that is asked for; and
+    /// whether a cell was cut.
+    pub(super) fn take(&mut self, heads: &[Head], width: Option<usize>) -> (String, bool) {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let mut widths: Vec<usize> = heads.iter().map(|head| head.name.width).collect();
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width);
+            }
+        }
+        let mut cut = rows.iter().flatten().any(|cell| cell.is_cut);
+        let text = match width.map_or(Some(widths.clone()), |width| fit(heads, widths, width)) {
+            Some(widths) => {
+                cut |= rows
+                    .iter()
+                    .any(|row| row.iter().zip(&widths).any(|(cell, width)| cell.width > *width));
+                table(heads, &rows, &widths)
+            }
+            None => {
+                under_one_another(heads, &rows, width.unwrap_or(usize::MAX), self.before, &mut cut)
+            }
+        };
+        self.before += u64::try_from(rows.len()).unwrap_or(0);
+        (text, cut)
+    }
+}
+
+/// The widths, those of texts reduced to the largest common bound with which a line is at most `width`
+/// columns; none when that is less than [`NARROWEST`].
+fn fit(heads: &[Head], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize>> {
+    let frame = 3 * heads.len() + 1;
+    let room = width.checked_sub(frame)?;
+    if widths.iter().sum::<usize>() <= room {
+        return Some(widths);
+    }
+    let texts =
+        || heads.iter().zip(&widths).filter(|(head, _)| head.is_text).map(|(_, width)| *width);
+    let fixed = widths.iter().sum::<usize>() - texts().sum::<usize>();
+    let room = room.checked_sub(fixed)?;
+    let taken = |bound: usize| texts().map(|width| width.min(bound)).sum::<usize>();
+    let mut bounds = NARROWEST..texts().max()?;
+    if bounds.is_empty() || taken(bounds.start) > room {
+        return None;
+    }
+    // Invariant: the start fits, the end does not.
+    while bounds.len() > 1 {
+        let middle = bounds.start + bounds.len() / 2;
+        if taken(middle) <= room {
+            bounds.start = middle;
+        } else {
+            bounds.end = middle;
+        }
+    }
+    for (head, width) in heads.iter().zip(&mut widths) {
+        if head.is_text {
+            *width = (*width).min(bounds.start);
+        }
+    }
+    Some(widths)
+}
+
+fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize]) -> String {
+    let mut out = String::new();
+    let rule = |out: &mut String| {
+        for width in widths {
+            out.push('+');
+            out.extend(std::iter::repeat_n('-', width + 2));
+        }
+        out.push_str("+\n");
+    };
+    let line = |out: &mut String, cells: &mut dyn Iterator<Item = &Cell>| {
+        for (cell, width) in cells.zip(widths) {
+            out.push_str("| ");
+            cell.within(*width).pad(*width, out);
+            out.push(' ');
+        }
+        out.push_str("|\n");
+    };
+    rule(&mut out);
+    line(&mut out, &mut heads.iter().map(|head| &head.name));
+    rule(&mut out);
+    for row in rows {
+        line(&mut out, &mut row.iter());
+    }
+    if !rows.is_empty() {
+        rule(&mut out);
+    }
+    out
+}
+
+fn under_one_another(
+    heads: &[Head],
+    rows: &[Vec<Cell>],
+    width: usize,
+    before: u64,
+    cut: &mut bool,
+) -> String {
+    let names = heads.iter().map(|head| head.name.width).max().unwrap_or(0).min(width / 2);
+    let most = width.saturating_sub(names + 3).max(NARROWEST);
+    let mut out = String::new();
+    if rows.is_empty() {
+        let names: Vec<&str> = heads.iter().map(|head| head.name.text.as_str()).collect();
+        return format!("no rows; columns: {}\n", names.join(", "));
+    }
+    for (number, row) in (before + 1..).zip(rows) {
+        out.push_str(&format!("--- row {number}\n"));
+        for (head, cell) in heads.iter().zip(row) {
+            let shown = if head.is_text { cell.within(most) } else { cell.clone() };
+            *cut |= shown.is_cut;
+            head.name.within(names).pad(names, &mut out);
+            out.push_str(" = ");
+            out.push_str(&shown.text);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads(names: &[(&str, bool)]) -> Vec<Head> {
+        let head =
+            |(name, is_text): &(&str, bool)| Head { name: Cell::of(name, 100), is_text: *is_text };
+        names.iter().map(head).collect()
+    }
+
+    fn page(rows: &[&[&str]]) -> Page {
+        let mut page = Page::default();
+        for row in rows {
+            page.push(row.iter().map(|cell| Cell::of(cell, 300)).collect());
+        }
+        page
+    }
+
+    #[test]
+    fn a_table_that_fits_is_left_alone_and_one_that_does_not_is_cut_in_its_texts() {
+        let heads = heads(&[("n", false), ("text", true)]);
+        let (text, cut) = page(&[&["1", "one"]]).take(&heads, Some(20));
+        assert_eq!(text, "+---+------+\n| n | text |\n+---+------+\n| 1 | one  |\n+---+------+\n");
+        assert!(!cut);
+        let long = "x".repeat(200);
+        for width in [20, 21, 50, 207] {
+            let (text, cut) = page(&[&["123", &long], &["1", "日本"]]).take(&heads, Some(width));
+            let columns = |line: &str| Cell::of(&line, 1000).width;
+            assert!(text.lines().all(|line| columns(line) == width), "{width}\n{text}");
+            assert!(cut && text.contains("| 123 | xx"));
+        }
+        assert!(!page(&[&["123", &long]]).take(&heads, Some(210)).1);
+    }
+
+    #[test]
+    fn rows_too_wide_for_a_table_stand_under_one_another() {
+        let many: Vec<(String, bool)> =
+            (0..30).map(|n| (format!("column_{n}"), n % 2 == 0)).collect();
+        let many: Vec<(&str, bool)> =
+            many.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+        let heads = heads(&many);
+        let long = "y".repeat(300);
+        let mut page = page(&[&[long.as_str(); 30][..], &["1"; 30][..]]);
+        let (text, cut) = page.take(&heads, Some(80));
+        assert!(cut && text.starts_with("--- row 1\ncolumn_0  = yyy"), "{text}");
+        assert_eq!(text.lines().count(), 2 * 31);
+        page.push(vec![Cell::of(&"z", 9); 30]);
+        assert!(page.take(&heads, Some(80)).0.starts_with("--- row 3\n"));
+    }
+}

@@ -1,0 +1,220 @@
+//! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
+
+use crate::support::{Scratch, corpusdb, corpusdb_within, ingest, init};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// What a query over little data may hold at `--memory 64MB`: the program with its threads, and its share.
+const HELD: u64 = 320 << 20;
+
+/// A corpus of one text of 4 MB and 999 short ones.
+fn skewed(scratch: &Scratch) -> String {
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let mut lines = format!("{}\n", json!({ "text": "word ".repeat(800_000) }));
+    for n in 0..999 {
+        writeln!(lines, "{}", json!({ "text": format!("a short text of number {n}\nin lines") }))
+            .unwrap();
+    }
+    let file = scratch.write("a.jsonl", lines);
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    corpus
+}
+
+fn sql<'a>(corpus: &'a str, statement: &'a str) -> [&'a str; 5] {
+    ["sql", corpus, statement, "--memory", "64MB"]
+}
+
+#[test]
+fn a_page_of_a_table_is_bounded_in_bytes_and_readable() {
+    // A page of 1,000 rows was padded to its widest text: 4 GB here.
+    let scratch = Scratch::new();
+    let corpus = skewed(&scratch);
+    let (ran, _) = corpusdb_within(&sql(&corpus, "SELECT id, text FROM documents"), HELD);
+    let ran = ran.good();
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 160), "{}", &ran.stdout[..999]);
+    assert_eq!(ran.stdout.lines().count(), 1004);
+    assert!(ran.stderr.contains("--format line"), "{}", ran.stderr);
+    let two = corpusdb(&sql(&corpus, "SELECT * FROM documents LIMIT 2")).good().stdout;
+    assert!(two.len() < 2000 && two.lines().all(|line| line.chars().count() <= 160), "{two}");
+    let line =
+        [&sql(&corpus, "SELECT id, text FROM documents WHERE id < 2")[..], &["--format", "line"]];
+    let (whole, _) = corpusdb_within(&line.concat(), HELD);
+    assert!(whole.good().stdout.len() > 4_000_000);
+}
+
+#[test]
+fn rejects_are_read_a_few_at_a_time() {
+    // All of them were held, with their raw bytes, to count them.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let mut lines = String::new();
+    for n in 0..250 {
+        writeln!(lines, "not JSON {n} {}", "raw bytes ".repeat(100_000)).unwrap();
+    }
+    lines.push_str("{\"text\": \"one that can be read\"}\n");
+    let file = scratch.write("a.jsonl", lines);
+    ingest(&corpus, &[&file], &["--source", "web", "--on-error", "reject"]);
+    for (statement, answer) in [
+        ("SELECT count(*) AS n FROM rejects", json!({ "n": 250 })),
+        ("SELECT count(raw) AS n, max(number) AS m FROM rejects", json!({ "n": 250, "m": 249 })),
+        ("SELECT number AS n FROM rejects ORDER BY number LIMIT 1", json!({ "n": 0 })),
+    ] {
+        let arguments = [&sql(&corpus, statement)[..], &["--json"]].concat();
+        let (ran, _) = corpusdb_within(&arguments, HELD);
+        assert_eq!(ran.good().json(), answer, "{statement}");
+    }
+    let (ran, _) = corpusdb_within(
+        &["rejects", &corpus, "--json", "--limit", "150", "--memory", "64MB"],
+        HELD,
+    );
+    let numbers: Vec<u64> =
+        ran.good().json_lines().iter().map(|r| r["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..150).collect::<Vec<u64>>());
+}
+
+#[test]
+fn statements_without_end_are_refused_before_anything_recurses() {
+    // These overflowed the stack, or took minutes and gigabytes to plan.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let sum = format!("SELECT {}1", "1+".repeat(20_000));
+    let ands = format!("SELECT id FROM documents WHERE {}kept", "1<2 AND ".repeat(15_000));
+    let unions = format!("SELECT 1 {}", "UNION ALL SELECT 1 ".repeat(5000));
+    let brackets = format!("SELECT {}1{}", "(".repeat(20_000), ")".repeat(20_000));
+    let mut doubled = "WITH t0 AS (SELECT id FROM documents)".to_owned();
+    let mut grown = "WITH t0 AS (SELECT id AS x FROM documents)".to_owned();
+    for n in 1..40 {
+        write!(doubled, ", t{n} AS (SELECT a.id FROM t{0} a, t{0} b)", n - 1).unwrap();
+        write!(grown, ", t{n} AS (SELECT x + x AS x FROM t{})", n - 1).unwrap();
+    }
+    doubled.push_str(" SELECT count(*) FROM t39");
+    grown.push_str(" SELECT x FROM t39 WHERE x > 1");
+    for (statement, word) in [
+        (sum.as_str(), "operators"),
+        (&ands, "operators"),
+        (&unions, "operators"),
+        (&brackets, "operators"),
+        (&doubled, "tables"),
+        (&grown, "times as large"),
+    ] {
+        let (ran, _) = corpusdb_within(&sql(&corpus, statement), HELD);
+        ran.fails(&["cannot run", word, "at most"]);
+    }
+    let condition = format!("{}kept", "1<2 AND ".repeat(15_000));
+    corpusdb(&["count", &corpus, "--where", &condition]).fails(&["operators", "IN (..)"]);
+    // What is long and not deep is answered.
+    let many: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+    let list = format!("SELECT id FROM documents WHERE id IN ({})", many.join(","));
+    corpusdb(&sql(&corpus, &list)).good();
+    let chain = format!("SELECT id FROM documents WHERE {}kept", "id > 3 AND ".repeat(300));
+    corpusdb(&sql(&corpus, &chain)).good();
+}
+
+#[test]
+fn texts_that_a_statement_makes_are_bounded() {
+    // Each grew to gigabytes, whatever --memory said.
+    let scratch = Scratch::new();
+    let corpus = skewed(&scratch);
+    let mut chain = "WITH t0 AS (SELECT text AS t FROM documents)".to_owned();
+    for n in 1..12 {
+        write!(chain, ", t{n} AS (SELECT t || t AS t FROM t{})", n - 1).unwrap();
+    }
+    chain.push_str(" SELECT max(length(t)) FROM t11");
+    for (statement, word) in [
+        (chain.as_str(), "`||` would make"),
+        ("SELECT sum(length(lpad(text, 900000000))) FROM documents", "`lpad` would make"),
+        ("SELECT sum(length(rpad(text, 900000000, 'é'))) FROM documents", "`rpad` would make"),
+        ("SELECT length(repeat('x', 3000000000))", "`repeat` would make"),
+        ("SELECT sum(length(repeat(text, 1000))) FROM documents", "`repeat` would make"),
+        (
+            "SELECT sum(length(replace(text, 'o', repeat('x', 9000)))) FROM documents",
+            "`replace` would make",
+        ),
+        (
+            "SELECT sum(length(regexp_replace(text, 'o', repeat('x', 9000), 'g'))) FROM documents",
+            "`regexp_replace` would",
+        ),
+        (
+            "SELECT sum(length(concat(text, repeat(text, 2), repeat(text, 2)))) FROM documents",
+            "`concat` would make",
+        ),
+        (
+            "SELECT array_agg(repeat(text, 3)) FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
+            "--memory",
+        ),
+        (
+            "SELECT n, array_agg(repeat(text, 3)) FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n) GROUP BY n",
+            "--memory",
+        ),
+        (
+            "SELECT string_agg(repeat(text, 3), '-') FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
+            "--memory",
+        ),
+        (
+            "SELECT id, last_value(repeat(text, 3)) OVER () FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
+            "--memory",
+        ),
+    ] {
+        let (ran, _) = corpusdb_within(&sql(&corpus, statement), HELD);
+        ran.fails(&[word]);
+    }
+    for statement in [
+        "SELECT sum(length(replace(text, 'o', '00'))) FROM documents",
+        "SELECT sum(length(lpad(text, 40))) FROM documents",
+        "SELECT count(text), array_agg(id) FROM documents",
+        "SELECT sum(length(text || ' ' || id)) FROM documents",
+    ] {
+        corpusdb_within(&sql(&corpus, statement), HELD).0.good();
+    }
+}
+
+#[test]
+fn a_sort_of_more_text_than_memory_spills() {
+    // The share of a sort was 1 GiB whatever --memory said, or the sort failed.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let mut lines = String::new();
+    for n in 0..3000_u32 {
+        let text = format!("{:08x} {}", n.wrapping_mul(2_654_435_761), "of a text ".repeat(3000));
+        writeln!(lines, "{}", json!({ "text": text })).unwrap();
+    }
+    let file = scratch.write("a.jsonl", lines);
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let sorted = "SELECT substr(text, 1, 8) AS first FROM documents ORDER BY text";
+    let (ran, _) = corpusdb_within(&[&sql(&corpus, sorted)[..], &["--json"]].concat(), HELD);
+    let rows = ran.good().json_lines();
+    assert_eq!(rows.len(), 3000);
+    assert!(rows.is_sorted_by_key(|row: &Value| row["first"].as_str().unwrap().to_owned()));
+    let grouped = "SELECT count(*) AS n FROM (SELECT text FROM documents GROUP BY text)";
+    let (ran, _) = corpusdb_within(&[&sql(&corpus, grouped)[..], &["--json"]].concat(), HELD);
+    assert_eq!(ran.good().json(), json!({ "n": 3000 }));
+}
+
+#[test]
+fn errors_and_notes_are_objects_under_json() {
+    // They were plain text in a stream that is read by programs.
+    let scratch = Scratch::new();
+    let corpus = skewed(&scratch);
+    for (arguments, message) in [
+        (&["info", "/nowhere/at/all", "--json"][..], "not a corpus"),
+        (&["--json", "count", &corpus, "--where", "nope"], "nope"),
+        (&["show", &corpus, "9999", "--json"], "no document 9999"),
+        (&["frobnicate", "--json"], "frobnicate"),
+        (&["sql", &corpus, "--json"], "STATEMENT"),
+    ] {
+        let ran = corpusdb(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        let error: Value = serde_json::from_str(&ran.stderr).unwrap_or_else(|_| panic!("{ran}"));
+        assert_eq!((&error["type"], &error["exit_code"]), (&json!("error"), &json!(2)));
+        assert!(error["message"].as_str().unwrap().contains(message), "{ran}");
+        assert!(error["causes"].is_array());
+    }
+    let ran = corpusdb(&["show", &corpus, "no-such-key", "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
+    let note: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(note, json!({ "type": "note", "message": "no document has the key no-such-key" }));
+}
