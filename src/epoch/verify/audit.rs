@@ -2,7 +2,8 @@
 
 use super::checks::{Checks, Property};
 use super::coverage::Coverage;
-use super::row::{Findings, RowChecker};
+use super::findings::Findings;
+use super::row::RowChecker;
 use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::{NO_SOURCE, TokenReader};

@@ -1,7 +1,7 @@
 //! What a row says of itself beside its ids and segments, each column by its definition at every position.
 
 use super::checks::Property;
-use super::row::{Findings, Places};
+use super::findings::{Findings, Places};
 use crate::epoch::columns::Values;
 use crate::epoch::read::ReadRow;
 use crate::epoch::recipe::Column;

@@ -8,6 +8,7 @@ mod audit;
 mod checks;
 mod columns;
 mod coverage;
+mod findings;
 mod row;
 
 pub use checks::{Check, Verification};

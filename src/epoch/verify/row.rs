@@ -2,6 +2,7 @@
 
 use super::checks::Property;
 use super::columns::Columns;
+use super::findings::{Findings, Places};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::TokenReader;
 use crate::epoch::open::Opened;
@@ -24,25 +25,6 @@ struct Checked<'a> {
     documents: RoaringTreemap,
     /// Documents that are pinned in fragments, which end where a row does not.
     fragmented: RoaringTreemap,
-}
-
-/// What stands at each position of a row: (segment, token of it), or a pad.
-pub(super) type Places = Vec<Option<(usize, usize)>>;
-
-/// What was found in a row.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    /// Tokens that its segments hold.
-    pub real: usize,
-    /// Its segments, where they could be made sense of.
-    pub segments: Vec<Segment>,
-    pub failures: Vec<(Property, String)>,
-}
-
-impl Findings {
-    pub fn fail(&mut self, property: Property, why: String) {
-        self.failures.push((property, why));
-    }
 }
 
 impl<'a> RowChecker<'a> {
