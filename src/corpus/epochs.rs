@@ -4,7 +4,7 @@ use super::tokenizer_verbs::load;
 use super::{Corpus, CorpusWriter};
 use crate::epoch::{
     self, Against, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned, Recipe,
-    TokenEnds, Verification,
+    Rest, TokenEnds, Verification,
 };
 use crate::error::Error;
 use crate::model::{DocId, Interrupt, Progress};
@@ -136,12 +136,15 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<(EpochRecord, Planned), Error> {
-        let parent = stored_plan(self.view(), parent)?;
-        let mut of_parent = parent.plan.recipe.clone();
-        of_parent.snapshot = None;
-        let recipe = self.pinned_to_now(recipe.unwrap_or(&of_parent))?;
-        let planned = against(self.view(), self.memory, &recipe, |against| {
-            epoch::extend(against, &parent, next_row, &recipe, progress, interrupt)
+        let chain = chain_of(self.view(), parent)?;
+        let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
+        let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
+        let given = recipe.or(of_parent.as_ref());
+        let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
+        let pinned = self.pinned_to_now(given)?;
+        let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
+        let planned = against(self.view(), self.memory, &pinned, |against| {
+            epoch::extend(against, &rest, &pinned, progress, interrupt)
         })?;
         progress.end();
         self.store_plan(planned)
@@ -181,6 +184,27 @@ impl CorpusWriter {
         })?;
         Ok((record, planned))
     }
+}
+
+/// A stored plan with those that it goes on from, the first one first.
+fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, Error> {
+    let mut chain = vec![stored_plan(view, number)?];
+    let epochs = view.epochs()?;
+    while let Some(ledger) = chain.last().and_then(|planned| planned.plan.parent.clone()) {
+        let of_hash = |record: &&EpochRecord| {
+            blake3::Hash::from_bytes(record.hash).to_hex().as_str() == ledger.plan
+        };
+        let Some(record) = epochs.iter().find(of_hash) else {
+            return Err(EpochError::Stale(format!(
+                "plan {} goes on from a plan that this corpus does not have any more; what that one consumed is not known",
+                number
+            ))
+            .into());
+        };
+        chain.push(stored_plan(view, record.number)?);
+    }
+    chain.reverse();
+    Ok(chain)
 }
 
 /// Tells where tokens end by encoding a text again.

@@ -99,10 +99,52 @@ impl Index {
             }
         };
         while index.epoch < epoch {
-            let start = index.following(opened, arrangement)?;
-            index = Self::from(opened, arrangement, index.epoch + 1, start, interrupt)?;
+            index = index.next(opened, arrangement, interrupt)?;
         }
         Ok(index)
+    }
+
+    /// The index of the epoch after this one, without a walk over those before it.
+    ///
+    /// # Errors
+    /// As [`Index::walked`].
+    pub fn next(
+        &self,
+        opened: &Opened,
+        arrangement: &Arrangement,
+        interrupt: &Interrupt,
+    ) -> Result<Self, EpochError> {
+        let epoch = self.epoch + 1;
+        opened.plan.check_feasible(epoch)?;
+        if let Some(index) = Self::computed(opened, arrangement, epoch)? {
+            return Ok(index);
+        }
+        let start = self.following(opened, arrangement)?;
+        Self::from(opened, arrangement, epoch, start, interrupt)
+    }
+
+    /// Whether the next epoch begins where this one ends, where its beginning is known without a walk: then
+    /// no row is between them.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn meets_next(
+        &self,
+        opened: &Opened,
+        arrangement: &Arrangement,
+    ) -> Result<bool, EpochError> {
+        let Some(next) = whole_passes(opened, arrangement, self.epoch + 1)? else {
+            return Ok(true);
+        };
+        let end = self.following(opened, arrangement)?;
+        let mut meets = (end.row, &end.tokens, &end.rows) == (next.row, &next.tokens, &next.rows);
+        for (source, (end, next)) in
+            opened.sources.iter().zip(end.sources.iter().zip(&next.sources))
+        {
+            let end = end.settled(source)?;
+            meets &= end.pass == next.pass && end.is_at_start();
+        }
+        Ok(meets)
     }
 
     /// The index of an epoch of whole passes over one source with one stratum whose rows are known by
@@ -175,7 +217,7 @@ impl Index {
         let mut marks = vec![Mark { state: start.clone(), batches: 0 }];
         let mut batches = 0;
         let mut window: Vec<StreamRow> = Vec::new();
-        while stream.total() < until {
+        while stream.total() < until || stream.follows()?.is_some() {
             let row = stream.next_row()?;
             if arrangement.batch_rows().is_none() {
                 window.push(row);

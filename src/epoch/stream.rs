@@ -60,6 +60,8 @@ pub(super) struct Stream {
     tokens: Vec<u64>,
     rows: Vec<u64>,
     row: u64,
+    /// Whether rows may count nothing.
+    idle: bool,
 }
 
 impl Stream {
@@ -75,7 +77,8 @@ impl Stream {
         let mut scheduler = Scheduler::new(Arc::clone(&opened.fluid));
         scheduler.restore(state.emitted.clone());
         let (tokens, rows) = (state.tokens.clone(), state.rows.clone());
-        Ok(Self { cursors, scheduler, tokens, rows, row: state.row })
+        let idle = opened.plan.recipe.mix.unit.counts_parts();
+        Ok(Self { cursors, scheduler, tokens, rows, row: state.row, idle })
     }
 
     /// Where it stands.
@@ -99,16 +102,40 @@ impl Stream {
         self.scheduler.total()
     }
 
+    /// The source whose next row counts nothing and goes on with a pass that is begun. Such a row follows
+    /// the one before it at once, also beyond the budget of an epoch: nothing would ever ask for it, and
+    /// the pass would end without it.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn follows(&mut self) -> Result<Option<usize>, EpochError> {
+        if !self.idle {
+            return Ok(None);
+        }
+        for (source, cursor) in self.cursors.iter_mut().enumerate() {
+            cursor.peek()?;
+            if cursor.head() == Some(0) && cursor.is_within_pass() {
+                return Ok(Some(source));
+            }
+        }
+        Ok(None)
+    }
+
     /// The next row.
     ///
     /// # Errors
     /// [`EpochError::Store`]; [`EpochError::Bug`] past what a feasible budget reaches.
     pub fn next_row(&mut self) -> Result<StreamRow, EpochError> {
-        for cursor in &mut self.cursors {
-            cursor.peek()?;
+        let follows = self.follows()?;
+        if follows.is_none() {
+            for cursor in &mut self.cursors {
+                cursor.peek()?;
+            }
         }
         let cursors = &self.cursors;
-        let due = self.scheduler.pick(|source| cursors.get(source).and_then(Cursor::head));
+        let scheduler = &mut self.scheduler;
+        let due =
+            follows.or_else(|| scheduler.pick(|source| cursors.get(source).and_then(Cursor::head)));
         let source = due.ok_or_else(|| EpochError::bug("no source is due"))?;
         let cursor = self.cursors.get_mut(source);
         let row = cursor.map_or(Ok(None), Cursor::take)?;

@@ -32,6 +32,7 @@ mod metered;
 mod nesting;
 mod policy;
 mod predicate;
+mod present;
 mod provider;
 mod ranges;
 mod rejects;
@@ -69,6 +70,7 @@ pub use info::{
 };
 pub use keys::find_key;
 pub use policy::{PolicySetting, policy_settings};
+pub use present::{Dependence, dependence};
 pub use sample::sample;
 pub use select::{count, select};
 pub use show::{Cluster, Shown, ShownMatch, ShownTemplate, show};

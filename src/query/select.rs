@@ -113,7 +113,7 @@ pub(super) async fn plan(
     planned.map_err(|error| unusable(view, expression, &error))
 }
 
-fn unusable(view: &View, expression: &str, error: &DataFusionError) -> QueryError {
+pub(super) fn unusable(view: &View, expression: &str, error: &DataFusionError) -> QueryError {
     let columns = DocumentColumns::of(view).names();
     let why = match unknown_column(error) {
         Some(name) => format!(

@@ -18,7 +18,7 @@ pub use policy::{Losses, Policy};
 pub type Histogram = std::collections::BTreeMap<u32, u64>;
 
 /// A document or a fragment of one inside a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Segment {
     /// The document.
     pub document: crate::model::DocId,

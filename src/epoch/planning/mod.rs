@@ -71,20 +71,34 @@ pub fn plan(
     continued(against, recipe, None, progress)
 }
 
-/// Computes a plan that goes on from `parent` after `next_row` rows of its run: the documents it has left
-/// in its passes under way, and those that are new.
+/// What a plan goes on from.
+#[derive(Clone, Copy)]
+pub struct Rest<'a> {
+    /// The plan that it extends, behind those which that one went on from, the first one first.
+    pub chain: &'a [Planned],
+    /// Rows of the run of the last plan that are consumed.
+    pub next_row: u64,
+    /// Whether the recipe is that of the last plan, whose `max_repeats` are what was left when it was made.
+    pub inherits: bool,
+}
+
+/// Computes a plan that goes on from the last plan of a chain after some rows of its run: the documents
+/// it has left in its passes under way, and those that are new.
 ///
 /// # Errors
-/// As [`plan`]; [`EpochError::Recipe`] when the run of the parent is not that long, or a source has had
+/// As [`plan`]; [`EpochError::Recipe`] when a run of the chain is not that long, or a source has had
 /// more passes than the recipe allows.
 pub fn extend(
     against: &Against<'_>,
-    parent: &Planned,
-    next_row: u64,
+    rest: &Rest<'_>,
     recipe: &Recipe,
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Planned, EpochError> {
+    let Rest { chain, next_row, inherits } = *rest;
+    let Some(parent) = chain.last() else {
+        return Err(EpochError::bug("an extension of no plan"));
+    };
     let (_, tokenizer) = find_tokenizer(against.view, &mut recipe.clone())?;
     let before = &parent.plan.tokenizer;
     if tokenizer.hash != before.hash {
@@ -93,10 +107,22 @@ pub fn extend(
             before.name, tokenizer.name, before.name
         )));
     }
-    progress.begin("remainder", None);
-    let opened = Opened::open(against.view, &parent.plan, &parent.pinned, Purpose::Give)?;
-    let remainder = Remainder::of(&opened, next_row, interrupt)?;
-    continued(against, recipe, Some(&remainder), progress)
+    progress.begin("remainder", Some(chain.len() as u64));
+    let mut remainder: Option<Remainder> = None;
+    for (at, planned) in chain.iter().enumerate() {
+        // A plan is consumed as far as the one after it says.
+        let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
+        let row = ledger.map_or(next_row, |ledger| ledger.next_row);
+        let opened = Opened::open(against.view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        let left = Remainder::of(&opened, row, interrupt)?;
+        remainder = Some(match remainder {
+            Some(before) => left.after(before),
+            None => left,
+        });
+        progress.advance(at as u64 + 1);
+    }
+    let remainder = remainder.map(|left| if inherits { left.of_last() } else { left });
+    continued(against, recipe, remainder.as_ref(), progress)
 }
 
 /// As [`plan`], from what the parent plan of `remainder` has left and what is new.
@@ -128,6 +154,8 @@ fn continued(
         selections.retain(|(_, selection)| !selection.is_empty());
         recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
+    // As it will be read again: with every source that takes part.
+    recipe.check()?;
     select::check(&recipe, &selections)?;
     check_memory(&recipe, &selections, against.memory)?;
     let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;

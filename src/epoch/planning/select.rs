@@ -7,35 +7,56 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
 use crate::epoch::recipe::{Recipe, SourceRecipe};
 use crate::model::TokenizerId;
-use crate::query::select;
+use crate::query::{Dependence, dependence, select};
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 
-/// Columns whose values follow the present decisions, not those of a snapshot.
-const OF_STANDING: [&str; 6] = ["kept", "standing", "dup_of", "jaccard", "cluster", "cluster_size"];
+/// Kinds of commits that change no answer about the documents of a snapshot.
+const NEUTRAL: [&str; 5] = ["snapshot", "epoch", "tokenizer", "trained", "compact"];
 
-/// Conditions are evaluated on the present moment. That is the snapshot's answer for all that never
-/// changes of a document; what follows its standing is refused once the two differ.
-fn check_conditions(
-    view: &View,
-    recipe: &Recipe,
-    snapshot_kept: &RoaringTreemap,
-) -> Result<(), EpochError> {
-    let of_sources = recipe.sources.iter().filter_map(|source| source.condition.as_deref());
-    for condition in of_sources.chain(recipe.select.condition.as_deref()) {
-        let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let Some(word) =
-            words.find(|word| OF_STANDING.iter().any(|name| word.eq_ignore_ascii_case(name)))
-        else {
-            continue;
-        };
-        if view.kept()? != *snapshot_kept {
+/// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never
+/// changes of a document; what looks at decisions, or at other documents, is refused once something has
+/// happened since. A value by chance or by the clock is none to plan by.
+fn check_expressions(view: &View, recipe: &Recipe, snapshot: &str) -> Result<(), EpochError> {
+    let select = &recipe.select;
+    let by = select.holdout.as_ref().map(|holdout| holdout.by.as_str());
+    let curriculum = recipe.order.curriculum.as_ref().map(|curriculum| curriculum.by.as_str());
+    let all = [
+        ("select.where", select.condition.as_deref()),
+        ("select.repeat", select.repeat.as_deref()),
+        ("select.holdout.by", by.filter(|by| !matches!(*by, "cluster" | "document"))),
+        ("order.curriculum.by", curriculum.filter(|by| *by != "surprisal")),
+    ];
+    let of_sources =
+        recipe.sources.iter().map(|source| ("source.where", source.condition.as_deref()));
+    let mut is_past = None;
+    for (place, expression) in all.into_iter().chain(of_sources) {
+        let Some(expression) = expression else { continue };
+        let Dependence { present, chance } = dependence(view, expression)?;
+        if let Some(chance) = chance {
             return Err(EpochError::Recipe(format!(
-                "`where` uses `{word}`, whose values have changed since the snapshot; a snapshot's documents are all kept ones, so leave it out, or leave `snapshot` out"
+                "{place} uses {chance}, which is another value each time: the same recipe would give another plan; use a column, or `seed`"
+            )));
+        }
+        let Some(present) = present else { continue };
+        if is_past.is_none() {
+            is_past = Some(has_moved_on(view, snapshot)?);
+        }
+        if is_past == Some(true) {
+            return Err(EpochError::Recipe(format!(
+                "{place} looks at {present}, which may have changed since the snapshot `{snapshot}` was made: use columns of the document itself (a snapshot's documents are all kept ones), or leave `snapshot` out"
             )));
         }
     }
     Ok(())
+}
+
+/// Whether documents came or were decided about since a snapshot.
+fn has_moved_on(view: &View, snapshot: &str) -> Result<bool, EpochError> {
+    let Some(record) = view.snapshot(snapshot)? else { return Ok(false) };
+    let commits = view.commits()?;
+    let mut since = commits.iter().filter(|(commit, _)| commit.0 > record.commit);
+    Ok(since.any(|(_, commit)| !NEUTRAL.contains(&commit.kind.as_str())))
 }
 
 /// The documents that all sources draw from: kept in the snapshot, as `[select]` says, on the asked side
@@ -49,7 +70,7 @@ pub(super) fn base(
     snapshot: &str,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
-    check_conditions(view, recipe, kept)?;
+    check_expressions(view, recipe, snapshot)?;
     let mut base = kept.clone();
     if let Some(condition) = &recipe.select.condition {
         base &= select(view, Some(condition))?;

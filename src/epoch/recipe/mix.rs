@@ -72,6 +72,11 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Whether a row may count nothing.
+    pub(in crate::epoch) const fn counts_parts(self) -> bool {
+        matches!(self, Self::LossTokens | Self::Documents)
+    }
+
     /// The word of the unit in sentences.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -26,6 +26,18 @@ impl SourceState {
     }
 }
 
+impl SourceState {
+    /// The same place, at the beginning of a pass when the one before is over.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn settled(&self, source: &Arc<SourceRows>) -> Result<Self, EpochError> {
+        let mut cursor = Cursor::at(Arc::clone(source), self)?;
+        cursor.peek()?;
+        Ok(cursor.state())
+    }
+}
+
 /// The rows of a source, in order.
 pub(in crate::epoch) struct Cursor {
     source: Arc<SourceRows>,
@@ -88,6 +100,16 @@ impl Cursor {
             }
             (Way::Drawn { head, .. }, _) => Ok(head.as_ref()),
             (Way::Lanes { .. }, None) => Ok(None),
+        }
+    }
+
+    /// Whether a row of the pass of the next row has been given.
+    pub fn is_within_pass(&self) -> bool {
+        match &self.way {
+            Way::Lanes { lanes, .. } => {
+                lanes.iter().any(|lane| lane.state() != LaneState::default())
+            }
+            Way::Drawn { next, .. } => *next > 0,
         }
     }
 

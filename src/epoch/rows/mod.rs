@@ -57,7 +57,7 @@ pub(super) struct SourceRows {
 }
 
 /// A row of a source, named by where it is; [`SourceRows::segments`] finds what is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RowRef {
     /// The pass it belongs to.
     pub pass: u32,
@@ -69,7 +69,7 @@ pub(super) struct RowRef {
     place: Place,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     /// Position among the rows of its pool.
     Packed(u64),

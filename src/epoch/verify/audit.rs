@@ -38,11 +38,19 @@ pub(super) struct Audit<'a> {
 }
 
 impl<'a> Audit<'a> {
-    pub fn new(opened: &'a Opened, arrangement: &Arrangement, index: &Index) -> Self {
+    pub fn new(
+        opened: &'a Opened,
+        arrangement: &Arrangement,
+        index: &Index,
+    ) -> Result<Self, EpochError> {
+        let mut ends = Vec::new();
+        for (source, end) in opened.sources.iter().zip(&index.end.sources) {
+            ends.push(end.settled(source)?.pass);
+        }
         let mut mix = Scheduler::new(Arc::clone(&opened.fluid));
         mix.restore(index.start.emitted.clone());
         let coverage = index.start.sources.iter();
-        Self {
+        Ok(Self {
             opened,
             checker: RowChecker::new(opened),
             coverage: coverage.map(|at| Coverage::new(at.pass, at.is_at_start())).collect(),
@@ -50,12 +58,11 @@ impl<'a> Audit<'a> {
             window: arrangement.window,
             largest: 0,
             // Rows that open the next epoch belong to passes here too.
-            ends: (index.rows == index.end.row - index.start.row)
-                .then(|| index.end.sources.iter().map(|at| at.pass).collect()),
+            ends: (index.rows == index.end.row - index.start.row).then_some(ends),
             counts: Counts::new(opened.plan.sources.len()),
             rows: 0,
             tokens: 0,
-        }
+        })
     }
 
     /// Checks the rows of one shard against those the epoch has next.

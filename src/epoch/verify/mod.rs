@@ -63,7 +63,7 @@ pub fn verify(
     let arrangement = Arrangement::of(plan);
     let index = Index::of(&opened, &arrangement, manifest.epoch, interrupt)?;
     let mut rows = Ordered::at(&opened, &arrangement, &index, 0)?;
-    let mut audit = Audit::new(&opened, &arrangement, &index);
+    let mut audit = Audit::new(&opened, &arrangement, &index)?;
     progress.begin("verify", Some(manifest.totals.tokens));
     let layout = Layout::of(&opened);
     for shard in 0.. {
@@ -93,6 +93,10 @@ pub fn verify(
         checks.fail(Property::Order, format!("{missing} rows of the plan are not in the files"));
     }
     audit.finish(&mut checks);
+    if !index.meets_next(&opened, &arrangement)? {
+        let why = "the epoch does not end where the next one begins: rows between them are lost";
+        checks.fail(Property::Conservation, why.to_owned());
+    }
     let recomputed = Manifest::new(plan, &index, &audit.counts, files).to_json();
     checks.note(Property::Manifest, 1);
     if recomputed.as_bytes() != written {

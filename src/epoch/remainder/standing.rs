@@ -1,0 +1,133 @@
+//! Which rows of a run are given after so many of them: the windows before the open one are, whole, and of
+//! the open one those that came first in the order of its batches.
+
+use crate::epoch::arrange::Arrangement;
+use crate::epoch::error::EpochError;
+use crate::epoch::index::Index;
+use crate::epoch::open::Opened;
+use crate::epoch::ordered::Ordered;
+use crate::epoch::rows::{RowRef, SourceState};
+use crate::epoch::stream::{RunState, Stream, StreamRow};
+use crate::model::Interrupt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is given of a source.
+pub(super) struct Given {
+    /// Where the open window begins, at the beginning of a pass when the one before is over.
+    pub state: SourceState,
+    /// Rows of that pass before it that no batch took.
+    pub never: BTreeMap<RowRef, u64>,
+    /// Rows of the open window that are given, by pass.
+    pub rows: BTreeMap<u32, Vec<RowRef>>,
+}
+
+/// What is given of each source after `next_row` rows of the run. Each epoch is walked once.
+///
+/// # Errors
+/// [`EpochError::Recipe`] when the run is not that long, or the row is one that fills no batch;
+/// [`EpochError::Interrupted`]; [`EpochError::Store`].
+pub(super) fn at(
+    opened: &Arc<Opened>,
+    next_row: u64,
+    interrupt: &Interrupt,
+) -> Result<Vec<Given>, EpochError> {
+    let arrangement = Arrangement::of(&opened.plan);
+    let ended = |error| match error {
+        EpochError::Infeasible { .. } => EpochError::Recipe(format!(
+            "the run of the plan ends before row {next_row}, which cannot have been consumed"
+        )),
+        other => other,
+    };
+    let mut index = Index::of(opened, &arrangement, 0, interrupt).map_err(ended)?;
+    let mut never = Vec::new();
+    loop {
+        let given_to = index.start.row + index.rows;
+        if next_row <= given_to {
+            break;
+        }
+        if next_row < given_to + index.left_out {
+            return Err(EpochError::Recipe(format!(
+                "row {next_row} of the run is none that was given: epoch {} ends at row {given_to}, and the {} rows after it fill no batch; the next epoch begins at row {}",
+                index.epoch,
+                index.left_out,
+                given_to + index.left_out
+            )));
+        }
+        never.extend(left_out(opened, &arrangement, &index)?);
+        index = index.next(opened, &arrangement, interrupt).map_err(ended)?;
+    }
+    let (state, rows) = open_window(opened, &arrangement, &index, next_row - index.start.row)?;
+    let mut given = Vec::new();
+    for (source, at) in opened.sources.iter().zip(&state.sources) {
+        let state = at.settled(source)?;
+        given.push(Given { state, never: BTreeMap::new(), rows: BTreeMap::new() });
+    }
+    for row in rows {
+        if let Some(of) = given.get_mut(row.source) {
+            of.rows.entry(row.row.pass).or_default().push(row.row);
+        }
+    }
+    for row in never {
+        if let Some(of) = given.get_mut(row.source)
+            && of.state.pass == row.row.pass
+        {
+            *of.never.entry(row.row).or_default() += 1;
+        }
+    }
+    Ok(given)
+}
+
+/// Where the window that holds row `row` of an epoch begins, and the rows of it that came before that row.
+fn open_window(
+    opened: &Arc<Opened>,
+    arrangement: &Arrangement,
+    index: &Index,
+    row: u64,
+) -> Result<(RunState, Vec<StreamRow>), EpochError> {
+    let first = row - row % arrangement.window;
+    let state = state_before(opened, index, first)?;
+    let mut ordered = Ordered::at_row(opened, arrangement, index, first)?;
+    let mut rows = Vec::new();
+    for _ in first..row {
+        let next = ordered.next_row()?;
+        let next = next.ok_or_else(|| EpochError::bug("an epoch with fewer rows than it says"))?;
+        rows.extend(next.row);
+    }
+    Ok((state, rows))
+}
+
+/// The rows of the last window of an epoch that no batch took.
+fn left_out(
+    opened: &Arc<Opened>,
+    arrangement: &Arrangement,
+    index: &Index,
+) -> Result<Vec<StreamRow>, EpochError> {
+    if index.left_out == 0 {
+        return Ok(Vec::new());
+    }
+    let all = index.end.row - index.start.row;
+    let first = all - 1 - (all - 1) % arrangement.window;
+    let mut stream = Stream::at(opened, &state_before(opened, index, first)?)?;
+    let mut rows = Vec::new();
+    while stream.row() < index.end.row {
+        rows.push(stream.next_row()?);
+    }
+    let mut ordered = Ordered::at_row(opened, arrangement, index, first)?;
+    while let Some(given) = ordered.next_row()? {
+        if let Some(at) = given.row.and_then(|given| rows.iter().position(|row| *row == given)) {
+            rows.swap_remove(at);
+        }
+    }
+    Ok(rows)
+}
+
+/// Where the run stands before row `row` of an epoch, in the order of the mix.
+fn state_before(opened: &Arc<Opened>, index: &Index, row: u64) -> Result<RunState, EpochError> {
+    let mark = index.before_row(row).ok_or_else(|| EpochError::bug("no mark"))?;
+    let mut stream = Stream::at(opened, &mark.state)?;
+    while stream.row() < index.start.row + row {
+        stream.next_row()?;
+    }
+    Ok(stream.state())
+}

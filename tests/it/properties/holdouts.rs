@@ -1,0 +1,315 @@
+//! The border to a holdout through histories: whatever takes a document's place stays on its side.
+
+use super::place::{plan, recipe};
+use crate::support::{MEMORY, Page, Random, Scratch, edited, lines, prose, train};
+use corpusdb::{
+    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, Interrupt, KeepOrder, MatchKind, Policy,
+    Silent,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+const SHARE: f64 = 0.3;
+
+/// A corpus of pages under one source.
+struct Pages {
+    scratch: Scratch,
+    path: PathBuf,
+    poured: usize,
+}
+
+fn policy(keep: &KeepOrder, threshold: f64) -> Policy {
+    Policy { keep: keep.clone(), ..Policy::new(DedupMode::Witness, threshold).unwrap() }
+}
+
+impl Pages {
+    fn new(keep: &KeepOrder) -> Self {
+        let scratch = Scratch::new();
+        let path = scratch.path("corpus");
+        Corpus::init(&path, &policy(keep, 0.7), &[]).unwrap();
+        Self { scratch, path, poured: 0 }
+    }
+
+    fn writer(&self) -> CorpusWriter {
+        CorpusWriter::open(&self.path, MEMORY, 2).unwrap()
+    }
+
+    fn pour(&mut self, pages: &[Page]) {
+        self.poured += 1;
+        let file = self.scratch.write(&format!("{}.jsonl", self.poured), lines(pages));
+        let mut options = IngestOptions::new("web");
+        options.read.id_field = Some("id".to_owned());
+        let mut writer = self.writer();
+        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+        if self.poured == 1 {
+            let file = train(&writer, 420, &[]);
+            writer.add_tokenizer("own", &file, "", &Silent, &Interrupt::default()).unwrap();
+        }
+    }
+
+    /// Documents on each side now: trained on, held out.
+    fn sides(&self) -> (BTreeSet<u64>, BTreeSet<u64>) {
+        let corpus = Corpus::open(&self.path, MEMORY).unwrap();
+        let side = |take: &str| -> BTreeSet<u64> {
+            let text = format!("[select]\nholdout = {{ share = {SHARE}, take = \"{take}\" }}\n");
+            let planned = plan(&corpus, &text).unwrap();
+            planned.pinned.iter().flat_map(|of| of.documents()).collect()
+        };
+        (side("train"), side("holdout"))
+    }
+
+    fn text(&self, corpus: &Corpus, id: u64) -> String {
+        corpus.show(DocId(id)).unwrap().text
+    }
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(3).map(|three| three.join(" ")).collect()
+}
+
+fn similarity(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    a.intersection(b).count() as f64 / a.union(b).count().max(1) as f64
+}
+
+/// Pairs of a document held out at one time and one trained on at another that are nearly the same text.
+fn leaks(
+    pages: &Pages,
+    before: &(BTreeSet<u64>, BTreeSet<u64>),
+    after: &(BTreeSet<u64>, BTreeSet<u64>),
+) -> usize {
+    let corpus = Corpus::open(&pages.path, MEMORY).unwrap();
+    let texts = |ids: &BTreeSet<u64>| -> Vec<BTreeSet<String>> {
+        ids.iter().map(|id| words(&pages.text(&corpus, *id))).collect()
+    };
+    let mut found = 0;
+    for (held, trained) in [(&before.1, &after.0), (&after.1, &before.0)] {
+        let trained = texts(trained);
+        let held = texts(held);
+        let near =
+            |one: &&BTreeSet<String>| trained.iter().any(|other| similarity(one, other) > 0.6);
+        found += held.iter().filter(near).count();
+    }
+    found
+}
+
+fn first_crawl(random: &mut Random, count: usize) -> Vec<Page> {
+    let page = |number| Page::keyed(format!("page-{number}"), prose(random, 0, 60));
+    (0..count).map(page).collect()
+}
+
+#[test]
+fn a_recrawl_with_a_footer_under_the_same_keys_moves_nothing_over_the_border() {
+    let mut random = Random::new(61);
+    let mut pages = Pages::new(&KeepOrder::First);
+    let mut crawl = first_crawl(&mut random, 120);
+    pages.pour(&crawl);
+    let before = pages.sides();
+    for round in 0..2 {
+        for page in &mut crawl {
+            page.text.push_str(&format!(" seen again in round {round} of the crawl"));
+        }
+        pages.pour(&crawl);
+        let after = pages.sides();
+        assert_eq!(after.0.len() + after.1.len(), 120, "nothing met another lineage");
+        assert_eq!(leaks(&pages, &before, &after), 0, "round {round}");
+    }
+}
+
+#[test]
+fn longer_mirror_copies_move_nothing_over_the_border() {
+    let mut random = Random::new(62);
+    let mut pages = Pages::new(&KeepOrder::Longest);
+    let crawl = first_crawl(&mut random, 120);
+    pages.pour(&crawl);
+    let before = pages.sides();
+    for round in 1..3 {
+        let mirror = |page: &Page| {
+            let id = format!("mirror-{round}-{}", page.id.as_deref().unwrap());
+            Page::keyed(id, format!("{}{}", page.text, " mirrored here".repeat(round)))
+        };
+        pages.pour(&crawl.iter().map(mirror).collect::<Vec<_>>());
+        let after = pages.sides();
+        assert!(after.0.is_disjoint(&before.0) && after.1.is_disjoint(&before.1), "all displaced");
+        assert_eq!(after.0.len() + after.1.len(), 120);
+        assert_eq!(leaks(&pages, &before, &after), 0, "round {round}");
+    }
+}
+
+/// What a view shows of one moment.
+#[derive(Default)]
+struct Moment {
+    kept: BTreeSet<u64>,
+    /// The witness of each duplicate.
+    witness: BTreeMap<u64, u64>,
+    /// What superseded each document.
+    heir: BTreeMap<u64, u64>,
+}
+
+impl Moment {
+    fn of(corpus: &Corpus) -> Self {
+        let view = corpus.view();
+        let mut moment =
+            Self { kept: corpus.select(Some("kept")).unwrap().iter().collect(), ..Self::default() };
+        for id in 0..view.documents() {
+            let Some(found) = view.match_of(DocId(id)).unwrap() else { continue };
+            let into = if found.kind == MatchKind::Superseded {
+                &mut moment.heir
+            } else {
+                &mut moment.witness
+            };
+            into.insert(id, found.witness.0);
+        }
+        moment
+    }
+
+    /// The kept document that stands for another one after it was superseded and displaced.
+    fn stands_for(&self, id: u64) -> Option<u64> {
+        let mut at = id;
+        while let Some(heir) = self.heir.get(&at) {
+            at = *heir;
+        }
+        let at = self.witness.get(&at).copied().unwrap_or(at);
+        self.kept.contains(&at).then_some(at)
+    }
+}
+
+/// Whose place each document took, told from what is shown before and after each commit.
+#[derive(Default)]
+struct Ledger(BTreeMap<u64, BTreeSet<u64>>);
+
+impl Ledger {
+    fn roots(&self, id: u64) -> BTreeSet<u64> {
+        self.0.get(&id).cloned().unwrap_or_else(|| BTreeSet::from([id]))
+    }
+
+    fn follow(&mut self, before: &Moment, after: &Moment) {
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        for id in before.kept.difference(&after.kept) {
+            taken.extend(after.stands_for(*id).map(|next| (next, *id)));
+        }
+        for id in after.kept.difference(&before.kept) {
+            taken.extend(before.witness.get(id).map(|witness| (*id, *witness)));
+        }
+        let roots: Vec<(u64, BTreeSet<u64>)> =
+            taken.iter().map(|(next, id)| (*next, self.roots(*id))).collect();
+        for (next, roots) in roots {
+            // One that was never kept had no side of its own.
+            let was_kept = before.kept.contains(&next) || self.0.contains_key(&next);
+            let own = if was_kept { self.roots(next) } else { BTreeSet::new() };
+            self.0.entry(next).or_insert(own).extend(roots);
+        }
+    }
+}
+
+fn random_history(keep: &KeepOrder, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut pages = Pages::new(keep);
+    let mut crawl = first_crawl(&mut random, 40);
+    pages.pour(&crawl);
+    let open = |pages: &Pages| Corpus::open(&pages.path, MEMORY).unwrap();
+    let mut moment = Moment::of(&open(&pages));
+    let mut ledger = Ledger::default();
+    // Sides and roots at each snapshot.
+    let mut history: Vec<[Vec<(u64, BTreeSet<u64>)>; 2]> = Vec::new();
+    let mut removed: Vec<u64> = Vec::new();
+    for step in 0..14_u64 {
+        match random.below(6) {
+            0 | 1 => {
+                // Some pages again under their keys, with few edits or as another page's.
+                let mut again = Vec::new();
+                for _ in 0..12 {
+                    let other = random.pick(&crawl).text.clone();
+                    let at = random.below(crawl.len());
+                    let from = if random.chance(30) { other } else { crawl[at].text.clone() };
+                    crawl[at].text = edited(&mut random, &from, 2);
+                    crawl[at].text.push_str(&format!(" step {step}"));
+                    again.push(crawl[at].clone());
+                }
+                pages.pour(&again);
+            }
+            2 => {
+                let mut mirrors = Vec::new();
+                for number in 0..10 {
+                    let from = random.pick(&crawl).text.clone();
+                    let text = format!("{} and more of it", edited(&mut random, &from, 1));
+                    mirrors.push(Page::keyed(format!("mirror-{step}-{number}"), text));
+                }
+                pages.pour(&mirrors);
+                crawl.extend(mirrors);
+            }
+            3 => {
+                let kept: Vec<u64> = moment.kept.iter().copied().collect();
+                let some: Vec<u64> = (0..4).map(|_| *random.pick(&kept)).collect();
+                removed.extend(&some);
+                let mut writer = pages.writer();
+                let selection = some.into_iter().collect();
+                writer.remove(&selection, false, &Silent, &Interrupt::default()).unwrap();
+            }
+            4 if !removed.is_empty() => {
+                let some = removed.drain(..removed.len().div_ceil(2)).collect();
+                pages.writer().restore(&some, &Silent, &Interrupt::default()).unwrap();
+            }
+            _ => {
+                let policy = policy(keep, [0.6, 0.7, 0.8][random.below(3)]);
+                let mut writer = pages.writer();
+                writer.redo(&policy, &Silent, &Interrupt::default()).unwrap();
+                writer.switch(&policy).unwrap();
+            }
+        }
+        let corpus = open(&pages);
+        let now = Moment::of(&corpus);
+        ledger.follow(&moment, &now);
+        moment = now;
+        drop(corpus);
+        let (train, held) = pages.sides();
+        assert!(train.is_disjoint(&held));
+        let with_roots = |ids: &BTreeSet<u64>| -> Vec<(u64, BTreeSet<u64>)> {
+            ids.iter().map(|id| (*id, ledger.roots(*id))).collect()
+        };
+        let sides = [with_roots(&train), with_roots(&held)];
+        for (at, before) in history.iter().enumerate() {
+            for (held, trained) in [(&before[1], &sides[0]), (&sides[1], &before[0])] {
+                for (one, roots) in held {
+                    let shared = trained.iter().find(|(_, others)| !others.is_disjoint(roots));
+                    assert!(
+                        shared.is_none(),
+                        "document {one} held out, {shared:?} trained on: steps {at} and {step}, {keep:?}, {roots:?}"
+                    );
+                }
+            }
+        }
+        history.push(sides);
+    }
+    let (train, held) = pages.sides();
+    assert!(!train.is_empty() && !held.is_empty());
+}
+
+#[test]
+fn nothing_held_out_at_one_time_has_its_place_taken_by_what_is_trained_on_at_another() {
+    for seed in 0..2 {
+        random_history(&KeepOrder::First, 630 + seed);
+        random_history(&KeepOrder::Longest, 640 + seed);
+    }
+}
+
+/// A recipe over a snapshot gives the same documents whatever took their place since.
+#[test]
+fn the_sides_of_a_snapshot_never_change() {
+    let mut random = Random::new(65);
+    let mut pages = Pages::new(&KeepOrder::Longest);
+    let mut crawl = first_crawl(&mut random, 60);
+    pages.pour(&crawl);
+    pages.writer().create_snapshot("then").unwrap();
+    let text = format!("snapshot = \"then\"\n[select]\nholdout = {{ share = {SHARE} }}\n");
+    let hash = |pages: &Pages| {
+        let corpus = Corpus::open(&pages.path, MEMORY).unwrap();
+        corpus.plan(&recipe(&text), &Silent).unwrap().plan.hash()
+    };
+    let before = hash(&pages);
+    for page in &mut crawl {
+        page.text.push_str(" with a footer");
+    }
+    pages.pour(&crawl);
+    assert_eq!(hash(&pages), before);
+}
