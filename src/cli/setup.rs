@@ -2,8 +2,13 @@
 
 use super::bar::Bar;
 use anyhow::Context as _;
-use corpusdb::{Corpus, CorpusWriter, DryRun, Interrupt, Progress, Silent};
+use corpusdb::{Corpus, CorpusWriter, DryRun, Error, Interrupt, Progress, Silent, StoreError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a verb that writes in moments tries to become the writer, and how long it waits between.
+const LOCK_TRIES: u32 = 600;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Flags that every verb takes.
 #[derive(clap::Args)]
@@ -68,6 +73,21 @@ impl Context {
 
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
         Ok(CorpusWriter::open(path, self.memory, self.threads)?)
+    }
+
+    /// As [`Context::write`], for what is written in moments: waits a minute for another writer to end.
+    pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        for tried in 0_u32.. {
+            match CorpusWriter::open(path, self.memory, self.threads) {
+                Err(Error::Store(StoreError::Locked { .. }))
+                    if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
+                {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                other => return Ok(other?),
+            }
+        }
+        self.write(path)
     }
 }
 

@@ -13,6 +13,9 @@ use crate::tokenizer::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Plans that are named one by one where one was asked for that is not there.
+const SHOWN: usize = 12;
+
 impl Corpus {
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
     ///
@@ -57,6 +60,22 @@ impl Corpus {
         interrupt: &Interrupt,
     ) -> Result<Epoch, Error> {
         Ok(Epoch::open(&self.view, planned, epoch, interrupt)?)
+    }
+
+    /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
+    /// on, as trainers count them: batches times their rows, rows of pads included, over as many epochs as
+    /// it takes.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `max_repeats` does not reach that far.
+    pub fn run_row(
+        &self,
+        planned: &Planned,
+        epoch: u64,
+        rows: u64,
+        interrupt: &Interrupt,
+    ) -> Result<u64, Error> {
+        Ok(Epoch::open(&self.view, planned, epoch, interrupt)?.run_row_after(rows, interrupt)?)
     }
 
     /// Writes epoch number `epoch` of a plan to the directory `out`.
@@ -148,6 +167,34 @@ impl CorpusWriter {
         })?;
         progress.end();
         self.store_plan(planned)
+    }
+
+    /// Forgets a stored plan and the documents it pins. An epoch that was built of it cannot be verified any
+    /// more. Its number is not given again.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan, or another plan goes on from it.
+    pub fn drop_plan(&mut self, number: u32) -> Result<(), Error> {
+        let planned = stored_plan(self.view(), number)?;
+        let hash = blake3::Hash::from_bytes(planned.plan.hash()).to_hex();
+        for record in self.view().epochs()? {
+            let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
+            if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
+                return Err(EpochError::Stale(format!(
+                    "plan {} goes on from plan {number}, which is needed to extend it; drop that one first",
+                    record.number
+                ))
+                .into());
+            }
+        }
+        let mut batch = self.writer.begin()?;
+        batch.drop_epoch(number)?;
+        batch.commit(&CommitRecord {
+            kind: "epoch".to_owned(),
+            subject: format!("{number} dropped"),
+            ..CommitRecord::default()
+        })?;
+        Ok(())
     }
 
     fn pinned_to_now(&mut self, recipe: &Recipe) -> Result<Recipe, Error> {
@@ -280,11 +327,19 @@ fn against(
 fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
     let epochs = view.epochs()?;
     let Some(record) = epochs.iter().find(|record| record.number == number) else {
-        let known: Vec<String> = epochs.iter().map(|record| record.number.to_string()).collect();
-        let known = if known.is_empty() {
-            "none; make one with `corpusdb epoch plan`".to_owned()
-        } else {
-            known.join(", ")
+        let known = match epochs.last() {
+            None => "none; make one with `corpusdb epoch plan`".to_owned(),
+            Some(last) => {
+                let from = epochs.len().saturating_sub(SHOWN);
+                let shown = epochs.iter().skip(from).map(|record| record.number.to_string());
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                let more = format!(
+                    "{} plans up to {}, listed by `corpusdb epoch list`",
+                    epochs.len(),
+                    last.number
+                );
+                if from == 0 { shown } else { more }
+            }
         };
         return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known }.into());
     };

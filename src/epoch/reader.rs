@@ -137,6 +137,30 @@ impl Epoch {
         self.index.start.row
     }
 
+    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on: rows of
+    /// pads count, and what fills no batch does not.
+    ///
+    /// # Errors
+    /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];
+    /// [`EpochError::Store`].
+    pub fn run_row_after(&self, rows: u64, interrupt: &Interrupt) -> Result<u64, EpochError> {
+        let mut index = Index::clone(&self.index);
+        let mut left = rows;
+        while left > index.rows + index.pads {
+            left -= index.rows + index.pads;
+            index = index.next(&self.opened, &self.arrangement, interrupt).map_err(|error| {
+                match error {
+                    EpochError::Infeasible { .. } => EpochError::Recipe(format!(
+                        "the run of the plan ends {left} rows before the {rows} that are said to be consumed"
+                    )),
+                    other => other,
+                }
+            })?;
+        }
+        // Rows of pads end an epoch and are none of the run.
+        Ok(index.start.row + left.min(index.rows))
+    }
+
     /// Row `row`: random access, by replaying the lengths of at most a thousand rows or a
     /// four-thousandth of the epoch.
     ///

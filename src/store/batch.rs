@@ -661,6 +661,17 @@ impl<'w> Batch<'w> {
         Ok(record)
     }
 
+    /// Forgets an epoch plan with what it pins.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn drop_epoch(&mut self, number: u32) -> Result<(), StoreError> {
+        let name = format!("{number:010}");
+        let end = super::keys::after_prefix(format!("{name}\0").as_bytes());
+        self.delete::<Epochs>(&NameKey(name.clone()))?;
+        self.delete_range::<Epochs>(format!("{name}\0").into_bytes(), end.unwrap_or_default())
+    }
+
     pub(super) fn put<C: Column>(&mut self, key: &C::Key, value: &[u8]) -> Result<(), StoreError> {
         self.rows.put_cf(&db::family::<C>(&self.writer.db)?, key.to_bytes(), value);
         Ok(())

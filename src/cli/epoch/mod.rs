@@ -85,14 +85,21 @@ pub(super) enum Verb {
         corpus: PathBuf,
         /// Number of the plan to go on from
         plan: u32,
-        /// Rows consumed: the next row of the run is the first of the new plan's remainder
+        /// Rows consumed: batches given times their rows, from the beginning of the epoch on
         #[arg(long, value_name = "ROW")]
         consumed: u64,
-        /// The epoch that ROW counts in; by default the first, where rows of the run and of the epoch are the same
+        /// The epoch that ROW counts from; rows beyond its end are of the epochs after it
         #[arg(long, default_value_t = 0, value_name = "E")]
         epoch: u64,
         /// A recipe for the rest [default: that of the plan]
         recipe: Option<PathBuf>,
+    },
+    /// Forget a plan; refused while another one goes on from it
+    Drop {
+        /// The corpus
+        corpus: PathBuf,
+        /// Number of the plan
+        plan: u32,
     },
     /// Read a written epoch back and check it against its plan and the corpus; exit code 1 if it fails
     Verify {
@@ -152,7 +159,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Plan { corpus, recipe } => {
             let recipe = read_recipe(&recipe)?;
-            let mut writer = context.write(&corpus)?;
+            let mut writer = context.write_soon(&corpus)?;
             let (record, planned) = writer.plan(&recipe, progress)?;
             report::plan(record.number, &planned.plan, context)?;
         }
@@ -191,18 +198,24 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         }
         Verb::Extend { corpus, plan, consumed, epoch, recipe } => {
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
-            let mut before = 0;
-            if epoch > 0 {
-                let reader = context.read(&corpus)?;
-                let parent = reader.stored_plan(plan)?;
-                before = reader.epoch(&parent, epoch, &context.interrupt)?.first_run_row();
-            }
-            let mut writer = context.write(&corpus)?;
-            let next_row = before.saturating_add(consumed);
+            let reader = context.read(&corpus)?;
+            let parent = reader.stored_plan(plan)?;
+            let next_row = reader.run_row(&parent, epoch, consumed, &context.interrupt)?;
+            drop(reader);
+            let mut writer = context.write_soon(&corpus)?;
             let interrupt = &context.interrupt;
             let (record, planned) =
                 writer.extend(plan, next_row, recipe.as_ref(), progress, interrupt)?;
             report::plan(record.number, &planned.plan, context)?;
+        }
+        Verb::Drop { corpus, plan } => {
+            context.write_soon(&corpus)?.drop_plan(plan)?;
+            if context.json {
+                let dropped = serde_json::json!({ "type": "plan-dropped", "number": plan });
+                print::json(&dropped)?;
+            } else {
+                print::line(&format!("plan {plan} is forgotten"))?;
+            }
         }
         Verb::Verify { corpus, directory } => {
             let opened = context.read(&corpus)?;
@@ -286,7 +299,7 @@ fn stored(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<Planne
         Some(number) => Ok(context.read(corpus)?.stored_plan(number)?),
         None => {
             let recipe = read_recipe(Path::new(what))?;
-            Ok(context.write(corpus)?.plan(&recipe, context.progress.as_ref())?.1)
+            Ok(context.write_soon(corpus)?.plan(&recipe, context.progress.as_ref())?.1)
         }
     }
 }

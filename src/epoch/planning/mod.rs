@@ -159,7 +159,8 @@ fn continued(
     select::check(&recipe, &selections)?;
     check_memory(&recipe, &selections, against.memory)?;
     let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;
-    let pinning = Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder)?;
+    let pinning =
+        Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
 
     progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());

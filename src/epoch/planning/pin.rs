@@ -14,6 +14,7 @@ use crate::epoch::remainder::Remainder;
 use crate::model::{DocId, TokenizerId};
 use crate::query::numbers;
 use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 
 /// Copies of a document in one pass, at most.
 const COPIES: usize = 1000;
@@ -25,6 +26,8 @@ pub(super) struct Pinning<'a> {
     pinned: &'a PinnedTokenizer,
     /// Layer `k`: documents that come more than `k + 1` times a pass, and those that never do.
     copies: Option<(Vec<RoaringTreemap>, RoaringTreemap)>,
+    /// By source, under a curriculum.
+    strata: Option<BTreeMap<String, Vec<RoaringTreemap>>>,
     remainder: Option<&'a Remainder>,
 }
 
@@ -37,12 +40,16 @@ impl<'a> Pinning<'a> {
         tokenizer: TokenizerId,
         pinned: &'a PinnedTokenizer,
         remainder: Option<&'a Remainder>,
+        selections: &[(String, RoaringTreemap)],
     ) -> Result<Self, EpochError> {
         let copies = match &recipe.select.repeat {
             Some(expression) => Some(copies(against, recipe.seed, expression)?),
             None => None,
         };
-        Ok(Self { against, tokenizer, pinned, copies, remainder })
+        let curriculum = recipe.order.curriculum.as_ref();
+        let by = |curriculum| strata(against.view, tokenizer, curriculum, selections);
+        let strata = curriculum.map(by).transpose()?;
+        Ok(Self { against, tokenizer, pinned, copies, strata, remainder })
     }
 
     /// What the passes of a source over `selection` hold; with `anew`, the first is a whole one also where
@@ -57,10 +64,9 @@ impl<'a> Pinning<'a> {
         selection: &RoaringTreemap,
         anew: bool,
     ) -> Result<PinnedSource, EpochError> {
-        let view = self.against.view;
         let policy = policy(recipe, Some(source), &self.pinned.specials);
-        let strata = match &recipe.order.curriculum {
-            Some(by) => strata(view, self.tokenizer, by, &source.name, selection)?,
+        let strata = match &self.strata {
+            Some(strata) => strata.get(&source.name).cloned().unwrap_or_default(),
             None => vec![selection.clone()],
         };
         let mut pinned = PinnedSource { name: source.name.clone(), strata: Vec::new() };

@@ -43,7 +43,9 @@ pub(super) fn at(
     let mut never = Vec::new();
     loop {
         let given_to = index.start.row + index.rows;
-        if next_row <= given_to {
+        let is_end = next_row == given_to + index.left_out;
+        if next_row <= given_to || (is_end && opened.plan.check_feasible(index.epoch + 1).is_err())
+        {
             break;
         }
         if next_row < given_to + index.left_out {
@@ -57,7 +59,8 @@ pub(super) fn at(
         never.extend(left_out(opened, &arrangement, &index)?);
         index = index.next(opened, &arrangement, interrupt).map_err(ended)?;
     }
-    let (state, rows) = open_window(opened, &arrangement, &index, next_row - index.start.row)?;
+    let row = (next_row - index.start.row).min(index.rows);
+    let (state, rows) = open_window(opened, &arrangement, &index, row)?;
     let mut given = Vec::new();
     for (source, at) in opened.sources.iter().zip(&state.sources) {
         let state = at.settled(source)?;
