@@ -71,11 +71,11 @@ pub(super) fn at(
             of.rows.entry(row.row.pass).or_default().push(row.row);
         }
     }
-    for row in never {
-        if let Some(of) = given.get_mut(row.source)
-            && of.state.pass == row.row.pass
+    for ((source, row), times) in never {
+        if let Some(of) = given.get_mut(source)
+            && of.state.pass == row.pass
         {
-            *of.never.entry(row.row).or_default() += 1;
+            *of.never.entry(row).or_default() += times;
         }
     }
     Ok(given)
@@ -105,21 +105,23 @@ fn left_out(
     opened: &Arc<Opened>,
     arrangement: &Arrangement,
     index: &Index,
-) -> Result<Vec<StreamRow>, EpochError> {
+) -> Result<BTreeMap<(usize, RowRef), u64>, EpochError> {
     if index.left_out == 0 {
-        return Ok(Vec::new());
+        return Ok(BTreeMap::new());
     }
     let all = index.end.row - index.start.row;
     let first = all - 1 - (all - 1) % arrangement.window;
     let mut stream = Stream::at(opened, &state_before(opened, index, first)?)?;
-    let mut rows = Vec::new();
+    let mut rows: BTreeMap<(usize, RowRef), u64> = BTreeMap::new();
     while stream.row() < index.end.row {
-        rows.push(stream.next_row()?);
+        let row = stream.next_row()?;
+        *rows.entry((row.source, row.row)).or_default() += 1;
     }
     let mut ordered = Ordered::at_row(opened, arrangement, index, first)?;
     while let Some(given) = ordered.next_row()? {
-        if let Some(at) = given.row.and_then(|given| rows.iter().position(|row| *row == given)) {
-            rows.swap_remove(at);
+        let given = given.row.map(|row| (row.source, row.row));
+        if let Some(times) = given.and_then(|given| rows.get_mut(&given)) {
+            *times = times.saturating_sub(1);
         }
     }
     Ok(rows)
