@@ -2,7 +2,7 @@
 
 mod report;
 
-use super::Outcome;
+use super::{Outcome, print};
 use super::setup::Context;
 use anyhow::Context as _;
 use corpusdb::recipe::Column;
