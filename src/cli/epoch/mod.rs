@@ -2,8 +2,8 @@
 
 mod report;
 
-use super::{Outcome, print};
 use super::setup::Context;
+use super::{Outcome, print};
 use anyhow::Context as _;
 use corpusdb::recipe::Column;
 use corpusdb::{BuildJob, Corpus, EpochError, Planned, Recipe, StreamFormat, StreamViews};
