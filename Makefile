@@ -18,7 +18,7 @@ endif
 
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 
-.PHONY: help setup build demo test check bench bench-peers bench-growth fmt docs
+.PHONY: help setup build demo test check bench bench-peers bench-growth bench-nightly fmt docs
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -58,6 +58,13 @@ bench-peers: data build ## Race other tools on DATA=directory of .jsonl.zst; see
 
 bench-growth: data build ## Measure what 1 % more costs at a million documents, in words of DATA
 	"$$(benches/peers/setup.sh)" benches/peers/incremental.py --data "$(DATA)" --work "$(WORK)/growth" --corpusdb $(CORPUSDB)
+
+# Needs no DATA: its documents are made up.
+DOCUMENTS ?= 200000
+NIGHTS ?= 30
+
+bench-nightly: build ## Measure a crawl that comes again every night: DOCUMENTS, NIGHTS
+	python3 benches/nightly/nightly.py --work "$(WORK)/nightly" --corpusdb $(CORPUSDB) --documents $(DOCUMENTS) --nights $(NIGHTS)
 
 fmt: ## Format the sources
 	cargo fmt

@@ -21,7 +21,8 @@ Examples:
   corpusdb ingest sft ids.jsonl --source ids --pretokenized gpt2
   corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl
 
-Run the same command again after an interrupt: it goes on where it stopped.")]
+Run the same command again after an interrupt: it goes on where it stopped.
+The content that came last under an id wins, also of a file that comes again after another.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -54,7 +55,7 @@ pub(super) struct Args {
     /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     batch_bytes: Option<u64>,
-    /// Read files also when size and time say that they have not changed
+    /// Read files from their start also when size and time say that they have not changed
     #[arg(long)]
     reread: bool,
     /// Decide and report, but change nothing (works on a copy that is removed; needs the room of the ingest)

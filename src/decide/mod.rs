@@ -12,6 +12,7 @@
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took;
+//! * `outcome`: what was decided, into the batch;
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again; `refused` what has none.
 
 mod components;
@@ -22,6 +23,7 @@ mod followers;
 mod independent;
 mod lineage;
 mod neighbours;
+mod outcome;
 mod rank;
 mod refused;
 mod remembered;

@@ -2,8 +2,9 @@
 
 use crate::dedup::Sketch;
 use crate::model::DocId;
-use crate::store::{ColumnBlock, Header};
+use crate::store::{BlockStandings, ColumnBlock, Header};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Bounded; a part that is full is forgotten whole.
@@ -14,6 +15,9 @@ pub(super) struct Remembered {
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
     numbers: HashMap<u64, ColumnBlock>,
+    standings: HashMap<u64, BlockStandings>,
+    /// Blocks of standings that were read.
+    pub(super) standings_read: u64,
 }
 
 impl Remembered {
@@ -23,6 +27,9 @@ impl Remembered {
     const SHINGLES: usize = 4 << 20;
     /// Blocks of one column held: half a megabyte each.
     const BLOCKS: usize = 32;
+
+    /// Blocks of standings held: at most 29 MB.
+    const STANDINGS: usize = 512;
 
     pub(super) fn header(&self, document: DocId) -> Option<Header> {
         self.headers.get(&document).cloned()
@@ -70,5 +77,23 @@ impl Remembered {
             self.numbers.clear();
         }
         self.numbers.insert(block, numbers);
+    }
+
+    /// The standings of a block, which `read` gives when they are not held.
+    pub(super) fn standings<E>(
+        &mut self,
+        block: u64,
+        read: impl FnOnce() -> Result<BlockStandings, E>,
+    ) -> Result<&BlockStandings, E> {
+        if self.standings.len() >= Self::STANDINGS && !self.standings.contains_key(&block) {
+            self.standings.clear();
+        }
+        match self.standings.entry(block) {
+            Entry::Occupied(held) => Ok(held.into_mut()),
+            Entry::Vacant(slot) => {
+                self.standings_read += 1;
+                Ok(slot.insert(read()?))
+            }
+        }
     }
 }

@@ -93,8 +93,23 @@ impl Scene {
             Some(change) => Ok(change.now),
             None if self.kept.contains(document.0) => Ok(Some(Standing::Kept)),
             None if self.is_new(document) => Ok(None),
-            None => Ok(Some(self.view.standing(document)?)),
+            None => self.stored_standing(document).map(Some),
         }
+    }
+
+    /// The standing of a document that this commit has not touched. Bitmaps are read once a commit.
+    fn stored_standing(&self, document: DocId) -> Result<Standing, DecideError> {
+        let block = document.block();
+        let mut remembered = self.remembered();
+        let found = remembered.standings(block, || self.view.block_standings(block))?;
+        let missing =
+            StoreError::Missing { what: "standing", family: "postings", key: document.to_string() };
+        Ok(found.of(document.slot()).ok_or(missing)?)
+    }
+
+    /// Blocks of standings that were read so far.
+    pub(super) fn standings_read(&self) -> u64 {
+        self.remembered().standings_read
     }
 
     pub(super) fn is_eligible(&self, document: DocId) -> Result<bool, DecideError> {

@@ -67,6 +67,10 @@ pub struct Counts {
     pub crowded: u64,
     /// Stored documents decided again because their neighbourhood changed.
     pub reconsidered: u64,
+    /// Members of buckets that were read, those passed over included.
+    pub members: u64,
+    /// Blocks of standings that were read: of one block once a commit.
+    pub standings: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -76,6 +80,8 @@ impl std::ops::AddAssign for Counts {
         self.capped += other.capped;
         self.crowded += other.crowded;
         self.reconsidered += other.reconsidered;
+        self.members += other.members;
+        self.standings += other.standings;
     }
 }
 
@@ -105,6 +111,8 @@ pub struct Session {
     /// What newcomers supersede.
     pub(super) superseded: BTreeMap<DocId, DocId>,
     interrupt: Interrupt,
+    /// Members of buckets that were read through the view before.
+    pub(super) members_before: u64,
 }
 
 impl Session {
@@ -113,6 +121,7 @@ impl Session {
     pub fn new(batch: &Batch<'_>) -> Self {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
+        let members_before = view.bucket_members_read();
         let scene = Scene::new(view, batch.kept_before(), batch.undecided_from());
         Self {
             scene,
@@ -130,6 +139,7 @@ impl Session {
             left: BTreeMap::new(),
             texts: HashMap::new(),
             superseded: BTreeMap::new(),
+            members_before,
         }
     }
 
@@ -376,7 +386,7 @@ impl Session {
     }
 
     /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
-    fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         let marked = self.scene.view.crowded()?;
         for document in marked.iter().map(DocId) {
             let is_decided = self.scene.standings.contains_key(&document)
@@ -434,47 +444,5 @@ impl Session {
     pub fn outcome(&self, id: DocId) -> Result<Decision, DecideError> {
         let standing = self.scene.standing(id)?.unwrap_or(Standing::Kept);
         Ok(Decision { standing, matched: self.scene.match_of(id)? })
-    }
-
-    /// Writes every change into the batch, each document once. Newcomers must have been added.
-    ///
-    /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Counts, DecideError> {
-        for (id, change) in &self.scene.standings {
-            if let Some(now) = change.now
-                && change.before != Some(now)
-            {
-                batch.stand(*id, &self.scene.header(*id)?, change.before, now)?;
-            }
-        }
-        for (id, change) in &self.scene.matches {
-            batch.explain(*id, change.before.as_ref(), change.now.as_ref())?;
-        }
-        // What a generation that is being filled changes is known when it becomes current.
-        if batch.is_current() {
-            self.write_lineage(batch)?;
-        }
-        for ((form, hash), document) in &self.scene.exact {
-            batch.exact(*form as u8, *hash, *document)?;
-        }
-        for (id, bands) in &self.scene.indexed {
-            let stored = match self.prefetched.get(id) {
-                Some(found) => found.buckets.clone(),
-                None => {
-                    let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
-                    let buckets = self.scene.view.buckets(&keys, 0, |_| false)?;
-                    buckets
-                        .into_iter()
-                        .map(|bucket| bucket.map(|bucket| (bucket.first, bucket.more)))
-                        .collect()
-                }
-            };
-            batch.index(*id, bands, &stored);
-        }
-        self.mark_open(batch)?;
-        let gone = self.no_longer_kept();
-        self.crowd.leave(batch, &gone);
-        Ok(self.counts)
     }
 }

@@ -1,7 +1,7 @@
 //! The decisions file: one JSON line a record, complete or absent.
 
 use super::error::IngestError;
-use super::write::Fate;
+use super::identify::Fate;
 use crate::store::View;
 use serde::Serialize;
 use std::fs::File;

@@ -14,6 +14,7 @@ mod encode;
 mod error;
 mod form;
 mod given;
+mod identify;
 mod options;
 mod prepare;
 mod produce;

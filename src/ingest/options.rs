@@ -40,7 +40,7 @@ pub struct IngestOptions {
     pub threads: usize,
     /// Bytes of text and fields after which a batch is committed.
     pub batch_bytes: u64,
-    /// Read files also when size and time say that they have not changed.
+    /// Read files from their start also when size and time say that they have not changed.
     pub reread: bool,
     /// Where to write one JSON line a record, saying what was decided.
     pub decisions: Option<PathBuf>,

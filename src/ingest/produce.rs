@@ -4,8 +4,9 @@ use super::error::IngestError;
 use super::form::Former;
 use super::options::{IngestOptions, OnError};
 use super::read::{Input, Item, ReadOptions, Reader, ResumePoint};
-use crate::model::Interrupt;
+use crate::model::{FileId, Interrupt};
 use crate::store::{FileRecord, View};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
@@ -26,6 +27,25 @@ pub(super) struct Piece {
     pub(super) continues: bool,
     /// An earlier ingest consumed these records: they are looked up, not decided.
     pub(super) known: bool,
+    /// The input was read before, and is now read from its start.
+    pub(super) anew: bool,
+    /// Of an input that is read anew, so many records are surely those it had before.
+    pub(super) same: u64,
+}
+
+impl Piece {
+    /// Records that the store has seen before, in front of others of them: until the last of them, what
+    /// is stored of the file stays, so that an interrupted ingest begins with the first again.
+    pub(super) const fn is_within_same(&self) -> bool {
+        self.end.records < self.same && !self.whole
+    }
+
+    /// The file is read anew, and all it said before is said again with this piece, or it says something
+    /// else from its first record on.
+    pub(super) const fn says_it_again(&self) -> bool {
+        let is_first = !self.continues && self.same == 0;
+        self.anew && !self.known && (is_first || self.same > 0 && !self.is_within_same())
+    }
 }
 
 /// What is committed at once.
@@ -44,7 +64,12 @@ pub(super) struct Chunk {
 /// An input and what the store says of it.
 pub(super) struct KnownInput {
     input: Input,
+    /// How far it was read, in the same way as now.
     record: Option<FileRecord>,
+    /// It was read before, in whatever way.
+    was_read: bool,
+    /// A file that is no input of this ingest superseded some of its documents since.
+    is_overtaken: bool,
 }
 
 /// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
@@ -55,17 +80,32 @@ pub(super) fn look_up(
     options: &IngestOptions,
 ) -> Result<Vec<KnownInput>, IngestError> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
-    let known = inputs.into_iter().map(|input| {
-        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
-        let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
-        let record = match source.filter(|_| !is_pipe) {
+    let mut known = Vec::with_capacity(inputs.len());
+    let mut files = BTreeMap::new();
+    for (at, input) in inputs.into_iter().enumerate() {
+        let found = match source {
             Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
             None => None,
         };
-        let record = record.filter(|record| record.reading == options.reading());
-        Ok(KnownInput { input, record })
-    });
-    known.collect()
+        files.extend(found.as_ref().map(|record| (FileId(record.file), at)));
+        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
+        let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
+        let was_read = found.is_some();
+        let record = found.filter(|record| !is_pipe && record.reading == options.reading());
+        known.push(KnownInput { input, record, was_read, is_overtaken: false });
+    }
+    if let Some(source) = source {
+        // Inputs of one ingest keep the order that they came in: else the same command, given twice,
+        // would turn it around and around.
+        view.for_each_overtaken(source, |file, by| {
+            if !files.contains_key(&by)
+                && let Some(input) = files.get(&file).and_then(|at| known.get_mut(*at))
+            {
+                input.is_overtaken = true;
+            }
+        })?;
+    }
+    Ok(known)
 }
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
@@ -88,13 +128,15 @@ pub(super) fn produce(
         started: Instant::now(),
         finished_bytes: 0,
         stopped: false,
+        anew: false,
+        same: 0,
     };
-    for KnownInput { input, record } in inputs {
+    for known in inputs {
         if producer.stopped || interrupt.is_raised() {
             break;
         }
-        let size = input.size;
-        if let Err(error) = producer.input(input, record) {
+        let size = known.input.size;
+        if let Err(error) = producer.input(known) {
             producer.chunk.error = Some(error);
             producer.stopped = true;
         }
@@ -116,6 +158,9 @@ struct Producer<'a> {
     started: Instant,
     finished_bytes: u64,
     stopped: bool,
+    /// Of the input that is read now, see [`Piece`].
+    anew: bool,
+    same: u64,
 }
 
 /// How much of an input the store has already.
@@ -129,7 +174,8 @@ enum Known {
 }
 
 impl Producer<'_> {
-    fn input(&mut self, input: Input, record: Option<FileRecord>) -> Result<(), IngestError> {
+    fn input(&mut self, known: KnownInput) -> Result<(), IngestError> {
+        let KnownInput { input, record, was_read, is_overtaken } = known;
         // One of which nothing could be read is tried, and told of, every time.
         let record =
             record.filter(|record| record.records == 0 || record.rejected < record.records);
@@ -141,50 +187,60 @@ impl Producer<'_> {
             && record.whole
             && same_file
             && !self.options.reread
+            && !is_overtaken
             && !wants_all
         {
             self.chunk.unchanged += record.records - record.rejected.min(record.records);
             return Ok(());
         }
+        let anew = is_overtaken || (self.options.reread && !wants_all);
         let mut reader = Reader::open(&input, &self.reads)?;
         let known = match &record {
             None => Known::Nothing,
-            Some(record) => self.known(&mut reader, record, same_file)?,
+            Some(record) => self.known(&mut reader, record, same_file, anew || wants_all)?,
         };
+        (self.anew, self.same) = (false, 0);
         match known {
-            Known::Nothing => self.records(&input, &mut reader, 0, false),
+            Known::Nothing => {
+                self.anew = was_read;
+                self.records(&input, &mut reader, 0, false)
+            }
             Known::Resumed(unchanged) => {
                 self.chunk.unchanged += unchanged;
                 self.records(&input, &mut reader, 0, true)
             }
             Known::Again(records) => {
                 reader = Reader::open(&input, &self.reads)?;
+                if anew {
+                    (self.anew, self.same) = (true, records);
+                    return self.records(&input, &mut reader, 0, false);
+                }
                 self.records(&input, &mut reader, records, false)
             }
         }
     }
 
     /// Finds out how much of the input the store has. A line file proves it by the hash of its
-    /// prefix; another by size and time.
+    /// prefix; another by size and time. `again`: what is known is to be read as well.
     fn known(
         &self,
         reader: &mut Reader,
         record: &FileRecord,
         same_file: bool,
+        again: bool,
     ) -> Result<Known, IngestError> {
-        let wants_all = self.options.decisions.is_some();
         let point =
             ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
         let good = record.records - record.rejected.min(record.records);
         if reader.resume(&point)? {
-            return Ok(if wants_all { Known::Again(record.records) } else { Known::Resumed(good) });
+            return Ok(if again { Known::Again(record.records) } else { Known::Resumed(good) });
         }
         // Only Parquet has no hash to prove that it is the same; a hash that differs proves the opposite.
         let is_hashed = record.prefix != [0; 32];
-        if !same_file || is_hashed || (self.options.reread && !wants_all) {
+        if !same_file || is_hashed {
             return Ok(Known::Nothing);
         }
-        if wants_all {
+        if again {
             return Ok(Known::Again(record.records));
         }
         for _ in 0..record.records {
@@ -288,6 +344,8 @@ impl Producer<'_> {
             whole: kind.whole,
             continues: kind.continues,
             known: kind.known,
+            anew: self.anew,
+            same: self.same,
         });
     }
 

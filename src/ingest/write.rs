@@ -2,42 +2,22 @@
 
 use super::encode::{encode, store_form};
 use super::error::IngestError;
+use super::identify::{Fate, Identified, New, identify};
 use super::options::{IngestOptions, RecordForm};
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
 use crate::decide::{Arrival, LoadedTokenizer, Refused, Session, encode_again};
-use crate::model::{Compared, DocId, Interrupt, Reject, SourceId, Standing, half};
+use crate::model::{Compared, DocId, FileId, Interrupt, SourceId, Standing, half};
 use crate::store::{
     Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
     TextEncoder, View, Writer,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
-
-/// What became of one record.
-#[derive(Clone, Debug)]
-pub(super) enum Fate {
-    /// It is this document, new or known before.
-    Document(DocId),
-    /// It could not be read.
-    Rejected(Reject),
-}
-
-/// A document to be stored.
-struct New<'a> {
-    id: DocId,
-    prepared: &'a Prepared,
-    piece: usize,
-    supersedes: Option<DocId>,
-    /// The stored document whose text this one shares.
-    twin: Option<DocId>,
-    text: Option<Vec<u8>>,
-}
 
 /// Commits a chunk; the fate of every record is returned in order when it is asked for.
 pub(super) fn write(
@@ -59,7 +39,19 @@ pub(super) fn write(
     }
     let started = Instant::now();
     let mut counts = ChunkCounts::default();
-    let (mut new, fates) = identify(&batch, chunk, report, &mut counts)?;
+    let files = chunk.chunk.pieces.iter().map(|piece| batch.file(source, path(piece)));
+    let files: Vec<_> = files.collect::<Result<_, _>>()?;
+    for (piece, file) in chunk.chunk.pieces.iter().zip(&files) {
+        if piece.says_it_again() {
+            batch.forget_overtaken(source, *file)?;
+        }
+    }
+    let Identified { mut new, fates, overtaken, unchanged, updated } =
+        identify(&batch, chunk, &files, report)?;
+    (counts.unchanged, counts.updated) = (unchanged, updated);
+    for (file, by) in overtaken {
+        batch.overtake(source, file, by)?;
+    }
 
     let mut session = Session::new(&batch);
     session.name_source(source, &options.source);
@@ -73,8 +65,6 @@ pub(super) fn write(
     report.stages.encode += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
-    let files = chunk.chunk.pieces.iter().map(|piece| batch.file(source, path(piece)));
-    let files: Vec<_> = files.collect::<Result<_, _>>()?;
     let blocks = batch.view().has_blocks()?;
     for document in &mut new {
         let prepared = document.prepared;
@@ -165,7 +155,7 @@ pub(super) fn write(
     };
     let is_needed = !new.is_empty()
         || counts.rejected > 0
-        || chunk.chunk.pieces.iter().any(|piece| !piece.known);
+        || chunk.chunk.pieces.iter().any(|piece| !piece.known && !piece.is_within_same());
     if is_needed {
         batch.commit(&record)?;
         report.commits += 1;
@@ -177,59 +167,6 @@ pub(super) fn write(
 
 fn path(piece: &Piece) -> &[u8] {
     piece.input.path.as_os_str().as_bytes()
-}
-
-/// Tells new records from known ones, in order; what is new gets the next ids.
-fn identify<'a>(
-    batch: &Batch<'_>,
-    chunk: &'a PreparedChunk,
-    report: &mut IngestReport,
-    counts: &mut ChunkCounts,
-) -> Result<(Vec<New<'a>>, Vec<Fate>), IngestError> {
-    let documents = || {
-        chunk.items.iter().flatten().filter_map(|item| match item {
-            Ready::Document(prepared) => Some(prepared.as_ref()),
-            Ready::Reject(..) => None,
-        })
-    };
-    let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
-    let mut stored = batch.view().identities(&hashes)?.into_iter();
-    let mut local: HashMap<[u8; 16], (DocId, [u8; 16])> = HashMap::new();
-    let mut next = batch.next_document();
-    let (mut new, mut fates) = (Vec::new(), Vec::new());
-    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
-        for item in items {
-            report.read += 1;
-            let prepared = match item {
-                Ready::Document(prepared) => prepared.as_ref(),
-                Ready::Reject(reject, _) => {
-                    fates.push(Fate::Rejected(reject.clone()));
-                    continue;
-                }
-            };
-            report.bytes += prepared.record.text.len() as u64;
-            let before = match (local.get(&prepared.identity), stored.next().flatten()) {
-                (Some(known), _) => Some(*known),
-                (None, Some(id)) => Some((id, batch.view().expect_header(id)?.content)),
-                (None, None) => None,
-            };
-            let supersedes = match before {
-                Some((id, content)) if content == prepared.content || piece.known => {
-                    counts.unchanged += 1;
-                    fates.push(Fate::Document(id));
-                    continue;
-                }
-                Some((id, _)) => Some(id),
-                None => None,
-            };
-            local.insert(prepared.identity, (next, prepared.content));
-            counts.updated += u64::from(supersedes.is_some());
-            fates.push(Fate::Document(next));
-            new.push(New { id: next, prepared, piece: at, supersedes, twin: None, text: None });
-            next = DocId(next.0 + 1);
-        }
-    }
-    Ok((new, fates))
 }
 
 /// Names, for each document, the stored one that has its text.
@@ -307,12 +244,7 @@ fn is_blocked(view: &View, prepared: &Prepared) -> Result<bool, StoreError> {
         || !view.blockers(Blocked::Identity, prepared.identity)?.is_empty())
 }
 
-fn header(
-    prepared: &Prepared,
-    source: SourceId,
-    file: crate::model::FileId,
-    text_of: Option<DocId>,
-) -> Header {
+fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<DocId>) -> Header {
     let key = match &prepared.record.key {
         crate::model::RecordKey::Given(key) => Some(key.clone()),
         crate::model::RecordKey::Position => None,
@@ -346,7 +278,7 @@ fn rejects(
     let mut bad = 0;
     for item in items {
         let Ready::Reject(reject, identity) = item else { continue };
-        bad += 1;
+        bad += u64::from(reject.origin.number >= piece.same);
         let record = RejectRecord {
             source: options.source.clone(),
             path: piece.input.path.to_string_lossy().into_owned(),
@@ -358,11 +290,11 @@ fn rejects(
         };
         counts.rejected += u64::from(batch.reject(*identity, &record)?);
     }
-    if piece.known {
+    if piece.known || piece.is_within_same() {
         return Ok(());
     }
     let path = path(piece);
-    let before = if piece.continues {
+    let before = if piece.continues || piece.same > 0 {
         batch.view().file(source, path)?.map_or(0, |record| record.rejected)
     } else {
         0

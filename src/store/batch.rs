@@ -6,7 +6,7 @@
 mod generated;
 
 use super::aside::Aside;
-use super::bands::BandRows;
+use super::bands::BandChanges;
 use super::bitmap::Delta;
 use super::codec;
 use super::columns::{
@@ -36,8 +36,8 @@ use super::terms;
 use super::texts::{self, TextEncoder};
 use super::view::View;
 use crate::model::{
-    BucketMap, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, Match, MatchKind, Policy,
-    SourceId, Standing, TermId, TokenizerId,
+    ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, Match, MatchKind, Policy, SourceId,
+    Standing, TermId, TokenizerId,
 };
 use roaring::RoaringTreemap;
 use rocksdb::WriteBatch;
@@ -69,7 +69,7 @@ pub struct Batch<'w> {
     writer: &'w mut Writer,
     view: View,
     rows: WriteBatch,
-    bands: BandRows,
+    pub(super) bands: BandChanges,
     /// Generations of which no band entry is to be left.
     forgotten: Vec<Range<u32>>,
     identities: SortedRows,
@@ -80,8 +80,6 @@ pub struct Batch<'w> {
     pub(super) postings: BTreeMap<(TermId, u64), Delta>,
     patches: BTreeMap<(ColumnId, u64), Patch>,
     new_terms: HashMap<(FieldId, Vec<u8>), TermId>,
-    /// Buckets this batch wrote: first member, and whether it is marked as having more.
-    buckets: BucketMap<(DocId, bool)>,
     rejects: HashSet<[u8; 16]>,
     kept: HashMap<DocId, bool>,
     /// Kept documents before this batch, in the generation that it writes to.
@@ -115,7 +113,7 @@ impl<'w> Batch<'w> {
             writer,
             view,
             rows: WriteBatch::default(),
-            bands: BandRows::default(),
+            bands: BandChanges::default(),
             forgotten: Vec::new(),
             identities: SortedRows::default(),
             state,
@@ -125,7 +123,6 @@ impl<'w> Batch<'w> {
             postings: BTreeMap::new(),
             patches: BTreeMap::new(),
             new_terms: HashMap::new(),
-            buckets: BucketMap::default(),
             rejects: HashSet::new(),
             kept: HashMap::new(),
             kept_before,
@@ -523,29 +520,6 @@ impl<'w> Batch<'w> {
         }
     }
 
-    /// Puts a document that is kept for the first time into its band buckets. `found` says of each
-    /// bucket what the store holds: its first member and whether it is marked as having more.
-    pub fn index(&mut self, document: DocId, bands: &[u64], found: &[Option<(DocId, bool)>]) {
-        let generation = self.view.generation();
-        for (band, (hash, stored)) in (0..=u8::MAX).zip(bands.iter().zip(found)) {
-            let known = self.buckets.get(&(band, *hash)).copied().or(*stored);
-            match known {
-                None => {
-                    self.bands.first(generation, band, *hash, document, false);
-                    self.buckets.insert((band, *hash), (document, false));
-                }
-                Some((first, _)) if first == document => {}
-                Some((first, marked)) => {
-                    if !marked {
-                        self.bands.first(generation, band, *hash, first, true);
-                    }
-                    self.buckets.insert((band, *hash), (first, true));
-                    self.bands.member(generation, band, *hash, document);
-                }
-            }
-        }
-    }
-
     /// Stores the token ids of a document; answers how many. The tokens of kept documents are
     /// counted apart ([`Batch::count_tokens`]).
     ///
@@ -700,8 +674,8 @@ impl<'w> Batch<'w> {
     /// writer refuses further ones: open the corpus again.
     pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
-        let bands = std::mem::take(&mut self.bands);
-        let bands = self.writer.bands.stage(bands, commit, &mut self.rows)?;
+        let (bands, generation) = (std::mem::take(&mut self.bands), self.view.generation());
+        let bands = self.writer.bands.stage(bands, generation, commit, &mut self.rows)?;
         let forgotten = std::mem::take(&mut self.forgotten);
         let bands = self.writer.bands.forget(bands, forgotten, &mut self.rows)?;
         std::mem::take(&mut self.identities)

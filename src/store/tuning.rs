@@ -156,6 +156,8 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
         }
         Shape::Bitmaps => {
             options.set_merge_operator("bitmaps.v1", merge::bitmaps_full, merge::bitmaps_partial);
+            // A bitmap that every small commit changes and reads: reading it must not merge them all anew.
+            options.set_max_successive_merges(16);
             table.set_block_size(16 << 10);
         }
         Shape::Numbers => {

@@ -772,6 +772,24 @@ impl View {
         self.0.bands.buckets_bulk(&self.0.pinned, self.generation(), sorted, cap, keep)
     }
 
+    /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none
+    /// when nobody is in it. However crowded a bucket is, one entry of it is read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn bucket_firsts(
+        &self,
+        sorted: &[(u8, u64)],
+    ) -> Result<Vec<Option<(DocId, bool)>>, StoreError> {
+        self.0.bands.firsts(&self.0.pinned, self.generation(), sorted)
+    }
+
+    /// Members of buckets that were looked at through this view so far, admitted or not.
+    #[must_use]
+    pub fn bucket_members_read(&self) -> u64 {
+        self.0.bands.members_read()
+    }
+
     pub(super) fn misses_folded_bands(&self) -> Result<bool, StoreError> {
         self.0.bands.misses_folded(&self.0.pinned)
     }

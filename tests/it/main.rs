@@ -30,6 +30,7 @@ mod memory;
 mod properties;
 mod queries;
 mod readers;
+mod recrawls;
 mod refused;
 mod setup;
 mod shards;

@@ -45,7 +45,8 @@ impl Counts {
         }
     }
 
-    pub(super) fn add(&mut self, generation: Generation, buckets: u64, bands: u32) {
+    /// Takes in that a generation has so many more buckets, or fewer.
+    pub(super) fn add(&mut self, generation: Generation, gained: i64, bands: u32) {
         let at = match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
             Ok(at) => at,
             Err(at) => {
@@ -54,7 +55,7 @@ impl Counts {
             }
         };
         if let Some((_, extent)) = self.generations.get_mut(at) {
-            extent.buckets += buckets;
+            extent.buckets = extent.buckets.saturating_add_signed(gained);
             extent.bands = extent.bands.max(bands);
         }
     }

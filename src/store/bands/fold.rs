@@ -2,6 +2,7 @@
 //! the runs, the tables, or both, and the answers are the same.
 
 use super::counts::Counts;
+use super::look_up::newest;
 use super::row::{encode_first, key_of, member_key_of};
 use super::run::{Entry, Run};
 use crate::model::{DocId, Generation};
@@ -132,8 +133,7 @@ fn starts(runs: &[Arc<Run>], entries: &impl Fn(&Run) -> &[Entry], wanted: usize)
     starts
 }
 
-/// The entries of several runs in one order: generation, bucket, value of further members; of equal
-/// ones the newest run's first.
+/// The entries of several runs in one order: generation, then bucket; of one bucket the newest run's first.
 struct Merged<'r> {
     sources: Vec<&'r [Entry]>,
     /// Generation, entry's bucket, newest first, source.
@@ -192,9 +192,11 @@ fn write_firsts(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
         if last.replace((generation, entry.bucket())) == Some((generation, entry.bucket())) {
             continue;
         }
-        let value = entry.value();
-        let row = encode_first(DocId(value >> 1), value & 1 == 1);
-        table.put(key_of(generation, entry.bucket()), row)?;
+        let key = key_of(generation, entry.bucket());
+        match entry.first() {
+            Some((first, more)) => table.put(key, encode_first(first, more))?,
+            None => table.delete(key)?,
+        }
     }
     table.finish()?;
     Ok(())
@@ -205,15 +207,13 @@ fn write_members(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
     let mut table = SstFileWriter::create(&options);
     table.open(path)?;
     // Of one bucket, runs give ascending members each, but not together.
-    let mut bucket: Vec<u64> = Vec::new();
+    let mut bucket: Vec<(DocId, bool)> = Vec::new();
     let mut of = None;
-    let mut end = |of: Option<(Generation, u64)>, bucket: &mut Vec<u64>| {
-        bucket.sort_unstable();
-        bucket.dedup();
-        for document in bucket.drain(..) {
-            if let Some((generation, at)) = of {
-                table.put(member_key_of(generation, at, document), [])?;
-            }
+    let mut end = |of: Option<(Generation, u64)>, bucket: &mut Vec<(DocId, bool)>| {
+        let Some((generation, at)) = of else { return Ok(()) };
+        for (document, left) in newest(std::mem::take(bucket)) {
+            let key = member_key_of(generation, at, document.0);
+            if left { table.delete(key)? } else { table.put(key, [])? }
         }
         Ok::<(), StoreError>(())
     };
@@ -222,7 +222,7 @@ fn write_members(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
             end(of, &mut bucket)?;
             of = Some((generation, entry.bucket()));
         }
-        bucket.push(entry.value());
+        bucket.push(entry.member());
     }
     end(of, &mut bucket)?;
     table.finish()?;

@@ -92,24 +92,27 @@ impl Gate {
         state.filter.clone()
     }
 
-    /// Notes the entries of a commit before it is written: what is too much only costs a look-up.
-    pub(super) fn add(&self, chain: u64, added: &[(Generation, &[Entry])]) {
+    /// Notes the entries of a commit before it is written, `counts` being those after it: what is too
+    /// much only costs a look-up.
+    pub(super) fn add(&self, counts: &Counts, added: &[(Generation, &[Entry])]) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.chain = chain;
+        state.chain = counts.chain;
         let Some(filter) = &state.filter else { return };
-        let entries = added.iter().map(|(_, firsts)| firsts.len() as u64).sum();
-        let filter = filter.grown(entries);
-        if filter.bytes() > self.budget {
+        let new: Vec<(Generation, u64)> =
+            added.iter().flat_map(|(of, firsts)| unknown(filter, *of, firsts)).collect();
+        let grown = filter.grown(new.len() as u64);
+        let is_too_large = grown.bytes() > self.budget;
+        if is_too_large || is_mostly_of_the_gone(&grown, counts) {
+            // Who asks next has one built of what is there.
+            state.given_up = is_too_large && Filter::bytes_for(counts.buckets()) > self.budget;
             state.filter = None;
-            state.given_up = true;
+            state.file_is_stale = true;
             return;
         }
-        for (generation, firsts) in added {
-            for first in *firsts {
-                filter.insert(*generation, first.bucket());
-            }
+        for (generation, bucket) in new {
+            grown.insert(generation, bucket);
         }
-        state.filter = Some(filter);
+        state.filter = Some(grown);
     }
 
     /// Writes the filter to its file, if there is a newer one than there. A disk that refuses leaves
@@ -135,9 +138,33 @@ impl Gate {
     }
 
     #[cfg(test)]
+    pub(super) fn entries(&self) -> u64 {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.filter.as_ref().map_or(0, |filter| filter.entries())
+    }
+
+    #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
         self.state.read().unwrap_or_else(PoisonError::into_inner).filter.is_some()
     }
+}
+
+/// The buckets with a member that a filter does not let pass yet.
+fn unknown(
+    filter: &Filter,
+    generation: Generation,
+    firsts: &[Entry],
+) -> impl Iterator<Item = (Generation, u64)> {
+    firsts
+        .iter()
+        .filter(|entry| entry.first().is_some())
+        .map(move |entry| (generation, entry.bucket()))
+        .filter(|(generation, bucket)| !filter.may_contain(*generation, *bucket))
+}
+
+/// Whether most buckets of a filter are vacant by now: nothing is ever taken out of it.
+fn is_mostly_of_the_gone(filter: &Filter, counts: &Counts) -> bool {
+    filter.entries() > counts.buckets().max(SAVE_FROM).saturating_mul(2)
 }
 
 /// The filter of the entries until `from`, with those of later runs up to `until`; none when the
@@ -152,8 +179,9 @@ fn caught_up(filter: Filter, from: u64, until: u64, runs: &[Arc<Run>]) -> Option
         if run.previous != at {
             return None;
         }
-        filter = filter.grown(run.firsts.len() as u64);
-        run.firsts.iter().for_each(|first| filter.insert(run.generation, first.bucket()));
+        let new: Vec<(Generation, u64)> = unknown(&filter, run.generation, &run.firsts).collect();
+        filter = filter.grown(new.len() as u64);
+        new.into_iter().for_each(|(generation, bucket)| filter.insert(generation, bucket));
         at = run.chain;
     }
     (at == until).then_some(filter)
@@ -171,7 +199,8 @@ fn build(pinned: &Pinned, counts: &Counts, runs: &[Arc<Run>]) -> Result<Filter, 
         }
     }
     for run in runs {
-        run.firsts.iter().for_each(|first| filter.insert(run.generation, first.bucket()));
+        let new: Vec<(Generation, u64)> = unknown(&filter, run.generation, &run.firsts).collect();
+        new.into_iter().for_each(|(generation, bucket)| filter.insert(generation, bucket));
     }
     Ok(filter)
 }

@@ -3,14 +3,15 @@
 use super::counts::Counts;
 use super::filter::Filter;
 use super::gate::Gate;
-use super::look_up::{Ask, Bucket, CHUNK, look_up};
-use super::run::Run;
+use super::look_up::{Ask, Bucket, CHUNK, look_up, look_up_firsts};
+use super::run::{First, Run};
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, corrupt};
 use crate::store::db::Pinned;
 use crate::store::error::StoreError;
 use crate::store::keys::{BandRunKey, Key};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Read when first asked for; a writer's views get it from the writer.
@@ -19,11 +20,13 @@ pub struct BandIndex {
     counts: OnceLock<Counts>,
     runs: OnceLock<Vec<Arc<Run>>>,
     gate: Option<Arc<Gate>>,
+    members_read: AtomicU64,
 }
 
 impl BandIndex {
     pub(super) fn known(counts: Counts, runs: Vec<Arc<Run>>, gate: Arc<Gate>) -> Self {
-        Self { counts: counts.into(), runs: runs.into(), gate: Some(gate) }
+        let (counts, runs) = (counts.into(), runs.into());
+        Self { counts, runs, gate: Some(gate), members_read: AtomicU64::new(0) }
     }
 
     pub(super) fn counts(&self, pinned: &Pinned) -> Result<&Counts, StoreError> {
@@ -67,7 +70,8 @@ impl BandIndex {
         keep: impl Fn(DocId) -> bool,
     ) -> Result<Vec<Option<Bucket>>, StoreError> {
         let filter = self.filter(pinned, sorted.len())?;
-        look_up(&self.ask(pinned, generation, filter.as_deref())?, sorted, cap, keep)
+        let ask = self.ask(pinned, generation, filter.as_deref())?;
+        self.counted(|read| look_up(&ask, sorted, cap, keep, read))
     }
 
     /// See [`super::super::View::buckets_bulk`].
@@ -83,9 +87,37 @@ impl BandIndex {
         let ask = self.ask(pinned, generation, filter.as_deref())?;
         let answers: Vec<_> = sorted
             .par_chunks(CHUNK)
-            .map(|chunk| look_up(&ask, chunk, cap, keep))
+            .map(|chunk| self.counted(|read| look_up(&ask, chunk, cap, keep, read)))
             .collect::<Result<_, _>>()?;
         Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// See [`super::super::View::bucket_firsts`].
+    pub(in crate::store) fn firsts(
+        &self,
+        pinned: &Pinned,
+        generation: Generation,
+        sorted: &[(u8, u64)],
+    ) -> Result<Vec<Option<First>>, StoreError> {
+        let filter = self.filter(pinned, sorted.len())?;
+        let ask = self.ask(pinned, generation, filter.as_deref())?;
+        let answers: Vec<_> = sorted
+            .par_chunks(CHUNK)
+            .map(|chunk| look_up_firsts(&ask, chunk))
+            .collect::<Result<_, _>>()?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Members that look-ups through this view have looked at, kept or not.
+    pub(in crate::store) fn members_read(&self) -> u64 {
+        self.members_read.load(Ordering::Relaxed)
+    }
+
+    fn counted<T>(&self, look: impl FnOnce(&mut u64) -> T) -> T {
+        let mut read = 0;
+        let answer = look(&mut read);
+        self.members_read.fetch_add(read, Ordering::Relaxed);
+        answer
     }
 
     fn filter(&self, pinned: &Pinned, asked: usize) -> Result<Option<Arc<Filter>>, StoreError> {

@@ -3,7 +3,7 @@
 use super::counts::Extent;
 use super::filter::Filter;
 use super::row::{bucket_of, decode_first, key_of};
-use super::run::{Run, Seeker};
+use super::run::{First, Run, Seeker};
 use crate::model::{DocId, Generation};
 use crate::store::columns::{Bands, BandsMore, corrupt};
 use crate::store::db::Pinned;
@@ -42,45 +42,41 @@ pub(super) struct Ask<'a> {
     pub(super) extent: Extent,
 }
 
-/// First member, and whether the bucket is marked as having more.
-type First = (DocId, bool);
-
 /// A bucket that the filter lets pass.
 struct Candidate {
     /// Its place among the buckets asked for.
     at: usize,
     bucket: u64,
-    first: Option<First>,
-    /// Its further members in runs, among all of them.
+    /// What is known of its first member; a run may know that there is none.
+    first: Option<Option<First>>,
+    /// What runs say of its further members, among all of them.
     members: Range<usize>,
 }
 
-/// Answers for every key of `sorted`, ascending.
+/// What runs say of further members: who joined or left, newest first.
+type Stated = (DocId, bool);
+
+/// Answers for every key of `sorted`, ascending; adds to `read` the members looked at.
 pub(super) fn look_up(
     ask: &Ask<'_>,
     sorted: &[(u8, u64)],
     cap: usize,
     keep: impl Fn(DocId) -> bool,
+    read: &mut u64,
 ) -> Result<Vec<Option<Bucket>>, StoreError> {
-    debug_assert!(sorted.is_sorted(), "buckets are asked for in order");
-    // In a pass of its own: the processor then waits for many cache lines at once.
-    let passes = |(at, (band, hash)): (usize, &(u8, u64))| {
-        let bucket = bucket_of(*band, *hash);
-        let may = ask.filter.is_none_or(|filter| filter.may_contain(ask.generation, bucket));
-        may.then_some(Candidate { at, bucket, first: None, members: 0..0 })
+    let (candidates, members) = candidates(ask, sorted)?;
+    let mut keep = |document| {
+        *read += 1;
+        keep(document)
     };
-    let mut candidates: Vec<Candidate> = sorted.iter().enumerate().filter_map(passes).collect();
-    let members = ask_runs(ask, &mut candidates);
-    ask_family(ask, &mut candidates)?;
-
     let mut answers = vec![None; sorted.len()];
     for candidate in candidates {
-        let Some((first, more)) = candidate.first else { continue };
+        let Some(Some((first, more))) = candidate.first else { continue };
         let mut bucket = Bucket { first, more, members: Vec::new(), capped: false };
-        let held = members.get(candidate.members).unwrap_or_default();
+        let stated = members.get(candidate.members).unwrap_or_default();
         if more {
             let key = key_of(ask.generation, candidate.bucket);
-            read_members(ask.pinned, &key, held, cap, &keep, &mut bucket)?;
+            read_members(ask.pinned, &key, stated, cap, &mut keep, &mut bucket)?;
         } else if keep(first) {
             bucket.members.push(first);
         }
@@ -91,8 +87,41 @@ pub(super) fn look_up(
     Ok(answers)
 }
 
-/// Gives candidates their first member as the newest run has it; answers the further members.
-fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<DocId> {
+/// The first member of each bucket and whether it has more; none of its further members is read.
+pub(super) fn look_up_firsts(
+    ask: &Ask<'_>,
+    sorted: &[(u8, u64)],
+) -> Result<Vec<Option<First>>, StoreError> {
+    let (candidates, _) = candidates(ask, sorted)?;
+    let mut answers = vec![None; sorted.len()];
+    for candidate in candidates {
+        if let Some(answer) = answers.get_mut(candidate.at) {
+            *answer = candidate.first.flatten();
+        }
+    }
+    Ok(answers)
+}
+
+/// The buckets that may have members, with their first members, and what runs say of further ones.
+fn candidates(
+    ask: &Ask<'_>,
+    sorted: &[(u8, u64)],
+) -> Result<(Vec<Candidate>, Vec<Stated>), StoreError> {
+    debug_assert!(sorted.is_sorted(), "buckets are asked for in order");
+    // In a pass of its own: the processor then waits for many cache lines at once.
+    let passes = |(at, (band, hash)): (usize, &(u8, u64))| {
+        let bucket = bucket_of(*band, *hash);
+        let may = ask.filter.is_none_or(|filter| filter.may_contain(ask.generation, bucket));
+        may.then_some(Candidate { at, bucket, first: None, members: 0..0 })
+    };
+    let mut candidates: Vec<Candidate> = sorted.iter().enumerate().filter_map(passes).collect();
+    let members = ask_runs(ask, &mut candidates);
+    ask_family(ask, &mut candidates)?;
+    Ok((candidates, members))
+}
+
+/// Gives candidates their first member as the newest run has it; answers what runs say of the others.
+fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<Stated> {
     let runs = ask.runs.iter().rev().filter(|run| run.generation == ask.generation);
     let mut seekers: Vec<(Seeker<'_>, Seeker<'_>)> =
         runs.map(|run| (Seeker::new(&run.firsts), Seeker::new(&run.members))).collect();
@@ -107,12 +136,11 @@ fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<DocId> {
                 && let Some(entry) = firsts.seek(bucket).first()
                 && entry.bucket() == bucket
             {
-                let value = entry.value();
-                candidate.first = Some((DocId(value >> 1), value & 1 == 1));
+                candidate.first = Some(entry.first());
             }
             let further = further.seek(bucket).iter();
             let of_bucket = further.take_while(|entry| entry.bucket() == bucket);
-            members.extend(of_bucket.map(|entry| DocId(entry.value())));
+            members.extend(of_bucket.map(|entry| entry.member()));
         }
         candidate.members = start..members.len();
     }
@@ -131,7 +159,7 @@ fn ask_family(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Result<(), StoreEr
         point_look_ups(ask.pinned, &keys)?
     };
     for (candidate, first) in wanted.into_iter().zip(firsts) {
-        candidate.first = first;
+        candidate.first = Some(first);
     }
     Ok(())
 }
@@ -186,17 +214,20 @@ fn decode(key: &[u8], value: &[u8]) -> Result<First, StoreError> {
     decode_first(value).map_err(|why| corrupt::<Bands>("band bucket", key, why))
 }
 
-/// Members in rank order, of the runs (`held`) and of the family: the first member may rank behind
+/// Members in rank order, of the family and as runs have `stated`: the first member may rank behind
 /// later ones when it came back from a removal.
 fn read_members(
     pinned: &Pinned,
     key: &[u8],
-    held: &[DocId],
+    stated: &[Stated],
     cap: usize,
-    keep: impl Fn(DocId) -> bool,
+    mut keep: impl FnMut(DocId) -> bool,
     bucket: &mut Bucket,
 ) -> Result<(), StoreError> {
-    let mut held: Vec<DocId> = held.iter().copied().chain([bucket.first]).collect();
+    let stated = newest(stated.to_vec());
+    let gone: Vec<DocId> = stated.iter().filter(|(_, left)| *left).map(|(of, _)| *of).collect();
+    let joined = stated.iter().filter(|(_, left)| !left).map(|(of, _)| *of);
+    let mut held: Vec<DocId> = joined.chain([bucket.first]).collect();
     held.sort_unstable();
     held.dedup();
     let mut held = held.into_iter().peekable();
@@ -219,7 +250,9 @@ fn read_members(
                 return Ok(());
             }
         }
-        held.next_if_eq(&document);
+        if held.next_if_eq(&document).is_none() && gone.binary_search(&document).is_ok() {
+            continue;
+        }
         if offer(document) {
             return Ok(());
         }
@@ -230,6 +263,14 @@ fn read_members(
         }
     }
     Ok(())
+}
+
+/// Of what is stated of each document, newest first, the newest; ascending by document.
+pub(super) fn newest(mut stated: Vec<Stated>) -> Vec<Stated> {
+    // The sort is stable: of one document, the newest stays in front.
+    stated.sort_by_key(|(document, _)| *document);
+    stated.dedup_by_key(|(document, _)| *document);
+    stated
 }
 
 fn decode_member(key: &[u8], value: &[u8]) -> Result<DocId, Malformed> {

@@ -2,17 +2,24 @@
 //! `band_runs`, until they are folded into the families.
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
-use crate::model::{CommitSeq, Generation};
+use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::bytes::Cursor;
 use crate::store::error::Malformed;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// The format of a run in which nobody leaves, and of one in which somebody does.
 const FORMAT: u8 = 1;
+const WITH_LEAVERS: u8 = 2;
+/// The value of a first member's entry that says that the bucket has no member any more.
+const VACANT: u64 = 1 << 41;
+/// In the value of a further member's entry: it is none any more.
+const LEFT: u64 = 1 << 40;
 /// Most entries of one row: 3.6 MB.
 pub(super) const MOST: usize = 300_000;
 
 /// Bucket and value, 6 bytes each, big-endian: of a first member, the document and in the lowest
-/// bit whether there are more; of a further member, the document.
+/// bit whether there are more, or that there is none; of a further member, the document and in bit 40
+/// whether it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry([u8; 12]);
 
@@ -27,16 +34,41 @@ impl Entry {
         Self(bytes)
     }
 
+    /// What a commit says of a bucket's first member; none says that the bucket is vacant.
+    pub(super) fn of_first(bucket: u64, first: Option<First>) -> Self {
+        Self::new(bucket, first.map_or(VACANT, |(first, more)| first.0 << 1 | u64::from(more)))
+    }
+
+    /// The first member; none of a vacant bucket.
+    pub(super) const fn first(self) -> Option<First> {
+        let value = self.value();
+        if value == VACANT { None } else { Some((DocId(value >> 1), value & 1 == 1)) }
+    }
+
+    /// What a commit says of a further member: it joined, or it left.
+    pub(super) fn of_member(bucket: u64, document: DocId, left: bool) -> Self {
+        Self::new(bucket, document.0 | if left { LEFT } else { 0 })
+    }
+
+    /// The further member, and whether it left.
+    pub(super) const fn member(self) -> (DocId, bool) {
+        let value = self.value();
+        (DocId(value & !LEFT), value & LEFT != 0)
+    }
+
     pub(super) const fn bucket(self) -> u64 {
         let [a, b, c, d, e, f, ..] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    pub(super) const fn value(self) -> u64 {
+    const fn value(self) -> u64 {
         let [.., a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 }
+
+/// First member of a bucket, and whether it is marked as having more.
+pub(super) type First = (DocId, bool);
 
 /// One row of `band_runs`, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +80,9 @@ pub struct Run {
     pub(super) previous: u64,
     /// Digest with this run's.
     pub(super) chain: u64,
-    /// First members, one a bucket, ascending; the value is `document << 1 | more`.
+    /// First members, one a bucket, ascending.
     pub(super) firsts: Vec<Entry>,
-    /// Further members, ascending.
+    /// Further members that joined or left, ascending.
     pub(super) members: Vec<Entry>,
 }
 
@@ -87,10 +119,15 @@ impl Run {
         cut
     }
 
+    fn has_leavers(&self) -> bool {
+        self.firsts.iter().any(|entry| entry.value() == VACANT)
+            || self.members.iter().any(|entry| entry.value() & LEFT != 0)
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let count = |entries: &[Entry]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let mut out = Vec::with_capacity(21 + 12 * self.entries());
-        out.push(FORMAT);
+        out.push(if self.has_leavers() { WITH_LEAVERS } else { FORMAT });
         out.extend_from_slice(&self.generation.0.to_le_bytes());
         out.extend_from_slice(&self.previous.to_le_bytes());
         out.extend_from_slice(&count(&self.firsts).to_le_bytes());
@@ -108,17 +145,24 @@ impl Run {
     ) -> Result<Self, Malformed> {
         let mut cursor = Cursor::new(bytes);
         let format = cursor.u8()?;
-        if format != FORMAT {
-            return Err(Malformed::at(0, format!("run format {format}, not {FORMAT}")));
+        if format != FORMAT && format != WITH_LEAVERS {
+            let what = format!("run format {format}, not {FORMAT} or {WITH_LEAVERS}");
+            return Err(Malformed::at(0, what));
         }
         let generation = Generation(cursor.u32()?);
         let previous = cursor.u64()?;
         let (firsts, members) = (cursor.u32()?, cursor.u32()?);
-        let firsts = entries(&mut cursor, firsts, |a, b| a.bucket() < b.bucket(), 41)?;
-        let members = entries(&mut cursor, members, |a, b| a < b, 40)?;
+        let ascend = |a: &Entry, b: &Entry| a.bucket() < b.bucket();
+        let is_first = |value: u64| value >> 41 == 0 || value == VACANT;
+        let firsts = entries(&mut cursor, firsts, ascend, is_first)?;
+        let members = entries(&mut cursor, members, |a, b| a < b, |value: u64| value >> 41 == 0)?;
         cursor.end()?;
         let chain = xxh3_64(bytes);
-        Ok(Self { commit, part, generation, previous, chain, firsts, members })
+        let run = Self { commit, part, generation, previous, chain, firsts, members };
+        if run.has_leavers() != (format == WITH_LEAVERS) {
+            return Err(Malformed::at(0, "the format does not say whether somebody leaves"));
+        }
+        Ok(run)
     }
 }
 
@@ -126,7 +170,7 @@ fn entries(
     cursor: &mut Cursor<'_>,
     count: u32,
     ascend: impl Fn(&Entry, &Entry) -> bool,
-    bits: u32,
+    is_right: impl Fn(u64) -> bool,
 ) -> Result<Vec<Entry>, Malformed> {
     let at = cursor.offset();
     let size = usize::try_from(u64::from(count) * 12).unwrap_or(usize::MAX);
@@ -135,7 +179,7 @@ fn entries(
     if !entries.is_sorted_by(ascend) {
         return Err(Malformed::at(at, "entries are not ascending"));
     }
-    if entries.iter().any(|entry| entry.value() >> bits != 0) {
+    if !entries.iter().all(|entry| is_right(entry.value())) {
         return Err(Malformed::at(at, "document id of more than 40 bits"));
     }
     Ok(entries)
@@ -188,6 +232,28 @@ mod tests {
         expected.extend([1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1, 0x2c]);
         assert_eq!(bytes, expected);
         assert_eq!(Run::decode(CommitSeq(7), 0, &bytes), Ok(run));
+    }
+
+    #[test]
+    fn golden_bytes_of_a_run_in_which_members_leave() {
+        let firsts = vec![Entry::of_first(3, None), Entry::of_first(4, Some((DocId(9), true)))];
+        let members =
+            vec![Entry::of_member(4, DocId(8), false), Entry::of_member(4, DocId(7), true)];
+        let cut = Run::cut(CommitSeq(7), 0, Generation(2), 9, firsts, members);
+        let (run, bytes) = cut.into_iter().next().unwrap();
+        let mut expected = vec![2, 2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
+        expected.extend([0, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0]);
+        expected.extend([0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 19]);
+        expected.extend([0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8]);
+        expected.extend([0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 7]);
+        assert_eq!(bytes, expected);
+        assert_eq!(run.firsts[0].first(), None);
+        assert_eq!(run.firsts[1].first(), Some((DocId(9), true)));
+        assert_eq!(run.members[0].member(), (DocId(8), false));
+        assert_eq!(run.members[1].member(), (DocId(7), true));
+        assert_eq!(Run::decode(CommitSeq(7), 0, &bytes), Ok(run));
+        expected[0] = 1;
+        assert!(Run::decode(CommitSeq(7), 0, &expected).is_err(), "an older format has no leavers");
     }
 
     #[test]

@@ -4,20 +4,23 @@ use super::counts::Counts;
 use super::look_up::{self, Bucket};
 use super::row::{bucket_of, key_of};
 use crate::model::{DedupMode, DocId, Policy, Silent};
-use crate::store::columns::BandRuns;
+use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::db::family;
 use crate::store::keys::{BandRunKey, Key};
 use crate::store::{self, CommitRecord, Depth, Memory, View, Writer};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 const BUDGET: u64 = 64 << 20;
 const BANDS: u8 = 3;
 
-/// The members of each bucket, in the order they came.
-type Model = BTreeMap<(u8, u64), Vec<DocId>>;
+/// The members of each bucket, ascending.
+type Model = BTreeMap<(u8, u64), BTreeSet<DocId>>;
+
+/// A document and its hashes, one a band.
+type Placed = (DocId, Vec<u64>);
 
 fn create(path: &Path) {
     store::create(path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
@@ -27,38 +30,57 @@ fn open(path: &Path) -> Writer {
     Writer::open(path, Memory::within(BUDGET), 2).unwrap()
 }
 
-/// Puts documents into their buckets, one hash a band, in one commit.
-fn commit(writer: &mut Writer, model: &mut Model, documents: &[(DocId, Vec<u64>)]) {
+/// Takes documents out of their buckets and puts others in, in one commit.
+fn change(writer: &mut Writer, model: &mut Model, leaving: &[Placed], joining: &[Placed]) {
     let mut batch = writer.begin().unwrap();
-    for (document, hashes) in documents {
-        let keys: Vec<(u8, u64)> = (0..).zip(hashes.iter().copied()).collect();
-        let found = batch.view().buckets(&keys, 0, |_| false).unwrap();
-        let found: Vec<_> =
-            found.into_iter().map(|found| found.map(|found| (found.first, found.more))).collect();
+    let keys = |hashes: &[u64]| (0..).zip(hashes.iter().copied()).collect::<Vec<(u8, u64)>>();
+    let mut out: Vec<(u8, u64, DocId)> = Vec::new();
+    for (document, hashes) in leaving {
+        for (band, hash) in keys(hashes) {
+            out.push((band, hash, *document));
+            if let Some(held) = model.get_mut(&(band, hash)) {
+                held.remove(document);
+                if held.is_empty() {
+                    model.remove(&(band, hash));
+                }
+            }
+        }
+    }
+    out.sort_unstable();
+    batch.unindex(&out).unwrap();
+    for (document, hashes) in joining {
+        let keys = keys(hashes);
+        let found = batch.view().bucket_firsts(&keys).unwrap();
         batch.index(*document, hashes, &found);
         for key in keys {
-            model.entry(key).or_default().push(*document);
+            model.entry(key).or_default().insert(*document);
         }
     }
     batch.commit(&CommitRecord { kind: "test".to_owned(), ..CommitRecord::default() }).unwrap();
 }
 
+/// Puts documents into their buckets, one hash a band, in one commit.
+fn commit(writer: &mut Writer, model: &mut Model, documents: &[Placed]) {
+    change(writer, model, &[], documents);
+}
+
+/// Which of the members is the first is the store's to say.
 fn expected(
     model: &Model,
     key: (u8, u64),
     cap: usize,
+    first: Option<DocId>,
     keep: impl Fn(DocId) -> bool,
 ) -> Option<Bucket> {
     let held = model.get(&key)?;
+    let first = first.filter(|first| held.contains(first)).expect("the first is a member");
     let mut members: Vec<DocId> = held.iter().copied().filter(|member| keep(*member)).collect();
-    members.sort_unstable();
-    members.dedup();
-    let capped = members.len() > cap && held.len() > 1;
-    if held.len() > 1 {
+    let more = held.len() > 1;
+    let capped = members.len() > cap && more;
+    if more {
         members.truncate(cap);
     }
-    let more = held.iter().any(|member| *member != held[0]);
-    Some(Bucket { first: held[0], more, members, capped })
+    Some(Bucket { first, more, members, capped })
 }
 
 /// Every key of the model and some that nobody has.
@@ -72,9 +94,18 @@ fn probes(model: &Model) -> Vec<(u8, u64)> {
 
 fn agrees(view: &View, model: &Model, what: &str) {
     let keys = probes(model);
+    let firsts = view.bucket_firsts(&keys).unwrap();
+    let marks: Vec<_> = firsts.iter().map(|first| first.map(|(_, more)| more)).collect();
+    let expected_marks: Vec<_> =
+        keys.iter().map(|key| model.get(key).map(|held| held.len() > 1)).collect();
+    assert_eq!(marks, expected_marks, "{what}: marks of first members");
     for (cap, modulus) in [(0, 1), (2, 2), (128, 1), (128, 3)] {
         let keep = |document: DocId| document.0.is_multiple_of(modulus);
-        let expected: Vec<_> = keys.iter().map(|key| expected(model, *key, cap, keep)).collect();
+        let expected: Vec<_> = keys
+            .iter()
+            .zip(&firsts)
+            .map(|(key, first)| expected(model, *key, cap, first.map(|(first, _)| first), keep))
+            .collect();
         assert_eq!(view.buckets(&keys, cap, keep).unwrap(), expected, "{what}");
         assert_eq!(view.buckets_bulk(&keys, cap, &keep).unwrap(), expected, "{what}, in bulk");
         for (key, expected) in keys.iter().zip(&expected) {
@@ -99,8 +130,9 @@ fn sound(path: &Path, view: &View, what: &str) {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Documents with hashes; whether the commit may write rows.
-    Commit(Vec<Vec<u64>>, bool),
+    /// Documents with hashes that join; which of those that are there leave, some that never were, and
+    /// whether the commit may write rows.
+    Commit(Vec<Vec<u64>>, Vec<prop::sample::Index>, bool),
     Fold,
     Flush,
     Reopen {
@@ -110,9 +142,11 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let document = prop::collection::vec(0_u64..60, BANDS as usize);
-    let documents = prop::collection::vec(document, 1..30);
+    let joining = prop::collection::vec(document, 0..30);
+    let leaving = prop::collection::vec(any::<prop::sample::Index>(), 0..25);
     prop_oneof![
-        6 => (documents, any::<bool>()).prop_map(|(documents, rows)| Step::Commit(documents, rows)),
+        6 => (joining, leaving, any::<bool>())
+            .prop_map(|(joining, leaving, rows)| Step::Commit(joining, leaving, rows)),
         2 => Just(Step::Fold),
         1 => Just(Step::Flush),
         2 => any::<bool>().prop_map(|keep_filter| Step::Reopen { keep_filter }),
@@ -130,20 +164,32 @@ proptest! {
         create(&path);
         let mut writer = open(&path);
         let (mut model, mut next) = (Model::new(), 0);
+        let mut placed: Vec<Placed> = vec![(DocId(1_000_000), vec![1, 2, 3])];
         let mut older: Vec<(View, Model)> = Vec::new();
         for step in steps {
             match step {
-                Step::Commit(documents, rows) => {
+                Step::Commit(joining, leaving, rows) => {
                     writer.bands.set_run_from(if rows { usize::MAX } else { 1 });
-                    let documents: Vec<_> = documents
+                    let mut leaving: Vec<Placed> =
+                        leaving.iter().map(|at| placed[at.index(placed.len())].clone()).collect();
+                    leaving.sort_unstable();
+                    leaving.dedup();
+                    let mut joining: Vec<Placed> = joining
                         .into_iter()
                         .map(|hashes| {
                             next += 1;
                             (DocId(next), hashes)
                         })
                         .collect();
+                    // One that is there may be put in again, one that left may come back.
+                    joining.extend(
+                        placed.iter().filter(|one| one.0.0 % 7 == 0 && !leaving.contains(one)).cloned(),
+                    );
                     older.push((writer.view().clone(), model.clone()));
-                    commit(&mut writer, &mut model, &documents);
+                    change(&mut writer, &mut model, &leaving, &joining);
+                    placed.extend(joining);
+                    placed.sort_unstable();
+                    placed.dedup();
                 }
                 Step::Fold => {
                     writer.bands.fold().unwrap();
@@ -169,11 +215,35 @@ proptest! {
             agrees(view, model, "an older view");
         }
         sound(&path, writer.view(), "at the end");
+        let generation = writer.view().generation();
+        let counted = writer.bands.counts().extent(generation).buckets;
+        prop_assert_eq!(counted, model.len() as u64, "buckets are counted");
+        let gone: Vec<Placed> = placed;
+        change(&mut writer, &mut model, &gone, &[]);
+        writer.bands.fold().unwrap();
+        writer.committed().unwrap();
+        prop_assert!(model.is_empty());
+        let (firsts, members) = rows_of(writer.view());
+        prop_assert!(firsts <= 1 && members == 0, "at most the mark of what was folded is left");
     }
 }
 
+/// Rows of `bands` and `bands_more`.
+fn rows_of(view: &View) -> (usize, usize) {
+    let mut rows = (0, 0);
+    let mut bands = view.pinned().scan::<Bands>(&[], None).unwrap();
+    while bands.advance().unwrap().is_some() {
+        rows.0 += 1;
+    }
+    let mut more = view.pinned().scan::<BandsMore>(&[], None).unwrap();
+    while more.advance().unwrap().is_some() {
+        rows.1 += 1;
+    }
+    rows
+}
+
 /// Documents with hashes of their own in every band but the first, where they share few.
-fn many(from: u64, count: u64) -> Vec<(DocId, Vec<u64>)> {
+fn many(from: u64, count: u64) -> Vec<Placed> {
     let hash =
         |document: u64, band: u64| (document * 31 + band).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
     (from..from + count)
@@ -223,6 +293,52 @@ fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
         assert!(std::fs::read(&file).unwrap() != bytes, "it was written anew");
     }
     sound(&path, &store::read(&path, Memory::within(BUDGET)).unwrap(), "at the end");
+}
+
+#[test]
+fn documents_that_come_anew_every_night_leave_neither_rows_nor_a_growing_filter() {
+    const EACH: u64 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("corpus");
+    create(&path);
+    let mut model = Model::new();
+    let mut writer = open(&path);
+    let mut last = many(0, EACH);
+    commit(&mut writer, &mut model, &last);
+    for night in 1..8 {
+        let new = many(night * EACH, EACH);
+        change(&mut writer, &mut model, &last, &new);
+        assert!(
+            writer.bands.gate().entries() <= 250_000,
+            "buckets of all nights are in the filter"
+        );
+        last = new;
+    }
+    writer.bands.fold().unwrap();
+    writer.flush().unwrap();
+    assert_eq!(writer.bands.counts().buckets(), model.len() as u64);
+    // The mark of what was folded is a row too; fifty buckets of the first band are shared by all.
+    assert_eq!(rows_of(writer.view()), (model.len() + 1, EACH as usize - 50));
+    let some = model.into_iter().step_by(200).collect();
+    agrees(writer.view(), &some, "after the last night");
+}
+
+#[test]
+fn asking_for_first_members_reads_no_other_however_crowded_the_bucket() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("corpus");
+    create(&path);
+    let mut model = Model::new();
+    let mut writer = open(&path);
+    let same: Vec<Placed> = (0..500).map(|at| (DocId(at), vec![1, 2, 3])).collect();
+    commit(&mut writer, &mut model, &same);
+    let view = writer.view().clone();
+    let before = view.bucket_members_read();
+    let firsts = view.bucket_firsts(&[(0, 1), (1, 2), (2, 3)]).unwrap();
+    assert_eq!(firsts, vec![Some((DocId(0), true)); 3]);
+    assert_eq!(view.bucket_members_read(), before);
+    view.buckets(&[(0, 1)], 1000, |_| false).unwrap();
+    assert_eq!(view.bucket_members_read(), before + 500, "the counter counts");
 }
 
 #[test]

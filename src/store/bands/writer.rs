@@ -1,14 +1,14 @@
 //! The writer's end of the band index: stages the entries of a commit, and folds runs when they are
 //! many.
 
+use super::changes::{BandChanges, Sorted};
 use super::counts::Counts;
 use super::fold::fold;
 use super::gate::Gate;
 use super::index::{self, BandIndex};
 use super::row::{encode_first, key_of, member_key_of};
-use super::rows::BandRows;
 use super::run::{Entry, Run};
-use crate::model::{CommitSeq, DocId, Generation};
+use crate::model::{CommitSeq, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::db::{self, Pinned};
 use crate::store::error::StoreError;
@@ -95,33 +95,29 @@ impl BandWriter {
         BandIndex::known(self.counts.clone(), self.runs.clone(), Arc::clone(&self.gate))
     }
 
-    /// Puts the entries of a commit into its write.
+    /// Puts what a commit changes in buckets of a generation into its write.
     pub(in crate::store) fn stage(
         &self,
-        rows: BandRows,
+        changes: BandChanges,
+        generation: Generation,
         commit: CommitSeq,
         batch: &mut WriteBatch,
     ) -> Result<Option<Staged>, StoreError> {
-        let entries = rows.entries();
+        let entries = changes.entries();
         if entries == 0 {
             return Ok(None);
         }
         // Rows under runs would be older than they are: see the invariant of this module.
         let as_rows = entries < self.run_from && self.runs.is_empty();
         let mut counts = self.counts.clone();
-        let mut cut = Vec::new();
-        for section in rows.into_sections() {
-            let generation = section.generation;
-            counts.add(generation, section.new, section.bands);
-            let (firsts, members) = section.sorted();
-            let part = u32::try_from(cut.len()).unwrap_or(u32::MAX);
-            cut.extend(Run::cut(commit, part, generation, counts.chain, firsts, members));
-            counts.chain = cut.last().map_or(counts.chain, |(run, _): &(Run, _)| run.chain);
-        }
+        let Sorted { firsts, members, gained, bands } = changes.into_sorted();
+        counts.add(generation, gained, bands);
+        let cut = Run::cut(commit, 0, generation, counts.chain, firsts, members);
+        counts.chain = cut.last().map_or(counts.chain, |(run, _)| run.chain);
         let family = db::family::<BandRuns>(&self.db)?;
         let added: Vec<_> =
             cut.iter().map(|(run, _)| (run.generation, run.firsts.as_slice())).collect();
-        self.gate.add(counts.chain, &added);
+        self.gate.add(&counts, &added);
         let mut runs = Vec::new();
         for (run, bytes) in cut {
             if as_rows {
@@ -200,6 +196,11 @@ impl BandWriter {
     }
 
     #[cfg(test)]
+    pub(super) const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    #[cfg(test)]
     pub(super) fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -211,22 +212,29 @@ fn estimate(db: &DB, generation: Generation) -> Result<Counts, StoreError> {
     let rows = db.property_int_value_cf(&family, "rocksdb.estimate-num-keys")?.unwrap_or(0);
     let mut counts = Counts::default();
     if rows > 0 {
-        counts.add(generation, rows, 32);
+        counts.add(generation, i64::try_from(rows).unwrap_or(i64::MAX), 32);
     }
     Ok(counts)
 }
 
 fn put_rows(db: &DB, run: &Run, batch: &mut WriteBatch) -> Result<(), StoreError> {
     let bands = db::family::<Bands>(db)?;
-    for first in &run.firsts {
-        let value = first.value();
-        let row = encode_first(DocId(value >> 1), value & 1 == 1);
-        batch.put_cf(&bands, key_of(run.generation, first.bucket()), row);
+    for entry in &run.firsts {
+        let key = key_of(run.generation, entry.bucket());
+        match entry.first() {
+            Some((first, more)) => batch.put_cf(&bands, key, encode_first(first, more)),
+            None => batch.delete_cf(&bands, key),
+        }
     }
     let further = db::family::<BandsMore>(db)?;
-    for member in &run.members {
-        let key = member_key_of(run.generation, member.bucket(), member.value());
-        batch.put_cf(&further, key, []);
+    for entry in &run.members {
+        let (document, left) = entry.member();
+        let key = member_key_of(run.generation, entry.bucket(), document.0);
+        if left {
+            batch.delete_cf(&further, key);
+        } else {
+            batch.put_cf(&further, key, []);
+        }
     }
     Ok(())
 }

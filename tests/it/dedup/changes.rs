@@ -13,7 +13,7 @@ fn some(random: &mut Random, end: usize, most: usize) -> Vec<u64> {
     ids
 }
 
-/// Ingests, supersedes, reverts, removes and restores at random; after each the corpus must stand as
+/// Ingests, supersedes, reverts, ingests old files again, removes and restores at random; after each the corpus must stand as
 /// the model says. Answers removals looked at and those with another witness than the model's.
 fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
     let mut random = Random::new(seed);
@@ -23,7 +23,16 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
     for step in 0..steps {
         let stored = world.model.documents.len();
         let choice = random.below(100);
-        if stored == 0 || choice < 45 {
+        if stored > 0 && choice < 15 {
+            let file = random.below(world.files.len());
+            let (batch, reread) = (*random.pick(&[600, 1 << 20]), random.chance(40));
+            log.push(format!("ingest file {file} again, {batch} B, reread {reread}"));
+            world.pour_again(file, batch, reread);
+            // Again, and nothing is left to do.
+            let stands = world.told();
+            assert_eq!(world.pour_again(file, batch, reread).added, 0, "seed {seed}, {log:#?}");
+            assert_eq!(world.told(), stands, "seed {seed}, {log:#?}");
+        } else if stored == 0 || choice < 45 {
             let keys = random.chance(70).then_some(9);
             let pages: Vec<Page> =
                 (0..random.between(1, 12)).map(|_| page_of(&mut random, &texts, keys)).collect();
@@ -65,7 +74,7 @@ fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
         }
     }
     println!("{others} of {witnesses} witnesses are not the best-ranked kept neighbour");
-    assert!(witnesses > 3_000, "{witnesses} removals are too few to mean anything");
+    assert!(witnesses > 2_500, "{witnesses} removals are too few to mean anything");
 }
 
 #[test]

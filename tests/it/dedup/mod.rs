@@ -79,7 +79,9 @@ struct World {
     path: PathBuf,
     model: Model,
     writer: CorpusWriter,
-    files: usize,
+    /// Source, path and pages.
+    files: Vec<(String, String, Vec<Page>)>,
+    asides: usize,
     /// Nothing went so far: each witness is the one the model names.
     is_plain: bool,
     /// Removals looked at, and those whose witness is another one than the model's.
@@ -97,7 +99,8 @@ impl World {
             scratch,
             path,
             model: Model::new(policy),
-            files: 0,
+            files: Vec::new(),
+            asides: 0,
             is_plain: true,
             witnesses: 0,
             others: 0,
@@ -106,26 +109,37 @@ impl World {
 
     /// Ingests pages as a file of their own.
     fn pour(&mut self, source: &str, pages: &[Page], batch_bytes: u64) -> IngestReport {
-        let file = self.scratch.write(&format!("{}.jsonl", self.files), lines(pages));
-        self.files += 1;
-        let successors = |model: &Model| {
-            model.documents.iter().filter(|document| document.successor.is_some()).count()
-        };
-        let before = successors(&self.model);
+        let file = self.scratch.write(&format!("{}.jsonl", self.files.len()), lines(pages));
+        self.files.push((source.to_owned(), file.clone(), pages.to_vec()));
+        let before = self.superseded();
         for (number, page) in pages.iter().enumerate() {
             self.model.take(source, &file, number, page);
         }
-        self.is_plain &= successors(&self.model) == before;
+        self.is_plain &= self.superseded() == before;
         pour(&mut self.writer, &[file], &options(source, batch_bytes, pages))
     }
 
     /// Closes the writer and opens another, as the next process does.
     fn reopen(&mut self) {
-        let aside = self.scratch.path(&format!("aside-{}", self.files));
-        self.files += 1;
+        let aside = self.scratch.path(&format!("aside-{}", self.asides));
+        self.asides += 1;
         init(&aside, self.model.policy());
         drop(std::mem::replace(&mut self.writer, writer(&aside)));
         self.writer = writer(&self.path);
+    }
+
+    /// Ingests a file that was ingested before, unchanged, alone.
+    fn pour_again(&mut self, file: usize, batch_bytes: u64, reread: bool) -> IngestReport {
+        let (source, file, pages) = self.files[file].clone();
+        let before = self.superseded();
+        self.model.take_again(&source, &file, &pages, reread);
+        self.is_plain &= self.superseded() == before;
+        let options = IngestOptions { reread, ..options(&source, batch_bytes, &pages) };
+        pour(&mut self.writer, &[file], &options)
+    }
+
+    fn superseded(&self) -> usize {
+        self.model.documents.iter().filter(|document| document.successor.is_some()).count()
     }
 
     fn remove(&mut self, ids: &[u64], block: bool) -> RemovalReport {

@@ -18,6 +18,9 @@ pub struct Removal {
 pub struct Document {
     pub text: usize,
     pub source: String,
+    /// The file it was read from, and its place there.
+    pub file: String,
+    pub number: usize,
     pub page: Page,
     pub successor: Option<u64>,
     pub removal: Option<Removal>,
@@ -44,6 +47,8 @@ pub struct Model {
     linked: Vec<BTreeSet<usize>>,
     pub documents: Vec<Document>,
     newest: BTreeMap<String, u64>,
+    /// Files some of whose documents were superseded by another file since they were read, and that one.
+    overtaken: BTreeSet<(String, String)>,
 }
 
 impl Model {
@@ -57,6 +62,7 @@ impl Model {
             linked: Vec::new(),
             documents: Vec::new(),
             newest: BTreeMap::new(),
+            overtaken: BTreeSet::new(),
         }
     }
 
@@ -75,10 +81,7 @@ impl Model {
     /// Takes a record that stands `number`th in `path`; false when it is known.
     pub fn take(&mut self, source: &str, path: &str, number: usize, page: &Page) -> bool {
         let content = |page: &Page| format!("{:?} {}", page.text, page.fields);
-        let key = match &page.id {
-            Some(id) => format!("{source}: key {id}"),
-            None => format!("{source}: position {path} {number} {}", content(page)),
-        };
+        let key = key(source, path, number, page);
         let id = self.documents.len() as u64;
         if let Some(before) = self.newest.get(&key).copied() {
             let before = &mut self.documents[before as usize];
@@ -86,17 +89,40 @@ impl Model {
                 return false;
             }
             before.successor = Some(id);
+            if before.file != path {
+                self.overtaken.insert((before.file.clone(), path.to_owned()));
+            }
         }
         self.newest.insert(key, id);
         let text = self.text(&page.text);
         self.documents.push(Document {
             text,
             source: source.to_owned(),
+            file: path.to_owned(),
+            number,
             page: page.clone(),
             successor: None,
             removal: None,
         });
         true
+    }
+
+    /// Takes a file that has not changed once more: what it says wins again where another file's records
+    /// won since. `reread`: it is read whatever came since.
+    pub fn take_again(&mut self, source: &str, path: &str, pages: &[Page], reread: bool) {
+        if !reread && !self.overtaken.iter().any(|(file, _)| file == path) {
+            return;
+        }
+        self.overtaken.retain(|(file, _)| file != path);
+        for (number, page) in pages.iter().enumerate() {
+            let newest = self.newest.get(&key(source, path, number, page));
+            let newest = newest.map(|id| &self.documents[*id as usize]);
+            // An older generation of what the same file says further behind.
+            if newest.is_some_and(|newest| newest.file == path && newest.number > number) {
+                continue;
+            }
+            self.take(source, path, number, page);
+        }
     }
 
     pub fn remove(&mut self, ids: &[u64], block: bool) {
@@ -270,5 +296,13 @@ impl Model {
             (Standing::Near, MatchKind::Near)
         };
         Outcome { standing, matched: Some((kind, witness)) }
+    }
+}
+
+/// What identifies a record.
+fn key(source: &str, path: &str, number: usize, page: &Page) -> String {
+    match &page.id {
+        Some(id) => format!("{source}: key {id}"),
+        None => format!("{source}: position {path} {number} {:?} {}", page.text, page.fields),
     }
 }

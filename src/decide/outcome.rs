@@ -1,0 +1,118 @@
+//! The outcome of a commit's decisions, written into its batch.
+
+use super::error::DecideError;
+use super::session::{Counts, Session};
+use crate::model::{BucketMap, DocId, Standing};
+use crate::store::Batch;
+use rayon::prelude::*;
+
+/// A document and the keys of its buckets, by band.
+type Placed = (DocId, Vec<u64>);
+
+impl Session {
+    /// Writes every change into the batch, each document once. Newcomers must have been added.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Counts, DecideError> {
+        for (id, change) in &self.scene.standings {
+            if let Some(now) = change.now
+                && change.before != Some(now)
+            {
+                batch.stand(*id, &self.scene.header(*id)?, change.before, now)?;
+            }
+        }
+        for (id, change) in &self.scene.matches {
+            batch.explain(*id, change.before.as_ref(), change.now.as_ref())?;
+        }
+        // What a generation that is being filled changes is known when it becomes current.
+        if batch.is_current() {
+            self.write_lineage(batch)?;
+        }
+        for ((form, hash), document) in &self.scene.exact {
+            batch.exact(*form as u8, *hash, *document)?;
+        }
+        self.leave_buckets(batch)?;
+        self.write_joined(batch)?;
+        self.mark_open(batch)?;
+        let gone = self.no_longer_kept();
+        self.crowd.leave(batch, &gone);
+        self.counts.members = batch.view().bucket_members_read() - self.members_before;
+        self.counts.standings = self.scene.standings_read();
+        Ok(self.counts)
+    }
+
+    /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
+    fn leave_buckets(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        if !self.mode().is_near() {
+            return Ok(());
+        }
+        let changes = self.scene.standings.iter();
+        let gone: Vec<DocId> = changes
+            .filter(|(_, change)| {
+                change.before.is_some_and(Standing::is_eligible)
+                    && change.now.is_some_and(|now| !now.is_eligible())
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let placed: Vec<Placed> = gone
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|id| Ok((id, self.buckets_of(id)?)))
+            .collect::<Result<_, DecideError>>()?;
+        let mut leaving: Vec<(u8, u64, DocId)> = placed
+            .iter()
+            .flat_map(|(id, bands)| {
+                (0..=u8::MAX).zip(bands).map(move |(band, hash)| (band, *hash, *id))
+            })
+            .collect();
+        leaving.par_sort_unstable();
+        Ok(batch.unindex(&leaving)?)
+    }
+
+    /// The keys of a stored document's buckets; none without a sketch.
+    fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
+        // Most successors differ in other fields only: what they joined need not be computed again.
+        if let Some(found) = self.scene.match_of(document)?
+            && let Some(bands) = self.scene.indexed.get(&found.witness)
+        {
+            let (own, other) = (self.scene.header(document)?, self.scene.header(found.witness)?);
+            // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
+            if own.source == other.source && own.normalised == other.normalised {
+                return Ok(bands.clone());
+            }
+        }
+        match self.scene.sketch(document)? {
+            Some(sketch) => self.scene.band_keys(document, &sketch),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
+    /// up before; of all others it is asked at once.
+    fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        let is_known = |id: &DocId| self.prefetched.contains_key(id);
+        let unknown = self.scene.indexed.iter().filter(|(id, _)| !is_known(id));
+        let mut keys: Vec<(u8, u64)> =
+            unknown.flat_map(|(_, bands)| (0..=u8::MAX).zip(bands.iter().copied())).collect();
+        keys.par_sort_unstable();
+        keys.dedup();
+        let firsts = self.scene.view.bucket_firsts(&keys)?;
+        let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
+        for (id, bands) in &self.scene.indexed {
+            if let Some(known) = self.prefetched.get(id) {
+                batch.index(*id, bands, &known.buckets);
+                continue;
+            }
+            let stored: Vec<Option<(DocId, bool)>> = (0..=u8::MAX)
+                .zip(bands)
+                .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
+                .collect();
+            batch.index(*id, bands, &stored);
+        }
+        Ok(())
+    }
+}

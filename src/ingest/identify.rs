@@ -1,0 +1,123 @@
+//! Which records of a chunk are new, which are known, and which supersede what is stored under their key.
+
+use super::error::IngestError;
+use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::report::IngestReport;
+use crate::model::{DocId, FileId, Reject};
+use crate::store::{Batch, Header};
+use std::collections::{BTreeSet, HashMap};
+
+/// What became of one record.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// It is this document, new or known before.
+    Document(DocId),
+    /// It could not be read.
+    Rejected(Reject),
+}
+
+/// A document to be stored.
+pub(super) struct New<'a> {
+    pub(super) id: DocId,
+    pub(super) prepared: &'a Prepared,
+    pub(super) piece: usize,
+    pub(super) supersedes: Option<DocId>,
+    /// The stored document whose text this one shares.
+    pub(super) twin: Option<DocId>,
+    pub(super) text: Option<Vec<u8>>,
+}
+
+/// What the records of a chunk are.
+pub(super) struct Identified<'a> {
+    pub(super) new: Vec<New<'a>>,
+    /// Of every record.
+    pub(super) fates: Vec<Fate>,
+    /// Files some of whose documents are superseded by another file, and that one.
+    pub(super) overtaken: BTreeSet<(FileId, FileId)>,
+    /// Records whose content is in force already, and documents that others supersede.
+    pub(super) unchanged: u64,
+    pub(super) updated: u64,
+}
+
+/// The newest document under a key.
+#[derive(Clone, Copy)]
+struct Newest {
+    id: DocId,
+    content: [u8; 16],
+    file: FileId,
+    /// Its place in the file.
+    number: u64,
+}
+
+/// Tells new records from known ones, in order; what is new gets the next ids.
+pub(super) fn identify<'a>(
+    batch: &Batch<'_>,
+    chunk: &'a PreparedChunk,
+    files: &[FileId],
+    report: &mut IngestReport,
+) -> Result<Identified<'a>, IngestError> {
+    let documents = || {
+        chunk.items.iter().flatten().filter_map(|item| match item {
+            Ready::Document(prepared) => Some(prepared.as_ref()),
+            Ready::Reject(..) => None,
+        })
+    };
+    let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
+    let mut stored = batch.view().identities(&hashes)?.into_iter();
+    let mut local: HashMap<[u8; 16], Newest> = HashMap::new();
+    let mut next = batch.next_document();
+    let (mut unchanged, mut updated) = (0, 0);
+    let (mut new, mut fates, mut overtaken) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
+        let file = files.get(at).copied().unwrap_or_default();
+        for item in items {
+            report.read += 1;
+            let prepared = match item {
+                Ready::Document(prepared) => prepared.as_ref(),
+                Ready::Reject(reject, _) => {
+                    fates.push(Fate::Rejected(reject.clone()));
+                    continue;
+                }
+            };
+            report.bytes += prepared.record.text.len() as u64;
+            let number = prepared.record.origin.number;
+            let before = match (local.get(&prepared.identity), stored.next().flatten()) {
+                (Some(known), _) => Some(*known),
+                (None, Some(id)) => {
+                    let Header { content, file, number, .. } = batch.view().expect_header(id)?;
+                    Some(Newest { id, content, file, number })
+                }
+                (None, None) => None,
+            };
+            // The key comes again further behind in the same file, and that content is in force already.
+            let comes_again = |before: &Newest| {
+                number < piece.same && before.file == file && before.number > number
+            };
+            let supersedes = match before {
+                Some(before)
+                    if before.content == prepared.content
+                        || piece.known
+                        || comes_again(&before) =>
+                {
+                    unchanged += 1;
+                    fates.push(Fate::Document(before.id));
+                    continue;
+                }
+                Some(before) => {
+                    if before.file != file {
+                        overtaken.insert((before.file, file));
+                    }
+                    Some(before.id)
+                }
+                None => None,
+            };
+            let newest = Newest { id: next, content: prepared.content, file, number };
+            local.insert(prepared.identity, newest);
+            updated += u64::from(supersedes.is_some());
+            fates.push(Fate::Document(next));
+            new.push(New { id: next, prepared, piece: at, supersedes, twin: None, text: None });
+            next = DocId(next.0 + 1);
+        }
+    }
+    Ok(Identified { new, fates, overtaken, unchanged, updated })
+}

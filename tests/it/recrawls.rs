@@ -1,0 +1,303 @@
+//! The same keys again and again: what it costs, and whose content wins.
+
+use crate::support::{
+    Page, Random, Scratch, edited, lines, make, pour, prose, reader, sound_digest, writer,
+};
+use corpusdb::{
+    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Progress, ReadOptions,
+    Silent, Standing, Tally,
+};
+
+fn options(batch_bytes: u64) -> IngestOptions {
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new("web") }
+}
+
+/// The text in force under each key, as (key, text) in the order of ids.
+fn in_force(writer: &CorpusWriter) -> Vec<(String, String)> {
+    let view = writer.view();
+    let ids = (0..view.documents()).map(DocId);
+    ids.filter(|id| view.standing(*id).unwrap() == Standing::Kept)
+        .map(|id| (view.header(id).unwrap().unwrap().key.unwrap(), view.text(id).unwrap()))
+        .collect()
+}
+
+/// Pages of `count` keys with texts of their own, all different.
+fn pages(seed: u64, count: usize) -> Vec<Page> {
+    let mut random = Random::new(seed);
+    (0..count).map(|at| Page::keyed(format!("k{at}"), prose(&mut random, 0, 40))).collect()
+}
+
+// ---- whose content wins ----
+
+#[test]
+fn a_file_that_comes_again_after_another_superseded_its_keys_wins_again() {
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    make(&corpus, DedupMode::Witness, 0.8);
+    let mut writer = writer(&corpus);
+    let (old, new) = (pages(1, 40), pages(2, 60));
+    let (a, b) = (scratch.write("a.jsonl", lines(&old)), scratch.write("b.jsonl", lines(&new)));
+    let told = |pages: &[Page]| -> Vec<(String, String)> {
+        let mut all: Vec<_> =
+            pages.iter().map(|page| (page.id.clone().unwrap(), page.text.clone())).collect();
+        all.sort();
+        all
+    };
+    let stands = |writer: &CorpusWriter| {
+        let mut all = in_force(writer);
+        all.sort();
+        all
+    };
+    pour(&mut writer, &[a.clone()], &options(1 << 20));
+    pour(&mut writer, &[b.clone()], &options(1 << 20));
+    assert_eq!(stands(&writer), told(&new));
+    // The later ingest wins: of the keys that both have, `a`; the others are not of its saying.
+    let report = pour(&mut writer, &[a.clone()], &options(2 << 10));
+    assert_eq!((report.added, report.updated, report.unchanged), (40, 40, 0));
+    let mixed: Vec<Page> = old.iter().chain(&new[40..]).cloned().collect();
+    assert_eq!(stands(&writer), told(&mixed));
+    // Twice in a row changes nothing, with and without --reread.
+    for reread in [false, true] {
+        let again = IngestOptions { reread, ..options(1 << 20) };
+        let report = pour(&mut writer, &[a.clone()], &again);
+        assert_eq!((report.added, report.unchanged), (0, 40), "reread {reread}");
+    }
+    // Files of one command keep the order in which they came.
+    for paths in [[a.clone(), b.clone()], [b.clone(), a.clone()]] {
+        let report = pour(&mut writer, &paths, &options(1 << 20));
+        assert_eq!((report.added, report.read), (0, 0));
+    }
+    assert_eq!(stands(&writer), told(&mixed));
+    let report = pour(&mut writer, &[b], &options(1 << 20));
+    assert_eq!((report.added, report.unchanged), (40, 20));
+    assert_eq!(stands(&writer), told(&new));
+    assert_eq!(writer.view().documents(), 40 + 60 + 40 + 40, "no id is used twice");
+    sound_digest(&reader(&corpus));
+}
+
+#[test]
+fn files_of_one_command_that_share_keys_are_left_alone_the_second_time() {
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    make(&corpus, DedupMode::Witness, 0.8);
+    let mut writer = writer(&corpus);
+    let files: Vec<String> = (0..4)
+        .map(|night| scratch.write(&format!("{night}.jsonl"), lines(&pages(night, 30))))
+        .collect();
+    assert_eq!(pour(&mut writer, &files[..3], &options(4 << 10)).added, 90);
+    for _ in 0..2 {
+        assert_eq!(pour(&mut writer, &files[..3], &options(4 << 10)).commits, 0);
+    }
+    // A new file beside them is all that is read.
+    let report = pour(&mut writer, &files, &options(4 << 10));
+    assert_eq!((report.added, report.read, report.unchanged), (30, 30, 90));
+    assert_eq!(pour(&mut writer, &files, &options(4 << 10)).commits, 0);
+}
+
+#[test]
+fn a_key_that_occurs_twice_in_a_file_adds_nothing_when_the_file_is_read_again() {
+    for batch_bytes in [200, 1 << 20] {
+        let scratch = Scratch::new();
+        let corpus = scratch.path("corpus");
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        let mut twice = pages(1, 20);
+        twice.extend(pages(2, 20));
+        let file = scratch.write("twice.jsonl", lines(&twice));
+        assert_eq!(pour(&mut writer, &[file.clone()], &options(batch_bytes)).added, 40);
+        let before = sound_digest(&reader(&corpus));
+        for _ in 0..3 {
+            let again = IngestOptions { reread: true, ..options(batch_bytes) };
+            let report = pour(&mut writer, &[file.clone()], &again);
+            assert_eq!((report.added, report.read, report.unchanged), (0, 40, 40));
+        }
+        assert_eq!(sound_digest(&reader(&corpus)), before);
+    }
+}
+
+/// Asks for the stop once something was committed.
+struct StopEarly(Interrupt);
+
+impl Progress for StopEarly {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+    fn advance(&self, _: u64) {
+        self.0.raise();
+    }
+    fn tally(&self, _: &Tally) {}
+    fn end(&self) {}
+    fn note(&self, _: &str) {}
+}
+
+#[test]
+fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
+    let scratch = Scratch::new();
+    let (old, new) = (pages(1, 300), pages(2, 300));
+    let (a, b) = (scratch.write("a.jsonl", lines(&old)), scratch.write("b.jsonl", lines(&new)));
+    let mut digests = Vec::new();
+    for interrupted in [false, true] {
+        let corpus = scratch.path(if interrupted { "interrupted" } else { "whole" });
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        for file in [&a, &b] {
+            pour(&mut writer, &[file.clone()], &options(4 << 10));
+        }
+        let mut stops = 0;
+        while interrupted && stops < 3 {
+            let interrupt = Interrupt::default();
+            let stop = StopEarly(interrupt.clone());
+            let done = writer.ingest(&[a.clone()], &options(4 << 10), &[], &stop, &interrupt);
+            if done.is_ok() {
+                break;
+            }
+            stops += 1;
+        }
+        pour(&mut writer, &[a.clone()], &options(4 << 10));
+        assert!(!interrupted || stops > 0, "nothing was interrupted");
+        assert_eq!(pour(&mut writer, &[a.clone()], &options(4 << 10)).commits, 0);
+        assert_eq!(writer.view().documents(), 900);
+        digests.push(sound_digest(&reader(&corpus)));
+    }
+    assert_eq!(digests[0], digests[1]);
+}
+
+// ---- what it costs ----
+
+/// A family of pages: some are near duplicates of others.
+fn family(seed: u64, count: usize) -> Vec<Page> {
+    let mut random = Random::new(seed);
+    let mut pages: Vec<Page> = Vec::new();
+    for at in 0..count {
+        let text = match pages.get(random.below(pages.len() + 1)) {
+            Some(page) if random.chance(30) => {
+                let edits = random.between(1, 4);
+                edited(&mut random, &page.text.clone(), edits)
+            }
+            _ => prose(&mut random, 0, 60),
+        };
+        pages.push(Page::keyed(format!("k{at}"), text));
+    }
+    pages
+}
+
+/// The pages with another value in a field: every one is superseded.
+fn crawled(pages: &[Page], night: u64) -> String {
+    let mut pages = pages.to_vec();
+    pages.iter_mut().for_each(|page| page.fields["night"] = night.into());
+    lines(&pages)
+}
+
+#[test]
+fn every_generation_of_a_crawl_costs_what_the_second_did_and_keeps_the_same_whatever_the_batch() {
+    let pages = family(7, 300);
+    let scratch = Scratch::new();
+    let mut told = Vec::new();
+    for batch_bytes in [8 << 10, 1 << 30] {
+        let corpus = scratch.path(&format!("corpus-{batch_bytes}"));
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        let mut costs: Vec<IngestReport> = Vec::new();
+        for night in 0..5 {
+            let file = scratch.write(&format!("{night}.jsonl"), crawled(&pages, night));
+            costs.push(pour(&mut writer, &[file], &options(batch_bytes)));
+        }
+        let members: Vec<u64> = costs.iter().map(|report| report.dedup.members).collect();
+        let compared: Vec<u64> = costs.iter().map(|report| report.dedup.compared).collect();
+        for counted in [&members, &compared] {
+            let second = counted[1] as f64;
+            let is_flat = |count: &u64| (second * 0.8..=second * 1.2).contains(&(*count as f64));
+            assert!(counted[1..].iter().all(is_flat), "{batch_bytes} B: {members:?}, {compared:?}");
+        }
+        // Standings are read once a commit, of the one block there is.
+        assert!(costs.iter().all(|report| report.dedup.standings <= report.commits));
+        sound_digest(&reader(&corpus));
+        told.push(in_force(&writer));
+    }
+    assert!(told.iter().all(|other| *other == told[0]), "batches matter");
+}
+
+/// A page that all spokes are near duplicates of, which are none of one another.
+fn hub(spokes: usize) -> Vec<Page> {
+    let mut random = Random::new(3);
+    let hub = prose(&mut random, 0, 300);
+    let mut pages = vec![Page::keyed("hub", hub.clone())];
+    for at in 0..spokes {
+        let own = prose(&mut random, 0, 50);
+        pages.push(Page::keyed(format!("spoke{at}"), format!("{hub} {own}")));
+    }
+    pages
+}
+
+#[test]
+fn a_hub_crawled_again_in_small_batches_reads_standings_once_a_commit() {
+    let mut standings = Vec::new();
+    for spokes in [100, 200] {
+        let scratch = Scratch::new();
+        let corpus = scratch.path("corpus");
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        let pages = hub(spokes);
+        for night in 0..2 {
+            let file = scratch.write(&format!("{night}.jsonl"), crawled(&pages, night));
+            let report = pour(&mut writer, &[file], &options(16 << 10));
+            assert!(report.commits > 5, "{} commits", report.commits);
+            assert!(report.dedup.standings <= report.commits);
+            standings.push(report.dedup.standings);
+        }
+        sound_digest(&reader(&corpus));
+    }
+    assert!(standings[3] <= standings[1] * 5 / 2, "{standings:?}");
+}
+
+#[test]
+fn changing_one_of_many_equal_texts_reads_no_crowded_bucket_for_each() {
+    let mut read = Vec::new();
+    for count in [100_u64, 200] {
+        let scratch = Scratch::new();
+        let corpus = scratch.path("corpus");
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        let text = prose(&mut Random::new(5), 0, 60);
+        let mut pages: Vec<Page> =
+            (0..count).map(|at| Page::keyed(format!("k{at}"), text.clone())).collect();
+        let mut members = 0;
+        for night in 0..4 {
+            pages[night].text = prose(&mut Random::new(50 + night as u64), 0, 60);
+            let file = scratch.write(&format!("{night}.jsonl"), lines(&pages));
+            members = pour(&mut writer, &[file], &options(1 << 20)).dedup.members;
+        }
+        read.push(members);
+        sound_digest(&reader(&corpus));
+    }
+    assert!(read[1] <= read[0] * 5 / 2, "members read, of twice as many documents: {read:?}");
+}
+
+#[test]
+fn what_was_removed_is_found_again_when_it_is_restored() {
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    make(&corpus, DedupMode::Witness, 0.8);
+    let mut writer = writer(&corpus);
+    let first = family(9, 100);
+    let file = scratch.write("0.jsonl", lines(&first));
+    pour(&mut writer, &[file], &options(1 << 20));
+    let kept: roaring::RoaringTreemap = writer.view().kept().unwrap().iter().take(30).collect();
+    let before = sound_digest(&reader(&corpus));
+    let interrupt = Interrupt::default();
+    writer.remove(&kept, false, &Silent, &interrupt).unwrap();
+    sound_digest(&reader(&corpus));
+    writer.restore(&kept, &Silent, &interrupt).unwrap();
+    assert_eq!(sound_digest(&reader(&corpus)), before);
+    // Near copies that come now are duplicates of what was restored.
+    let mut random = Random::new(10);
+    let copies: Vec<Page> = kept
+        .iter()
+        .map(|id| writer.view().text(DocId(id)).unwrap())
+        .enumerate()
+        .map(|(at, text)| Page::keyed(format!("copy{at}"), edited(&mut random, &text, 1)))
+        .collect();
+    let file = scratch.write("1.jsonl", lines(&copies));
+    let report = pour(&mut writer, &[file], &options(1 << 20));
+    assert_eq!((report.added, report.kept), (30, 0));
+    sound_digest(&reader(&corpus));
+}
