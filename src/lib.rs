@@ -61,7 +61,7 @@ pub use curate::{
     AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
     SettleReport, ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
 };
-pub use decide::{Counts, DecideError, LoadedTokenizer, Refused};
+pub use decide::{Counts, DecideError, LoadedTokenizer, Reach, Refused};
 pub use dry_run::DryRun;
 #[cfg(feature = "generated")]
 pub use epoch::measured;
@@ -92,9 +92,9 @@ pub use query::{
     DedupExplanation, DetectionLine, DiffPart, DiskInfo, DocumentDuplicates, DuplicatePair,
     DuplicatesOptions, DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo,
     Format as QueryFormat, Info, LargeCluster, PolicyChange, PolicySetting, Printer, QueryError,
-    RemovedCount, Shown, ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions, SimilarReport,
-    SimilarTo, Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss, SourcePair,
-    StandingCount, StoredBytes, TokenizerInfo, explain_policy, policy_settings,
+    RemovedCount, Shown, ShownBlocker, ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions,
+    SimilarReport, SimilarTo, Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss,
+    SourcePair, StandingCount, StoredBytes, TokenizerInfo, explain_policy, policy_settings,
 };
 pub use store::columns;
 pub use store::{

@@ -2,24 +2,38 @@
 
 use super::setup::Context;
 use super::{Outcome, find, print};
-use corpusdb::{Corpus, RemovalReport};
+use corpusdb::{Corpus, Reach, RemovalReport};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 
 /// Remove documents: they stay stored, and are neither kept nor come back with the next ingest
 ///
 /// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are
-/// stored as `blocked` until `corpusdb restore`.
+/// stored as `blocked` until `corpusdb restore`; with `--block` also what equals or resembles them. `corpusdb show` says what
+/// keeps a document out.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb remove crawl 17 42\n  corpusdb remove crawl https://example.org/page\n  corpusdb remove crawl --where \"source = 'web' AND quality < 0.1\" --dry-run\n  corpusdb remove crawl --where \"commit > 12\" --no-block"
+    after_help = "Examples:\n  corpusdb remove crawl 17 42\n  corpusdb remove crawl https://example.org/page\n  corpusdb remove crawl --where \"source = 'web' AND quality < 0.1\" --dry-run\n  corpusdb remove crawl --where \"commit > 12\" --no-block\n  corpusdb remove crawl 17 --block similar"
 )]
 pub(super) struct Remove {
     #[command(flatten)]
     which: Which,
+    /// What the removal keeps out from now on, beside new content under the same keys
+    #[arg(long, value_enum, default_value_t = Block::Exact)]
+    block: Block,
     /// Let the same texts and keys come in again
-    #[arg(long)]
+    #[arg(long, conflicts_with = "block")]
     no_block: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Block {
+    /// Equal texts
+    Exact,
+    /// Also texts that are equal but for case, spacing and punctuation
+    Normalised,
+    /// Also texts whose similarity reaches the threshold of the policy: takedowns
+    Similar,
 }
 
 /// Take removals back: the documents and what they blocked are decided again
@@ -83,7 +97,13 @@ pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome>
     args.which.change(context, |path, selection| {
         let mut writer = context.write(path)?;
         let progress = context.progress.as_ref();
-        Ok(writer.remove(selection, !args.no_block, progress, &context.interrupt)?)
+        let reach = match args.block {
+            _ if args.no_block => Reach::Nothing,
+            Block::Exact => Reach::Exact,
+            Block::Normalised => Reach::Normalised,
+            Block::Similar => Reach::Similar,
+        };
+        Ok(writer.remove(selection, reach, progress, &context.interrupt)?)
     })
 }
 
@@ -115,7 +135,7 @@ fn show(report: &RemovalReport) -> anyhow::Result<()> {
     ))?;
     match (is_removal, report.blocked) {
         (_, 0) => Ok(()),
-        (true, blocked) => print::line(&format!("  {} of equal text are blocked", n(blocked))),
+        (true, blocked) => print::line(&format!("  {} of such texts are blocked", n(blocked))),
         (false, blocked) => print::line(&format!(
             "  {} stay blocked by other removed documents of the same text or key",
             n(blocked)

@@ -65,6 +65,14 @@ fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
         tokens(&shown)
     ))?;
     print::line(&format!("  standing: {}{}", shown.standing, reason(&shown)))?;
+    for blocker in &shown.blocked_by {
+        let similarity =
+            blocker.jaccard.map_or_else(String::new, |jaccard| format!(" {jaccard:.3}"));
+        print::line(&format!(
+            "  kept out by the removal of document {} ({}), by {}{similarity}",
+            blocker.id, blocker.key, blocker.by
+        ))?;
+    }
     if let Some(cluster) = &shown.cluster {
         let members: Vec<String> = cluster.members.iter().map(u64::to_string).collect();
         print::line(&format!(

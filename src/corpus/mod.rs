@@ -1,5 +1,7 @@
 //! `Corpus`, the type users hold, and `CorpusWriter`, its one writer. Every method is one call downwards.
 
+#[cfg(test)]
+mod cost_tests;
 mod epochs;
 #[cfg(feature = "generated")]
 mod generated;
@@ -9,6 +11,7 @@ pub use epochs::BuildJob;
 pub use tokenizer_verbs::{Added, NewTokenizer};
 
 use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
+use crate::decide::Reach;
 use crate::error::Error;
 use crate::ingest::read::expand;
 use crate::ingest::{self, IngestOptions, IngestReport};
@@ -321,20 +324,21 @@ impl CorpusWriter {
         Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
     }
 
-    /// Removes documents; see [`RemovalReport`]. With `block`, documents of their texts and keys are
-    /// stored as `blocked` from now on.
+    /// Removes documents; see [`RemovalReport`]. What `reach` says is stored as `blocked` from now on: `true` stands
+    /// for equal texts and equal keys.
     ///
     /// # Errors
     /// [`Error::Curate`]; what was committed before it stays.
     pub fn remove(
         &mut self,
         selection: &RoaringTreemap,
-        block: bool,
+        reach: impl Into<Reach>,
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
         let loaded = load_to_write(&mut self.writer)?;
-        Ok(curate::remove(&mut self.writer, &loaded, selection, block, progress, interrupt)?)
+        let reach = reach.into();
+        Ok(curate::remove(&mut self.writer, &loaded, selection, reach, progress, interrupt)?)
     }
 
     /// Takes removals back.

@@ -14,6 +14,7 @@
 mod analyse;
 mod check;
 mod encode;
+mod equals;
 mod error;
 mod extend;
 mod groups;

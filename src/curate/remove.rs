@@ -1,15 +1,19 @@
 //! Removing documents and taking that back: eligibility changes, the rest follows.
 
+use super::equals;
 use super::error::CurateError;
-use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
-use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing, key_identity};
-use crate::store::{Batch, Blocked, CommitRecord, Header, View, Writer};
+use crate::decide::{
+    Blockable, Blockade, Counts, LoadedTokenizer, Reach, Session, encode_kept_again,
+};
+use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing};
+use crate::store::{Batch, Blocked, CommitRecord, Writer};
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashSet};
 
 /// Documents excluded or readmitted in one commit.
 const CHUNK: usize = 1 << 14;
+/// The same where each has 64 rows of what is similar to it.
+const SIMILAR_CHUNK: usize = 1 << 11;
 
 /// What a removal or its undoing did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -37,8 +41,9 @@ pub struct RemovalReport {
     pub dry_run: bool,
 }
 
-/// Removes documents: they stay stored and are not kept. Unless `block` is false, what has their raw
-/// text or their given key is stored as `blocked` from now on, until they are restored.
+/// Removes documents: they stay stored and are not kept. What `reach` says is stored as `blocked` from now on, until
+/// they are restored: it keeps out what is stored already and what comes in. A removal that reaches further than an
+/// earlier one of the same documents extends that.
 ///
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
@@ -46,7 +51,7 @@ pub fn remove(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
-    block: bool,
+    reach: Reach,
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<RemovalReport, CurateError> {
@@ -54,32 +59,54 @@ pub fn remove(
         RemovalReport { r#type: "remove", selected: selection.len(), ..RemovalReport::default() };
     let before = writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.intersection_len(&before);
-    in_chunks(writer, &(selection - before), progress, interrupt, |writer, chunk| {
+    let documents = if reach > Reach::Exact { selection.clone() } else { selection - &before };
+    let mut met = equals::Removed::new(reach);
+    let size = if reach == Reach::Similar { SIMILAR_CHUNK } else { CHUNK };
+    in_chunks(writer, &documents, size, progress, interrupt, |writer, chunk, rest| {
+        // Once for many commits, before the first of them: what is stored now is all that can be met.
+        met.look_up(writer.view(), chunk, rest, selection)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
         session.heed(interrupt);
-        let mut texts = HashSet::new();
-        let mut blocks = Blocks { view: &view, rows: BTreeMap::new() };
+        let mut blockade = Blockade::new(&view)?;
+        let changed = report.changed;
         for document in chunk {
             let header = view.expect_header(*document)?;
-            session.exclude(*document, Standing::Removed)?;
-            if block {
-                blocks.change(Blocked::Text, header.raw, |by| by.push(*document))?;
-                texts.insert(header.raw);
-                // A superseded document gave its key away.
-                let superseded = view.match_of(*document)?;
-                if superseded.is_none_or(|found| found.kind != MatchKind::Superseded)
-                    && let Some(identity) = given_identity(&view, &header)
-                {
-                    blocks.change(Blocked::Identity, identity, |by| by.push(*document))?;
+            if !before.contains(document.0) {
+                session.exclude(*document, Standing::Removed)?;
+                report.changed += 1;
+            }
+            if reach == Reach::Nothing {
+                continue;
+            }
+            let blockable = Blockable::of(&view, *document, &header, reach == Reach::Similar)?;
+            // A superseded document gave its key away.
+            let gave_key_away =
+                view.match_of(*document)?.is_some_and(|found| found.kind == MatchKind::Superseded);
+            for (what, hash) in blockable.keys() {
+                let is_meant = match what {
+                    Blocked::Text => true,
+                    Blocked::Identity => !gave_key_away,
+                    Blocked::Normalised => reach >= Reach::Normalised,
+                    Blocked::Similar => reach >= Reach::Similar,
+                };
+                if is_meant {
+                    blockade.change(what, hash, |by| {
+                        by.insert(*document);
+                    })?;
                 }
             }
-            report.changed += 1;
         }
-        report.blocked += block_equals(&view, &mut session, &texts, chunk)?;
-        blocks.write(&mut batch)?;
-        finish(batch, session, tokenizers, "remove", &mut report)
+        for document in met.take(chunk) {
+            let standing = view.standing(document)?;
+            if standing.is_eligible() || standing == Standing::Empty {
+                session.exclude(document, Standing::Blocked)?;
+                report.blocked += 1;
+            }
+        }
+        blockade.write(&mut batch)?;
+        finish(batch, session, tokenizers, "remove", changed, &mut report)
     })?;
     Ok(report)
 }
@@ -99,58 +126,67 @@ pub fn restore(
         RemovalReport { r#type: "restore", selected: selection.len(), ..RemovalReport::default() };
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
-    in_chunks(writer, &removed, progress, interrupt, |writer, chunk| {
+    let mut met = equals::Restored::default();
+    let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
+    in_chunks(writer, &removed, size, progress, interrupt, |writer, chunk, rest| {
+        met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
         session.heed(interrupt);
-        let mut blocks = Blocks { view: &view, rows: BTreeMap::new() };
-        let mut freed = HashSet::new();
+        let mut blockade = Blockade::new(&view)?;
+        let with_sketch = blockade.has(Blocked::Similar);
+        let changed = report.changed;
         for document in chunk {
             let header = view.expect_header(*document)?;
-            for (what, hash) in blockable(&view, &header) {
-                blocks.change(what, hash, |by| by.retain(|other| other != document))?;
-                freed.insert((what, hash));
+            let blockable = Blockable::of(&view, *document, &header, with_sketch)?;
+            for (what, hash) in blockable.keys() {
+                blockade.change(what, hash, |by| {
+                    by.remove(document);
+                })?;
             }
             report.changed += 1;
         }
-        let blocked: Vec<DocId> =
-            view.documents_standing(Standing::Blocked)?.iter().map(DocId).collect();
-        for document in chunk.iter().chain(&blocked) {
-            let header = view.expect_header(*document)?;
-            let identity = given_identity(&view, &header).map(|hash| (Blocked::Identity, hash));
-            let mut is_freed = false;
-            let mut is_blocked = false;
-            for (what, hash) in identity.into_iter().chain([(Blocked::Text, header.raw)]) {
-                is_freed |= freed.contains(&(what, hash));
-                is_blocked |= blocks.by(what, hash)?.iter().any(|other| other != document);
-            }
-            if is_freed {
-                report.blocked += u64::from(is_blocked);
-                session.readmit(*document, is_blocked)?;
-            }
+        for document in chunk.iter().copied().chain(met.take(chunk)) {
+            let header = view.expect_header(document)?;
+            let blockable = Blockable::of(&view, document, &header, with_sketch)?;
+            let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
+                Ok(craft.shingles(&view.compared_text(document)?).into())
+            })?;
+            report.blocked += u64::from(is_blocked);
+            session.readmit(document, is_blocked)?;
         }
-        blocks.write(&mut batch)?;
-        finish(batch, session, tokenizers, "restore", &mut report)
+        blockade.write(&mut batch)?;
+        finish(batch, session, tokenizers, "restore", changed, &mut report)
     })?;
     Ok(report)
 }
 
+/// Hands out documents chunk by chunk, with an iterator over those behind the chunk.
 fn in_chunks(
     writer: &mut Writer,
     documents: &RoaringTreemap,
+    size: usize,
     progress: &dyn Progress,
     interrupt: &Interrupt,
-    mut each: impl FnMut(&mut Writer, &[DocId]) -> Result<(), CurateError>,
+    mut each: impl FnMut(
+        &mut Writer,
+        &[DocId],
+        &mut dyn Iterator<Item = DocId>,
+    ) -> Result<(), CurateError>,
 ) -> Result<(), CurateError> {
     progress.begin("changing", Some(documents.len()));
-    let documents: Vec<DocId> = documents.iter().map(DocId).collect();
     let mut done = 0;
-    for chunk in documents.chunks(CHUNK) {
-        each(writer, chunk)?;
+    let mut ids = documents.iter().map(DocId);
+    loop {
+        let chunk: Vec<DocId> = ids.by_ref().take(size).collect();
+        if chunk.is_empty() {
+            break;
+        }
+        each(writer, &chunk, &mut ids.clone())?;
         done += chunk.len() as u64;
         progress.advance(done);
-        if interrupt.is_raised() && done < documents.len() as u64 {
+        if interrupt.is_raised() && done < documents.len() {
             return Err(CurateError::Interrupted);
         }
     }
@@ -159,49 +195,13 @@ fn in_chunks(
     Ok(())
 }
 
-/// Documents stored with one of these texts are blocked; answers how many.
-fn block_equals(
-    view: &View,
-    session: &mut Session,
-    texts: &HashSet<[u8; 16]>,
-    removed: &[DocId],
-) -> Result<u64, CurateError> {
-    if texts.is_empty() {
-        return Ok(0);
-    }
-    let mut equal = Vec::new();
-    view.for_each_header(0..view.documents(), |document, header| {
-        if texts.contains(&header.raw) && removed.binary_search(&document).is_err() {
-            equal.push(document);
-        }
-        Ok::<(), CurateError>(())
-    })?;
-    let mut blocked = 0;
-    for document in equal {
-        let standing = view.standing(document)?;
-        if standing.is_eligible() || standing == Standing::Empty {
-            session.exclude(document, Standing::Blocked)?;
-            blocked += 1;
-        }
-    }
-    Ok(blocked)
-}
-
-/// What a document can block, or be blocked by: its text, and its key if one was given.
-fn blockable(view: &View, header: &Header) -> impl Iterator<Item = (Blocked, [u8; 16])> {
-    let identity = given_identity(view, header).map(|hash| (Blocked::Identity, hash));
-    identity.into_iter().chain([(Blocked::Text, header.raw)])
-}
-
-fn given_identity(view: &View, header: &Header) -> Option<[u8; 16]> {
-    header.key.as_ref().map(|key| key_identity(view.source_name(header.source), key))
-}
-
+/// Decides and commits; `changed` is what the report said before this commit.
 fn finish(
     mut batch: Batch<'_>,
     mut session: Session,
     tokenizers: &[LoadedTokenizer],
     kind: &str,
+    changed: u64,
     report: &mut RemovalReport,
 ) -> Result<(), CurateError> {
     session.settle()?;
@@ -214,49 +214,9 @@ fn finish(
     }
     batch.commit(&CommitRecord {
         kind: kind.to_owned(),
-        changed: report.changed,
+        changed: report.changed - changed,
         ..CommitRecord::default()
     })?;
     report.commits += 1;
     Ok(())
-}
-
-/// Block rows as this commit will leave them.
-struct Blocks<'v> {
-    view: &'v View,
-    rows: BTreeMap<(u8, [u8; 16]), (Blocked, Vec<DocId>)>,
-}
-
-impl Blocks<'_> {
-    fn change(
-        &mut self,
-        what: Blocked,
-        hash: [u8; 16],
-        change: impl FnOnce(&mut Vec<DocId>),
-    ) -> Result<(), CurateError> {
-        let row = match self.rows.entry((what as u8, hash)) {
-            std::collections::btree_map::Entry::Occupied(row) => &mut row.into_mut().1,
-            std::collections::btree_map::Entry::Vacant(slot) => {
-                &mut slot.insert((what, self.view.blockers(what, hash)?)).1
-            }
-        };
-        change(row);
-        row.sort_unstable();
-        row.dedup();
-        Ok(())
-    }
-
-    fn by(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, CurateError> {
-        match self.rows.get(&(what as u8, hash)) {
-            Some((_, by)) => Ok(by.clone()),
-            None => Ok(self.view.blockers(what, hash)?),
-        }
-    }
-
-    fn write(self, batch: &mut Batch<'_>) -> Result<(), CurateError> {
-        for ((_, hash), (what, by)) in self.rows {
-            batch.block(what, hash, &by)?;
-        }
-        Ok(())
-    }
 }

@@ -5,6 +5,7 @@
 //! newcomer is linked to whole clusters. Links are not stored: when a member leaves, its cluster is
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
+use super::eligible::Eligible;
 use super::error::DecideError;
 use super::neighbours::{Verdict, Verifier, look_up, overlap};
 use super::rank::Rank;
@@ -144,15 +145,16 @@ impl Session {
         let is_unverified = self.mode() == DedupMode::Lsh;
         // One decided member links to the whole bucket when nothing is verified.
         let cap = if is_unverified { 1 } else { BUCKET_CAP.max(self.reach.most()) };
-        let eligible = self.scene.stored_eligible()?;
+        let eligible = Eligible::new(&self.scene)?;
         // Those that are to be decided meet each other in this commit; counted here, they would crowd
         // the decided ones out.
         let admit = |other: DocId| match self.scene.standings.get(&other) {
             Some(change) => change.now.is_some_and(Standing::is_eligible),
-            None => eligible.contains(other.0),
+            None => eligible.contains(other),
         };
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
         let found = look_up(&self.scene.view, &keys, cap, &admit)?;
+        eligible.end()?;
         let policy = self.scene.view.policy();
         loose
             .into_par_iter()

@@ -12,12 +12,15 @@
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took;
+//! * `blockade`: what removals by the user keep out;
 //! * `outcome`: what was decided, into the batch;
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again; `refused` what has none.
 
+mod blockade;
 mod components;
 mod crowd;
 mod crowded;
+mod eligible;
 mod error;
 mod followers;
 mod independent;
@@ -32,6 +35,7 @@ mod session;
 mod texts;
 mod tokens;
 
+pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;
 pub use lineage::Lineages;
 pub use refused::Refused;

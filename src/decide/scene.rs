@@ -116,12 +116,9 @@ impl Scene {
         Ok(self.standing(document)?.is_none_or(Standing::is_eligible))
     }
 
-    /// The documents that the view has as kept, exact or near.
-    pub(super) fn stored_eligible(&self) -> Result<RoaringTreemap, DecideError> {
-        let mut found = (*self.kept).clone();
-        found |= self.view.documents_standing(Standing::Exact)?;
-        found |= self.view.documents_standing(Standing::Near)?;
-        Ok(found)
+    /// Kept documents before this commit.
+    pub(super) fn stored_kept(&self) -> &RoaringTreemap {
+        &self.kept
     }
 
     /// None says that the document is eligible and to be decided.

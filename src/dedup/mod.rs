@@ -18,6 +18,7 @@
 //! [`Policy::shingle`]: crate::model::Policy::shingle
 
 mod bands;
+mod block;
 mod crowd;
 mod fingerprint;
 mod mix;
@@ -31,6 +32,7 @@ mod sketch;
 mod tests;
 
 pub use bands::{BandHash, bands, bands_into};
+pub use block::block_keys;
 pub use crowd::{Family, Sought};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use normalise::words;

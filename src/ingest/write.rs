@@ -8,11 +8,13 @@ use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
-use crate::decide::{Arrival, LoadedTokenizer, Refused, Session, encode_again};
+use crate::decide::{
+    Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Refused, Session, encode_again,
+};
 use crate::model::{Compared, DocId, FileId, Interrupt, SourceId, Standing, half};
 use crate::store::{
     Batch, Blocked, CommitRecord, FileRecord, Header, NewDocument, RejectRecord, StoreError,
-    TextEncoder, View, Writer,
+    TextEncoder, Writer,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -65,7 +67,8 @@ pub(super) fn write(
     report.stages.encode += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
-    let blocks = batch.view().has_blocks()?;
+    let view = batch.view().clone();
+    let mut blockade = Blockade::new(&view)?;
     for document in &mut new {
         let prepared = document.prepared;
         let owner = owner(&mut session, source, document)?;
@@ -96,7 +99,7 @@ pub(super) fn write(
             shingles: prepared.fingerprint.shingles.as_slice().into(),
             number: number(&session, prepared),
             supersedes: document.supersedes,
-            is_blocked: blocks && is_blocked(batch.view(), prepared)?,
+            is_blocked: is_blocked(&mut blockade, prepared)?,
         })?;
     }
     session.settle()?;
@@ -238,10 +241,18 @@ fn number(session: &Session, prepared: &Prepared) -> Option<i64> {
     found.map(|(_, number)| *number)
 }
 
-/// Whether a document that the user removed has this one's text or key.
-fn is_blocked(view: &View, prepared: &Prepared) -> Result<bool, StoreError> {
-    Ok(!view.blockers(Blocked::Text, prepared.raw)?.is_empty()
-        || !view.blockers(Blocked::Identity, prepared.identity)?.is_empty())
+/// Whether a document that the user removed keeps this one out.
+fn is_blocked(blockade: &mut Blockade<'_>, prepared: &Prepared) -> Result<bool, DecideError> {
+    let fingerprint = &prepared.fingerprint;
+    let is_keyed = matches!(prepared.record.key, crate::model::RecordKey::Given(_));
+    let sketch = fingerprint.sketch.as_ref().filter(|_| blockade.has(Blocked::Similar));
+    let of = Blockable {
+        raw: prepared.raw,
+        identity: is_keyed.then_some(prepared.identity),
+        normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
+        sketch: sketch.cloned(),
+    };
+    blockade.keeps_out(&of, None, |_| Ok(fingerprint.shingles.as_slice().into()))
 }
 
 fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<DocId>) -> Header {

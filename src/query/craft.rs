@@ -1,9 +1,11 @@
 //! What looking asks of the dedup craft and of the bucket index: each question in one function.
 
 use super::error::QueryError;
-use crate::dedup::{Fingerprint, Fingerprinter, Sketch, bands, estimate_floor, shared};
+use crate::dedup::{
+    Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
+};
 use crate::model::{DocId, Policy, Scope, SourceId, half};
-use crate::store::View;
+use crate::store::{Blocked, View};
 use std::collections::BTreeSet;
 
 /// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
@@ -47,6 +49,33 @@ pub(super) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Que
     let Some(bytes) = view.sketch_of_owner(owner)? else { return Ok(None) };
     let sketch = Sketch::from_bytes(&bytes, view.policy());
     sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
+}
+
+/// The removed documents that keep one out by similarity, with the exact similarity.
+pub(super) fn similar_blockers(
+    view: &View,
+    document: DocId,
+) -> Result<Vec<(DocId, f64)>, QueryError> {
+    let Some(sketch) = sketch(view, document)? else { return Ok(Vec::new()) };
+    let mut candidates = BTreeSet::new();
+    for key in block_keys(&sketch) {
+        candidates.extend(view.blockers(Blocked::Similar, key)?);
+    }
+    candidates.remove(&document);
+    let mut craft = Craft::new(view.policy());
+    let mut found = Vec::new();
+    if candidates.is_empty() {
+        return Ok(found);
+    }
+    let own = craft.shingles(&view.compared_text(document)?);
+    for other in candidates {
+        let shingles = craft.shingles(&view.compared_text(other)?);
+        if let Some(both) = shared_at_least(&own, &shingles, view.policy().threshold) {
+            let union = own.len() + shingles.len() - both as usize;
+            found.push((other, f64::from(both) / union as f64));
+        }
+    }
+    Ok(found)
 }
 
 /// The smallest estimate that a pair of that similarity is likely to have.

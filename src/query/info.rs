@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Commits listed, newest last.
-const LISTED: usize = 10;
+const LISTED: u64 = 10;
 
 /// What a corpus holds.
 #[derive(Clone, Debug, Serialize)]
@@ -177,8 +177,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
             standings.push(StandingCount { standing: standing.name(), documents });
         }
     }
-    let commits = view.commits()?;
-    let skipped = commits.len().saturating_sub(LISTED);
+    let commits = view.last_commits(LISTED)?;
     let sum = |of: fn(&SourceRecord) -> u64| view.sources().map(|(_, record)| of(record)).sum();
     let tokens = |record: &SourceRecord, id: u16| {
         record.tokens.iter().find(|(tokenizer, _)| *tokenizer == id).map_or(0, |(_, count)| *count)
@@ -219,7 +218,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         sources: view.sources().map(|(_, record)| source(record)).collect(),
         tokenizers: view.tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
         fields: view.fields().iter().map(FieldInfo::from).collect(),
-        commits: commits.into_iter().skip(skipped).map(CommitInfo::from).collect(),
+        commits: commits.into_iter().map(CommitInfo::from).collect(),
         snapshots: view
             .snapshots()?
             .into_iter()

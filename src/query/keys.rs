@@ -1,9 +1,10 @@
 //! The key shown for a document, and the documents that a shown key stands for.
 
 use super::error::QueryError;
-use crate::model::{DocId, FileId, SourceId};
-use crate::store::{Header, View};
-use std::collections::HashMap;
+use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
+use crate::store::{Header, View, fields};
+use roaring::RoaringTreemap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
 const REMEMBERED: usize = 4096;
@@ -38,33 +39,66 @@ impl Keys {
 }
 
 /// Documents of that key in any source, oldest first: the key the user gave, or else the `PATH` or
-/// `PATH:NUMBER` shown for a document without one. Reads all headers.
+/// `PATH:NUMBER` shown for a document without one. A given key is looked up; only where it is known are the headers
+/// read of documents that gave way to others. For a path, those of the sources that have the file.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
-    let mut positions: Vec<(SourceId, FileId, u64)> = Vec::new();
     let numbered =
         key.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse().ok()?, false)));
-    for (source, _) in view.sources() {
+    let identities: Vec<[u8; 16]> =
+        view.sources().map(|(_, source)| key_identity(&source.name, key)).collect();
+    let newest = view.identities(&identities)?;
+    let mut gave_way: Option<RoaringTreemap> = None;
+    let mut found = BTreeSet::new();
+    for ((source, _), newest) in view.sources().zip(newest) {
+        let of_source = || view.documents_with(fields::SOURCE, &fields::source_value(source));
+        if let Some(newest) = newest {
+            if gave_way.is_none() {
+                gave_way = Some(others(view)?);
+            }
+            // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
+            let mut candidates = of_source()? & gave_way.as_ref().unwrap_or(&RoaringTreemap::new());
+            candidates.remove_range(newest.0..);
+            candidates.insert(newest.0);
+            collect(view, &candidates, &mut found, |header| header.key.as_deref() == Some(key))?;
+        }
+        let mut positions: Vec<(FileId, u64)> = Vec::new();
         for (path, number, single) in [Some((key, 0, true)), numbered].into_iter().flatten() {
             if let Some(file) =
                 view.file(source, path.as_bytes())?.filter(|file| file.single == single)
             {
-                positions.push((source, FileId(file.file), number));
+                positions.push((FileId(file.file), number));
             }
         }
-    }
-    let mut found = Vec::new();
-    view.for_each_header::<QueryError>(0..view.documents(), |document, header| {
-        let same = match &header.key {
-            Some(given) => given == key,
-            None => positions.contains(&(header.source, header.file, header.number)),
-        };
-        if same {
-            found.push(document);
+        if !positions.is_empty() {
+            collect(view, &of_source()?, &mut found, |header| {
+                header.key.is_none() && positions.contains(&(header.file, header.number))
+            })?;
         }
-        Ok(())
-    })?;
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Documents that may have a key without being its newest.
+fn others(view: &View) -> Result<RoaringTreemap, QueryError> {
+    let mut found = view.documents_standing(Standing::Superseded)?;
+    found |= view.documents_standing(Standing::Removed)?;
+    found |= view.documents_standing(Standing::Blocked)?;
     Ok(found)
+}
+
+fn collect(
+    view: &View,
+    candidates: &RoaringTreemap,
+    found: &mut BTreeSet<DocId>,
+    has_key: impl Fn(&Header) -> bool,
+) -> Result<(), QueryError> {
+    for document in candidates.iter().map(DocId) {
+        if has_key(&view.expect_header(document)?) {
+            found.insert(document);
+        }
+    }
+    Ok(())
 }

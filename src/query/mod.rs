@@ -10,6 +10,7 @@
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
+mod blockers;
 mod catalogue;
 mod cluster_sizes;
 mod clusters;
@@ -53,6 +54,7 @@ mod summary;
 mod tests;
 mod values;
 
+pub use blockers::ShownBlocker;
 pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};

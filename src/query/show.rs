@@ -1,5 +1,6 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
+use super::blockers::{ShownBlocker, blockers};
 use super::error::QueryError;
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
@@ -40,6 +41,9 @@ pub struct Shown {
     /// The document that explains why it is not kept.
     #[serde(rename = "match")]
     pub found: Option<ShownMatch>,
+    /// The removed documents that keep it out, when it is blocked: the first 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<ShownBlocker>,
     /// Its cluster; none for a document that is neither kept nor a duplicate.
     pub cluster: Option<Cluster>,
     /// Tokens of each tokenizer; null where it was never encoded.
@@ -145,6 +149,10 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
         words: header.words,
         standing: standing.name(),
         found: found(view, document)?,
+        blocked_by: match standing {
+            Standing::Blocked => blockers(view, document, &header)?,
+            _ => Vec::new(),
+        },
         cluster: cluster(view, document, standing)?,
         tokens,
         language,

@@ -16,6 +16,15 @@ pub enum Blocked {
     Text = 0,
     /// Documents whose identity is the hash.
     Identity = 1,
+    /// Documents whose normalised text has the hash.
+    Normalised = 2,
+    /// Documents whose sketch has the hash among its own, and that are similar to the removed ones.
+    Similar = 3,
+}
+
+impl Blocked {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Identity, Self::Normalised, Self::Similar];
 }
 
 impl View {
@@ -29,12 +38,12 @@ impl View {
         Ok(found.unwrap_or_default())
     }
 
-    /// Whether anything is blocked.
+    /// Whether anything is blocked in this way.
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read.
-    pub fn has_blocks(&self) -> Result<bool, StoreError> {
-        Ok(self.pinned().scan::<Blocks>(&[], None)?.advance()?.is_some())
+    pub fn has_blocks(&self, what: Blocked) -> Result<bool, StoreError> {
+        Ok(self.pinned().scan_prefix::<Blocks>(&[what as u8])?.advance()?.is_some())
     }
 }
 

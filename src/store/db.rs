@@ -51,6 +51,8 @@ impl Pinned {
         &self,
         key: &[u8],
     ) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+        #[cfg(test)]
+        super::counted::read(C::NAME, 1);
         let family = self.family::<C>()?;
         Ok(self.borrow_dependent().0.get_pinned_cf(&family, key)?)
     }
@@ -75,6 +77,8 @@ impl Pinned {
         &self,
         keys: &[impl AsRef<[u8]>],
     ) -> Result<Vec<Option<DBPinnableSlice<'_>>>, StoreError> {
+        #[cfg(test)]
+        super::counted::read(C::NAME, keys.len());
         let family = self.family::<C>()?;
         let mut options = ReadOptions::default();
         options.set_snapshot(&self.borrow_dependent().0);

@@ -16,6 +16,8 @@ mod clusters;
 mod codec;
 pub mod columns;
 mod compared;
+#[cfg(test)]
+pub(crate) mod counted;
 mod crowded;
 mod db;
 mod digest;

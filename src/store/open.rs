@@ -268,3 +268,7 @@ fn look(place: &Place) -> Result<DB, StoreError> {
     families.retain(|family| named.iter().any(|name| name == family.name()));
     Ok(DB::open_cf_descriptors_read_only(&options, place.database(), families, false)?)
 }
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

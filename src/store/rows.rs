@@ -59,6 +59,8 @@ impl<'a, C: Column> Rows<'a, C> {
             self.raw.status()?;
             return Ok(None);
         }
+        #[cfg(test)]
+        super::counted::read(C::NAME, 1);
         Ok(self.raw.item())
     }
 

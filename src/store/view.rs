@@ -223,6 +223,22 @@ impl View {
         Ok(found)
     }
 
+    /// The newest `limit` commits, oldest first; the others are not read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn last_commits(&self, limit: u64) -> Result<Vec<(CommitSeq, CommitRecord)>, StoreError> {
+        // Commits are numbered without gaps.
+        let first = CommitSeq((self.commit().0 + 1).saturating_sub(limit));
+        let mut rows =
+            self.0.pinned.scan::<Commits>(&CommitKey { commit: first }.to_bytes(), None)?;
+        let mut found = Vec::new();
+        while let Some((key, record)) = rows.next_as("commit", codec::decode)? {
+            found.push((key.commit, record));
+        }
+        Ok(found)
+    }
+
     /// One commit.
     ///
     /// # Errors

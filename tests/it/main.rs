@@ -25,6 +25,7 @@ mod formats;
 mod formats_out;
 mod ingest;
 mod layers;
+mod limits;
 mod looking;
 mod memory;
 mod properties;

@@ -20,6 +20,7 @@ mod laws;
 mod model;
 mod redo;
 mod settling;
+mod takedown;
 
 use crate::support::{
     MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,

@@ -213,3 +213,27 @@ fn a_policy_of_other_sketches_is_refused() {
     }
     assert_eq!(world.told(), told);
 }
+
+#[test]
+fn what_was_decided_before_takes_no_room_after_the_switch() {
+    let mut random = Random::new(3);
+    let pages: Vec<Page> =
+        (0..260).map(|_| Page::new(crate::support::prose(&mut random, 0, 40))).collect();
+    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    world.pour("web", &pages, 4 << 20);
+    let mut sizes = Vec::new();
+    for round in 0..7 {
+        // Enough entries for a run a re-decision, which a later folding would make rows of.
+        world.redo(&policy(DedupMode::Witness, if round % 2 == 0 { 0.7 } else { 0.8 }));
+        if round % 2 == 0 {
+            world.writer.compact(&Silent).unwrap();
+            let found = world.writer.view().disk_usage().unwrap();
+            let of_bands = found.iter().filter(|(name, _)| name.starts_with("band"));
+            sizes.push(of_bands.map(|(_, bytes)| bytes).sum::<u64>());
+        }
+    }
+    let (first, last) = (sizes[0], sizes[3]);
+    assert!(first > 50_000, "{sizes:?}");
+    assert!(last < first * 5 / 4, "{sizes:?}");
+    world.digest();
+}

@@ -1,18 +1,21 @@
 //! `check` over what the store derives itself: journal, checksums, bitmaps, columns, counters, rows
-//! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s.
+//! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s. What would have to be
+//! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
 
-use super::columns::{self, Column, corrupt};
-use super::error::StoreError;
-use super::fields;
-use super::header::Header;
-use super::indexed::indexed;
-use super::journal;
-use super::keys::{DocumentKey, Key};
-use super::place::Place;
-use super::view::View;
-use crate::model::{
-    BLOCK_SIZE, ColumnId, DedupMode, DocId, FieldKind, MatchKind, Progress, Standing, TokenizerId,
-};
+mod matches;
+mod postings;
+
+use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, Progress, Standing, TokenizerId};
+use crate::store::columns::{self, Column, corrupt};
+use crate::store::error::StoreError;
+use crate::store::fields;
+use crate::store::header::Header;
+use crate::store::indexed::indexed;
+use crate::store::journal;
+use crate::store::keys::{DocumentKey, Key};
+use crate::store::place::Place;
+use crate::store::view::View;
+use postings::Sums;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,7 +99,7 @@ pub fn check(
     if depth >= Depth::Deep {
         progress.begin("recomputing from base rows", Some(view.documents()));
         note(documents(view, progress, &mut faults), "documents", &mut faults);
-        note(matches(view, &mut faults), "matches", &mut faults);
+        note(matches::check(view, &mut faults), "matches", &mut faults);
     }
     if faults.unlisted > 0 {
         let what = format!("{} further faults are not listed", faults.unlisted);
@@ -220,19 +223,19 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
     while let Some((key, value)) = rows.advance()? {
         C::Key::decode(key).map_err(|why| corrupt::<C>("key", key, why))?;
         let decoded = match C::NAME {
-            "postings" => super::bitmap::decode(value).map(drop),
-            "columns" => super::numbers::ColumnBlock::decode(value).map(drop),
+            "postings" => crate::store::bitmap::decode(value).map(drop),
+            "columns" => crate::store::numbers::ColumnBlock::decode(value).map(drop),
             "documents" => Header::decode(value).map(drop),
-            "bands" => super::bands::decode_first(value).map(drop),
-            "band_runs" => super::bands::decode_row(key, value),
-            "matches" => super::matching::decode_match(value).map(drop),
-            "members" => super::matching::decode_member(value).map(drop),
-            "loss" => super::loss::decode_row(key, value),
-            "blocks" => super::ids::decode_documents(value).map(drop),
-            "exact" | "keys" => super::ids::decode_document(value).map(drop),
-            "files" => super::codec::decode::<super::FileRecord>(value).map(drop),
-            "commits" => super::codec::decode::<super::CommitRecord>(value).map(drop),
-            "rejects" => super::codec::decode::<super::RejectRecord>(value).map(drop),
+            "bands" => crate::store::bands::decode_first(value).map(drop),
+            "band_runs" => crate::store::bands::decode_row(key, value),
+            "matches" => crate::store::matching::decode_match(value).map(drop),
+            "members" => crate::store::matching::decode_member(value).map(drop),
+            "loss" => crate::store::loss::decode_row(key, value),
+            "blocks" => crate::store::ids::decode_documents(value).map(drop),
+            "exact" | "keys" => crate::store::ids::decode_document(value).map(drop),
+            "files" => crate::store::codec::decode::<crate::store::FileRecord>(value).map(drop),
+            "commits" => crate::store::codec::decode::<crate::store::CommitRecord>(value).map(drop),
+            "rejects" => crate::store::codec::decode::<crate::store::RejectRecord>(value).map(drop),
             _ => Ok(()),
         };
         decoded.map_err(|why| corrupt::<C>("value", key, why))?;
@@ -242,14 +245,15 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
 
 /// Sums over one source, to compare with its counters.
 #[derive(Default)]
-struct Sums {
+struct SourceSums {
     bytes: u64,
     kept_bytes: u64,
     tokens: BTreeMap<TokenizerId, u64>,
 }
 
 fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Result<(), StoreError> {
-    let mut sums: BTreeMap<crate::model::SourceId, Sums> = BTreeMap::new();
+    let mut sums: BTreeMap<crate::model::SourceId, SourceSums> = BTreeMap::new();
+    let mut computed = Sums::default();
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         let mut check = BlockCheck::new(view, block)?;
@@ -258,9 +262,10 @@ fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Resul
             note(check.document(view, document, &header, sums, faults), "documents", faults);
             Ok::<(), StoreError>(())
         })?;
-        check.finish(view, faults)?;
+        check.finish(&mut computed);
         progress.advance(range.end);
     }
+    note(postings::check(view, &computed, faults), "postings", faults);
     for (source, record) in view.sources() {
         let sums = sums.remove(&source).unwrap_or_default();
         let of = |what: &str| format!("{what} of source {}", record.name);
@@ -285,10 +290,10 @@ fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Resul
 struct BlockCheck {
     block: u64,
     kept: roaring::RoaringBitmap,
-    fixed: Vec<(&'static str, ColumnId, super::ColumnBlock)>,
-    tokens: Vec<(TokenizerId, super::ColumnBlock)>,
+    fixed: Vec<(&'static str, ColumnId, crate::store::ColumnBlock)>,
+    tokens: Vec<(TokenizerId, crate::store::ColumnBlock)>,
     keywords: BTreeMap<(crate::model::FieldId, Vec<u8>), roaring::RoaringBitmap>,
-    numbers: Vec<(crate::model::FieldDeclaration, super::ColumnBlock)>,
+    numbers: Vec<(crate::model::FieldDeclaration, crate::store::ColumnBlock)>,
 }
 
 impl BlockCheck {
@@ -324,7 +329,7 @@ impl BlockCheck {
         view: &View,
         document: DocId,
         header: &Header,
-        sums: &mut Sums,
+        sums: &mut SourceSums,
         faults: &mut Faults,
     ) -> Result<(), StoreError> {
         let slot = document.slot();
@@ -423,111 +428,10 @@ impl BlockCheck {
         Ok(())
     }
 
-    /// The bitmaps of the block's keywords against those computed from metadata.
-    fn finish(mut self, view: &View, faults: &mut Faults) -> Result<(), StoreError> {
-        let keyword_fields = view
-            .fields()
-            .iter()
-            .filter(|field| field.kind == FieldKind::Keyword)
-            .map(|field| field.id);
-        for field in keyword_fields.chain([fields::LANGUAGE]) {
-            for (value, term) in view.terms(field)? {
-                let stored = view.posting_block(term, self.block)?;
-                let computed = self.keywords.remove(&(field, value.clone())).unwrap_or_default();
-                if stored != computed {
-                    let value = String::from_utf8_lossy(&value).into_owned();
-                    faults.push(
-                        "postings",
-                        format!(
-                            "field {field} = {value}, block {}: {} stored, {} computed",
-                            self.block,
-                            stored.len(),
-                            computed.len()
-                        ),
-                    );
-                }
-            }
-        }
-        for ((field, value), _) in self.keywords {
-            faults.push(
-                "terms",
-                format!("field {field} lacks the value {}", String::from_utf8_lossy(&value)),
-            );
-        }
-        Ok(())
-    }
-}
-
-/// Every removal has a kept witness, every witness lists it.
-fn matches(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
-    let kept = view.kept()?;
-    let threshold = view.policy().threshold;
-    // In transitive modes the kept document of a component need not be similar to all of it.
-    let is_verified = view.policy().mode == DedupMode::Witness;
-    let user_removed = view.documents_standing(Standing::Removed)?;
-    let removed = [Standing::Exact, Standing::Near, Standing::Superseded];
-    let mut unexplained: BTreeMap<Standing, RoaringTreemap> = BTreeMap::new();
-    for standing in removed {
-        unexplained.insert(standing, view.documents_standing(standing)?);
-    }
-    let mut found = Vec::new();
-    view.for_each_match(|document, _, matched| {
-        found.push((document, matched));
-        Ok::<(), StoreError>(())
-    })?;
-    let mut clusters: BTreeMap<DocId, Vec<DocId>> = BTreeMap::new();
-    for (document, matched) in found {
-        let standing = match matched.kind {
-            MatchKind::Exact => Standing::Exact,
-            MatchKind::Near => Standing::Near,
-            MatchKind::Superseded => Standing::Superseded,
-        };
-        // A superseded document that the user removed stays removed and goes on naming its successor.
-        let is_removed = matched.kind == MatchKind::Superseded && user_removed.contains(document.0);
-        if !is_removed && !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0))
-        {
-            let kind = matched.kind.name();
-            faults.push(
-                "matches",
-                format!("document {document} has a match of kind {kind} but another standing"),
-            );
-        }
-        if matched.kind == MatchKind::Superseded {
-            continue;
-        }
-        if is_verified && matched.kind == MatchKind::Near && matched.jaccard() < threshold {
-            let similarity = matched.jaccard();
-            faults.push("matches", format!("document {document} was removed at similarity {similarity:.4}, below {threshold}"));
-        }
-        clusters.entry(matched.witness).or_default().push(document);
-    }
-    for (witness, documents) in clusters {
-        if !kept.contains(witness.0) {
-            faults.push(
-                "matches",
-                format!(
-                    "witness {witness} of document {:?} is not kept",
-                    documents.first().map(|d| d.0)
-                ),
-            );
-        }
-        if view.members(witness)? != documents {
-            faults.push(
-                "members",
-                format!("the members of witness {witness} are not the documents that name it"),
-            );
+    /// Adds what the metadata of the block come to.
+    fn finish(self, computed: &mut Sums) {
+        for ((field, value), slots) in &self.keywords {
+            computed.add(*field, value, self.block, slots);
         }
     }
-    for (standing, set) in unexplained {
-        if let Some(document) = set.min() {
-            faults.push(
-                "matches",
-                format!(
-                    "{} documents are {standing} without a match, the first is {document}",
-                    set.len()
-                ),
-            );
-        }
-    }
-    Ok(())
 }

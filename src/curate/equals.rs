@@ -1,0 +1,272 @@
+//! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They
+//! are looked for once for many commits, not for each: a walk over documents a group of removals.
+
+use super::error::CurateError;
+use crate::decide::{Blockable, Blockade, Reach, stored_sketch};
+use crate::dedup::{Fingerprinter, block_keys};
+use crate::model::{BLOCK_SIZE, DocId, Standing};
+use crate::store::{Blocked, Header, View, fields};
+use rayon::prelude::*;
+use roaring::RoaringTreemap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Removed documents looked for together: some 50 bytes each, for each way they are met in.
+const GROUP: usize = 1 << 18;
+/// The same where similarity counts: 64 keys each.
+const SIMILAR_GROUP: usize = 1 << 13;
+/// Documents read as one piece of parallel work.
+const PIECE: usize = 1 << 12;
+/// Lengths of texts up to which the column of lengths is asked before headers.
+const LENGTHS: usize = 1 << 12;
+
+/// Documents by the one at which they are to be decided.
+#[derive(Default)]
+struct Met {
+    /// The last document of the group that was looked up.
+    until: Option<DocId>,
+    by: BTreeMap<DocId, BTreeSet<DocId>>,
+}
+
+impl Met {
+    fn covers(&self, chunk: &[DocId]) -> bool {
+        matches!((self.until, chunk.last()), (Some(until), Some(last)) if *last <= until)
+    }
+
+    /// What is to be decided together with the chunk.
+    fn take(&mut self, chunk: &[DocId]) -> BTreeSet<DocId> {
+        let mut taken = BTreeSet::new();
+        while let Some(first) = self.by.first_entry() {
+            if chunk.last().is_none_or(|last| first.key() > last) {
+                break;
+            }
+            taken.extend(first.remove());
+        }
+        taken.retain(|document| chunk.binary_search(document).is_err());
+        taken
+    }
+}
+
+/// Stored documents that removals reach.
+pub(super) struct Removed {
+    reach: Reach,
+    met: Met,
+}
+
+impl Removed {
+    pub(super) fn new(reach: Reach) -> Self {
+        Self { reach, met: Met::default() }
+    }
+
+    /// Looks up what `chunk` and the removals behind it reach, unless it has been. What is in `selection` is removed
+    /// itself.
+    pub(super) fn look_up(
+        &mut self,
+        view: &View,
+        chunk: &[DocId],
+        rest: &mut dyn Iterator<Item = DocId>,
+        selection: &RoaringTreemap,
+    ) -> Result<(), CurateError> {
+        if self.reach == Reach::Nothing || self.met.covers(chunk) {
+            return Ok(());
+        }
+        let group = if self.reach == Reach::Similar { SIMILAR_GROUP } else { GROUP };
+        let mut wanted = Wanted::default();
+        let mut until = None;
+        for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
+            let header = view.expect_header(document)?;
+            wanted.add(view, document, &header, self.reach)?;
+            until = Some(document);
+        }
+        let mut candidates = eligible(view)?;
+        candidates -= selection;
+        self.met = Met { until, by: wanted.find(view, &candidates, self.reach)? };
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, chunk: &[DocId]) -> BTreeSet<DocId> {
+        self.met.take(chunk)
+    }
+}
+
+/// Documents that can be blocked.
+fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
+    let mut found = RoaringTreemap::new();
+    for standing in [Standing::Kept, Standing::Exact, Standing::Near, Standing::Empty] {
+        found |= view.documents_standing(standing)?;
+    }
+    Ok(found)
+}
+
+/// What removed documents are met by.
+#[derive(Default)]
+struct Wanted {
+    /// Raw and normalised texts, with the first document that has them.
+    texts: HashMap<(u8, [u8; 16]), DocId>,
+    /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
+    similar: HashMap<[u8; 16], Vec<DocId>>,
+    /// Lengths of their texts in bytes; more than [`LENGTHS`] are not all held.
+    lengths: BTreeSet<u64>,
+}
+
+impl Wanted {
+    fn add(
+        &mut self,
+        view: &View,
+        document: DocId,
+        header: &Header,
+        reach: Reach,
+    ) -> Result<(), CurateError> {
+        let of = Blockable::of(view, document, header, reach == Reach::Similar)?;
+        for (what, hash) in of.keys() {
+            match what {
+                // Whoever has the key is the document itself, or gave way.
+                Blocked::Identity => {}
+                Blocked::Normalised if reach < Reach::Normalised => {}
+                Blocked::Text | Blocked::Normalised => {
+                    self.texts.entry((what as u8, hash)).or_insert(document);
+                }
+                Blocked::Similar => self.similar.entry(hash).or_default().push(document),
+            }
+        }
+        if self.lengths.len() <= LENGTHS {
+            self.lengths.insert(header.bytes);
+        }
+        Ok(())
+    }
+
+    fn find(
+        &self,
+        view: &View,
+        candidates: &RoaringTreemap,
+        reach: Reach,
+    ) -> Result<BTreeMap<DocId, BTreeSet<DocId>>, CurateError> {
+        let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
+        for block in view.blocks() {
+            let mut ids = candidates.iter();
+            ids.advance_to(block * BLOCK_SIZE);
+            let mut ids: Vec<DocId> =
+                ids.take_while(|id| id / BLOCK_SIZE == block).map(DocId).collect();
+            if reach == Reach::Exact && self.lengths.len() <= LENGTHS {
+                // Equal texts have equal lengths, which are read 65,536 at a time.
+                let lengths = view.column_block(fields::BYTES, block)?;
+                ids.retain(|id| {
+                    let length = lengths.get(id.slot()).map(i64::cast_unsigned);
+                    length.is_none_or(|length| self.lengths.contains(&length))
+                });
+            }
+            let pieces: Vec<Vec<(DocId, DocId)>> = ids
+                .par_chunks(PIECE)
+                .map(|piece| self.find_in(view, piece, reach))
+                .collect::<Result<_, CurateError>>()?;
+            for (removed, document) in pieces.into_iter().flatten() {
+                by.entry(removed).or_default().insert(document);
+            }
+        }
+        Ok(by)
+    }
+
+    fn find_in(
+        &self,
+        view: &View,
+        piece: &[DocId],
+        reach: Reach,
+    ) -> Result<Vec<(DocId, DocId)>, CurateError> {
+        let mut found = Vec::new();
+        let mut blockade = None;
+        for document in piece {
+            let header = view.expect_header(*document)?;
+            let text = self.texts.get(&(Blocked::Text as u8, header.raw));
+            let normalised = self.texts.get(&(Blocked::Normalised as u8, header.normalised));
+            let normalised = normalised.filter(|_| header.words > 0);
+            let mut removed = text.into_iter().chain(normalised).min().copied();
+            if removed.is_none() && reach == Reach::Similar {
+                let blockade = match &mut blockade {
+                    Some(blockade) => blockade,
+                    none => none.insert((Blockade::new(view)?, Fingerprinter::new(view.policy()))),
+                };
+                removed = self.similar(view, *document, blockade)?;
+            }
+            found.extend(removed.map(|removed| (removed, *document)));
+        }
+        Ok(found)
+    }
+
+    /// The first removed document that is similar.
+    fn similar(
+        &self,
+        view: &View,
+        document: DocId,
+        (blockade, craft): &mut (Blockade<'_>, Fingerprinter),
+    ) -> Result<Option<DocId>, CurateError> {
+        let Some(sketch) = stored_sketch(view, document)? else { return Ok(None) };
+        let mut candidates = BTreeSet::new();
+        for key in block_keys(&sketch) {
+            candidates.extend(self.similar.get(&key).into_iter().flatten());
+        }
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let shingles = craft.shingles(&view.compared_text(document)?);
+        for removed in candidates {
+            if blockade.is_similar(&shingles, removed)? {
+                return Ok(Some(removed));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Blocked documents that restorations may let in.
+#[derive(Default)]
+pub(super) struct Restored {
+    met: Met,
+}
+
+impl Restored {
+    /// Looks up which blocked documents `chunk` and the restorations behind it may let in, unless it has been.
+    pub(super) fn look_up(
+        &mut self,
+        view: &View,
+        chunk: &[DocId],
+        rest: &mut dyn Iterator<Item = DocId>,
+    ) -> Result<(), CurateError> {
+        if self.met.covers(chunk) {
+            return Ok(());
+        }
+        let with_sketch = view.has_blocks(Blocked::Similar)?;
+        let group = if with_sketch { SIMILAR_GROUP } else { GROUP };
+        // The last one that has a key lets go of it.
+        let mut freed: HashMap<(u8, [u8; 16]), DocId> = HashMap::new();
+        let group: Vec<DocId> =
+            chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
+        let of = |document| {
+            Ok::<_, CurateError>(Blockable::of(
+                view,
+                document,
+                &view.expect_header(document)?,
+                with_sketch,
+            )?)
+        };
+        for document in &group {
+            freed.extend(of(*document)?.keys().map(|(what, hash)| ((what as u8, hash), *document)));
+        }
+        // A document of the group that comes back first may be blocked by one that comes back later.
+        let blocked = view.documents_standing(Standing::Blocked)?;
+        let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
+        for document in blocked.iter().map(DocId).chain(group.iter().copied()) {
+            for (what, hash) in of(document)?.keys() {
+                if let Some(restored) = freed.get(&(what as u8, hash))
+                    && *restored != document
+                {
+                    by.entry(*restored).or_default().insert(document);
+                }
+            }
+        }
+        self.met = Met { until: group.last().copied(), by };
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, chunk: &[DocId]) -> BTreeSet<DocId> {
+        self.met.take(chunk)
+    }
+}

@@ -1,0 +1,207 @@
+//! What removals by the user keep out: equal texts, keys, texts equal but for case and punctuation, similar ones.
+
+use super::error::DecideError;
+use super::scene::stored_sketch;
+use crate::dedup::{Fingerprinter, Sketch, block_keys, shared_at_least};
+use crate::model::{DocId, key_identity};
+use crate::store::{Batch, Blocked, Header, View};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Texts of removed documents whose shingles are remembered.
+const REMEMBERED: usize = 256;
+
+/// How far a removal reaches beyond the removed documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Not at all: the same may come in again.
+    Nothing,
+    /// To equal texts, and to new content under the same keys.
+    #[default]
+    Exact,
+    /// Also to texts that are equal when case, spacing and punctuation do not count.
+    Normalised,
+    /// Also to texts whose similarity reaches the policy's threshold.
+    Similar,
+}
+
+impl From<bool> for Reach {
+    fn from(blocks: bool) -> Self {
+        if blocks { Self::Exact } else { Self::Nothing }
+    }
+}
+
+/// What of a document can be blocked.
+#[derive(Clone, Debug)]
+pub struct Blockable {
+    /// Its raw text.
+    pub raw: [u8; 16],
+    /// Its identity, if a key was given.
+    pub identity: Option<[u8; 16]>,
+    /// Its normalised text, unless there is nothing left of it.
+    pub normalised: Option<[u8; 16]>,
+    /// Its sketch, when asked for and long enough for one.
+    pub sketch: Option<Sketch>,
+}
+
+impl Blockable {
+    /// Of a stored document; `with_sketch` when similarity matters.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the sketch cannot be read.
+    pub fn of(
+        view: &View,
+        document: DocId,
+        header: &Header,
+        with_sketch: bool,
+    ) -> Result<Self, DecideError> {
+        let key = header.key.as_ref();
+        let has_words = header.words > 0;
+        Ok(Self {
+            raw: header.raw,
+            identity: key.map(|key| key_identity(view.source_name(header.source), key)),
+            normalised: has_words.then_some(header.normalised),
+            sketch: if with_sketch { stored_sketch(view, document)? } else { None },
+        })
+    }
+
+    /// The rows of `blocks` that it can have or meet.
+    pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
+        let similar = self.sketch.as_ref().map(block_keys).unwrap_or_default();
+        let identity = self.identity.map(|hash| (Blocked::Identity, hash));
+        let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
+        let texts = identity.into_iter().chain([(Blocked::Text, self.raw)]).chain(normalised);
+        texts.chain(similar.into_iter().map(|hash| (Blocked::Similar, hash)))
+    }
+}
+
+/// The blocks of a moment, as a commit may change them.
+pub struct Blockade<'v> {
+    view: &'v View,
+    /// Ways in which something is blocked, or is by this commit.
+    ways: BTreeSet<u8>,
+    changed: BTreeMap<(u8, [u8; 16]), (Blocked, Vec<DocId>)>,
+    craft: Fingerprinter,
+    shingles: HashMap<DocId, Arc<[u64]>>,
+}
+
+impl<'v> Blockade<'v> {
+    /// As stored.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn new(view: &'v View) -> Result<Self, DecideError> {
+        let mut ways = BTreeSet::new();
+        for what in Blocked::ALL {
+            if view.has_blocks(what)? {
+                ways.insert(what as u8);
+            }
+        }
+        let craft = Fingerprinter::new(view.policy());
+        Ok(Self { view, ways, changed: BTreeMap::new(), craft, shingles: HashMap::new() })
+    }
+
+    /// Whether anything is blocked in this way.
+    #[must_use]
+    pub fn has(&self, what: Blocked) -> bool {
+        self.ways.contains(&(what as u8))
+    }
+
+    /// Changes which removed documents block what has this hash.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn change(
+        &mut self,
+        what: Blocked,
+        hash: [u8; 16],
+        change: impl FnOnce(&mut BTreeSet<DocId>),
+    ) -> Result<(), DecideError> {
+        let before = self.by(what, hash)?;
+        let mut by: BTreeSet<DocId> = before.iter().copied().collect();
+        change(&mut by);
+        if by.iter().ne(&before) {
+            self.ways.insert(what as u8);
+            self.changed.insert((what as u8, hash), (what, by.into_iter().collect()));
+        }
+        Ok(())
+    }
+
+    /// The removed documents that block what has this hash, ascending.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn by(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
+        if !self.has(what) {
+            return Ok(Vec::new());
+        }
+        match self.changed.get(&(what as u8, hash)) {
+            Some((_, by)) => Ok(by.clone()),
+            None => Ok(self.view.blockers(what, hash)?),
+        }
+    }
+
+    /// Whether a removed document other than `own` keeps this one out. `shingles` are those of its text, read when
+    /// similarity comes into question.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn keeps_out(
+        &mut self,
+        of: &Blockable,
+        own: Option<DocId>,
+        shingles: impl FnOnce(&mut Fingerprinter) -> Result<Arc<[u64]>, DecideError>,
+    ) -> Result<bool, DecideError> {
+        let mut similar = BTreeSet::new();
+        for (what, hash) in of.keys() {
+            let others = self.by(what, hash)?.into_iter().filter(|other| Some(*other) != own);
+            if what == Blocked::Similar {
+                similar.extend(others);
+            } else if others.count() > 0 {
+                return Ok(true);
+            }
+        }
+        if similar.is_empty() {
+            return Ok(false);
+        }
+        let shingles = shingles(&mut self.craft)?;
+        for other in similar {
+            if self.is_similar(&shingles, other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the text with these shingles is similar to a stored document under the policy.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn is_similar(&mut self, shingles: &[u64], other: DocId) -> Result<bool, DecideError> {
+        let threshold = self.view.policy().threshold;
+        let others = match self.shingles.get(&other) {
+            Some(found) => Arc::clone(found),
+            None => {
+                let found: Arc<[u64]> =
+                    self.craft.shingles(&self.view.compared_text(other)?).into();
+                if self.shingles.len() >= REMEMBERED {
+                    self.shingles.clear();
+                }
+                self.shingles.insert(other, Arc::clone(&found));
+                found
+            }
+        };
+        Ok(shared_at_least(shingles, &others, threshold).is_some())
+    }
+
+    /// Writes what changed.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the family is absent.
+    pub fn write(self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        for ((_, hash), (what, by)) in self.changed {
+            batch.block(what, hash, &by)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! How far a removal reaches: equal texts, other spellings, similar texts; until it is taken back.
+
+use super::{World, corpus_writer, policy};
+use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
+use corpusdb::{DedupMode, DocId, Interrupt, Reach, Silent, Standing};
+
+/// Fifty words, of which the last `changed` are their own.
+fn text(name: &str, changed: usize) -> String {
+    let common = (0..50 - changed).map(|at| format!("Word{at}"));
+    common.chain((0..changed).map(|at| format!("{name}{at}"))).collect::<Vec<_>>().join(" ")
+}
+
+/// The text in capitals and with a mark at its end; the text with a sentence more; another text.
+fn comebacks(original: &str) -> [Page; 4] {
+    [
+        Page::new(original),
+        Page::new(format!("{}!", original.to_uppercase())),
+        Page::new(format!("{original} and more")),
+        Page::new(text("other", 40)),
+    ]
+}
+
+#[test]
+fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_removal_reaches() {
+    use Standing::{Blocked, Kept};
+    for mode in DedupMode::ALL {
+        for (reach, expected) in [
+            (Reach::Nothing, [Kept, Kept, Kept, Kept]),
+            (Reach::Exact, [Blocked, Kept, Kept, Kept]),
+            (Reach::Normalised, [Blocked, Blocked, Kept, Kept]),
+            (Reach::Similar, [Blocked, Blocked, Blocked, Kept]),
+        ] {
+            let mut world = World::new(&policy(mode, 0.8));
+            let original = text("a", 3);
+            world.pour("web", &[Page::new(original.clone())], 1 << 20);
+            let ids = [0].into_iter().collect();
+            world.writer.remove(&ids, reach, &Silent, &Interrupt::default()).unwrap();
+            // It survives the opening of the corpus.
+            drop(world.writer);
+            world.writer = corpus_writer(&world.path, 1);
+            for page in comebacks(&original) {
+                // Each alone, so that none is a duplicate of another that is kept.
+                let id = world.writer.view().documents();
+                world.pour("mirror", &[page], 1 << 20);
+                let standing = world.writer.view().standing(DocId(id)).unwrap();
+                let at = id as usize - 1;
+                let is_blocked = standing == Blocked;
+                assert_eq!(is_blocked, expected[at] == Blocked, "{mode:?}, {reach:?}, {at}");
+                let shown = crate::support::reader(&world.path).show(DocId(id)).unwrap();
+                assert_eq!(
+                    shown.blocked_by.len(),
+                    usize::from(is_blocked),
+                    "{mode:?}, {reach:?}, {at}"
+                );
+            }
+            // Another threshold changes nothing about what is blocked.
+            let before = world.told();
+            let other = policy(DedupMode::Witness, 0.9);
+            world.writer.redo(&other, &Silent, &Interrupt::default()).unwrap();
+            world.writer.switch(&other).unwrap();
+            let blocked = |told: &[(Standing, Option<u64>)]| {
+                told.iter().map(|(standing, _)| *standing == Blocked).collect::<Vec<_>>()
+            };
+            assert_eq!(blocked(&world.told()), blocked(&before));
+            // Taken back, nothing is blocked any more, nor comes in blocked.
+            world.writer.restore(&ids, &Silent, &Interrupt::default()).unwrap();
+            assert!(blocked(&world.told()).iter().all(|is_blocked| !is_blocked));
+            world.pour("again", &comebacks(&original), 1 << 20);
+            assert!(blocked(&world.told()).iter().all(|is_blocked| !is_blocked));
+            world.digest();
+        }
+    }
+}
+
+#[test]
+fn what_resembles_a_removed_document_and_is_stored_already_is_blocked_with_it() {
+    for mode in [DedupMode::None, DedupMode::Exact, DedupMode::Witness, DedupMode::Components] {
+        let mut world = World::new(&policy(mode, 0.8));
+        let original = text("a", 3);
+        world.pour("web", &comebacks(&original), 1 << 20);
+        let (before, digest) = (world.told(), world.digest());
+        let ids = [2].into_iter().collect();
+        let (silent, interrupt) = (Silent, Interrupt::default());
+        // First as usual, then further: the second call extends the first.
+        world.writer.remove(&ids, Reach::Exact, &silent, &interrupt).unwrap();
+        let report = world.writer.remove(&ids, Reach::Similar, &silent, &interrupt).unwrap();
+        assert_eq!((report.changed, report.unchanged, report.blocked), (0, 1, 2), "{mode:?}");
+        use Standing::{Blocked, Kept, Removed};
+        let standings: Vec<_> = world.told().into_iter().map(|(standing, _)| standing).collect();
+        assert_eq!(standings, [Blocked, Blocked, Removed, Kept], "{mode:?}");
+        let report = world.writer.restore(&ids, &silent, &interrupt).unwrap();
+        assert_eq!((report.changed, report.blocked), (1, 0), "{mode:?}");
+        assert_eq!((world.told(), world.digest()), (before, digest), "{mode:?}");
+    }
+}
+
+#[test]
+fn documents_restored_together_do_not_keep_each_other_out() {
+    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    // More than one commit takes, all similar in pairs: the first of a pair comes back in an earlier commit.
+    let pages: Vec<Page> = (0..2300)
+        .map(|at| {
+            let name = format!("n{}x", at % 1150);
+            Page::new((0..8).map(|word| format!("{name}{word} ")).collect::<String>())
+        })
+        .collect();
+    world.pour("web", &pages, 1 << 20);
+    let before = world.told();
+    let ids = (0..2300).collect();
+    let (silent, interrupt) = (Silent, Interrupt::default());
+    let report = world.writer.remove(&ids, Reach::Similar, &silent, &interrupt).unwrap();
+    assert_eq!((report.changed, report.commits), (2300, 2));
+    let commits = world.writer.view().commits().unwrap();
+    let changed = |kind: &str| -> u64 {
+        let of_kind = commits.iter().filter(|(_, record)| record.kind == kind);
+        of_kind.map(|(_, record)| record.changed).sum()
+    };
+    assert_eq!(changed("remove"), 2300, "each commit says what it changed itself");
+    let report = world.writer.restore(&ids, &silent, &interrupt).unwrap();
+    assert_eq!(report.changed, 2300);
+    assert_eq!(world.told(), before);
+}
+
+#[test]
+fn the_command_blocks_what_resembles_and_says_why() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let original = text("a", 3);
+    let file = scratch.write("a.jsonl", lines(&[Page::keyed("first", original.clone())]));
+    let ingest = |file: &str| -> Ran {
+        corpusdb(&["ingest", &corpus, file, "--source", "web", "--id-field", "id", "--json"]).good()
+    };
+    ingest(&file);
+    corpusdb(&["remove", &corpus, "first", "--block", "similar"]).good();
+    corpusdb(&["remove", &corpus, "first", "--block", "all"]).fails(&["normalised", "similar"]);
+    corpusdb(&["remove", &corpus, "first", "--block", "similar", "--no-block"])
+        .fails(&["--no-block"]);
+    let again = [
+        Page::keyed("capitals", format!("{}!", original.to_uppercase())),
+        Page::keyed("longer", format!("{original} and more")),
+    ];
+    let file = scratch.write("b.jsonl", lines(&again));
+    assert_eq!(ingest(&file).json()["kept"], 0);
+    let shown = corpusdb(&["show", &corpus, "capitals"]).good().stdout;
+    assert!(shown.contains("standing: blocked"), "{shown}");
+    assert!(shown.contains("removal of document 0 (first), by normalised text"), "{shown}");
+    let shown = corpusdb(&["show", &corpus, "longer"]).good().stdout;
+    assert!(shown.contains("removal of document 0 (first), by similarity 0.9"), "{shown}");
+    corpusdb(&["restore", &corpus, "first"]).good();
+    let shown = corpusdb(&["show", &corpus, "capitals"]).good().stdout;
+    assert!(!shown.contains("blocked"), "{shown}");
+    sound(&corpus);
+}
