@@ -101,7 +101,7 @@ columns! {
     /// Best-ranked eligible document of each text.
     Exact = "exact", Hashed, keys::ExactKey, "generation u32, kind u8 (0 raw, 1 normalised), blake3-128 (in scope per source its first 4 bytes xor source u32 LE)" => "document u64 BE";
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
-    Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity), blake3-128" => "removed documents, u64 BE each, ascending";
+    Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity, 2 normalised text, 3 four slots of the sketch), 16 bytes of hash" => "removed documents, u64 BE each, ascending";
     /// Sketches of documents that store their own text.
     Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits; with the signature `bigcode` u32 LE each";
     /// First member of each band bucket.

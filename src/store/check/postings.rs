@@ -75,17 +75,17 @@ fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
         while matches!(&name, Some((TermKey::Id(named), _)) if *named < term) {
             name = names.next_as("term", terms::decode_value)?;
         }
-        match &name {
-            Some((TermKey::Id(named), (field, value))) if *named == term => {
-                if fields.contains(field) {
-                    sums.add(*field, value, block, &slots);
-                }
+        let named = match &name {
+            Some((TermKey::Id(named), named_by)) if *named == term => Some(named_by),
+            _ => None,
+        };
+        if let Some((field, value)) = named {
+            if fields.contains(field) {
+                sums.add(*field, value, block, &slots);
             }
-            _ if nameless != Some(term) => {
-                nameless = Some(term);
-                faults.push("terms", format!("term {} of a bitmap has no value", term.0));
-            }
-            _ => {}
+        } else if nameless != Some(term) {
+            nameless = Some(term);
+            faults.push("terms", format!("term {} of a bitmap has no value", term.0));
         }
     }
     Ok(sums)

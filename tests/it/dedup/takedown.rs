@@ -23,7 +23,7 @@ fn comebacks(original: &str) -> [Page; 4] {
 #[test]
 fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_removal_reaches() {
     use Standing::{Blocked, Kept};
-    for mode in DedupMode::ALL {
+    for mode in [DedupMode::Exact, DedupMode::Witness] {
         for (reach, expected) in [
             (Reach::Nothing, [Kept, Kept, Kept, Kept]),
             (Reach::Exact, [Blocked, Kept, Kept, Kept]),
@@ -38,20 +38,28 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
             // It survives the opening of the corpus.
             drop(world.writer);
             world.writer = corpus_writer(&world.path, 1);
-            for page in comebacks(&original) {
-                // Each alone, so that none is a duplicate of another that is kept.
+            for (at, page) in comebacks(&original).into_iter().enumerate() {
                 let id = world.writer.view().documents();
                 world.pour("mirror", &[page], 1 << 20);
                 let standing = world.writer.view().standing(DocId(id)).unwrap();
-                let at = id as usize - 1;
-                let is_blocked = standing == Blocked;
-                assert_eq!(is_blocked, expected[at] == Blocked, "{mode:?}, {reach:?}, {at}");
-                let shown = crate::support::reader(&world.path).show(DocId(id)).unwrap();
+                assert_eq!(
+                    standing == Blocked,
+                    expected[at] == Blocked,
+                    "{mode:?}, {reach:?}, {at}"
+                );
+            }
+            let corpus = crate::support::reader(&world.path);
+            for (id, expected) in (1..).zip(expected) {
+                let shown = corpus.show(DocId(id)).unwrap();
+                let is_blocked = expected == Blocked;
                 assert_eq!(
                     shown.blocked_by.len(),
                     usize::from(is_blocked),
-                    "{mode:?}, {reach:?}, {at}"
+                    "{mode:?}, {reach:?}, {id}"
                 );
+            }
+            if reach != Reach::Similar {
+                continue;
             }
             // Another threshold changes nothing about what is blocked.
             let before = world.told();
@@ -74,7 +82,7 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
 
 #[test]
 fn what_resembles_a_removed_document_and_is_stored_already_is_blocked_with_it() {
-    for mode in [DedupMode::None, DedupMode::Exact, DedupMode::Witness, DedupMode::Components] {
+    for mode in [DedupMode::None, DedupMode::Components] {
         let mut world = World::new(&policy(mode, 0.8));
         let original = text("a", 3);
         world.pour("web", &comebacks(&original), 1 << 20);
@@ -142,13 +150,13 @@ fn the_command_blocks_what_resembles_and_says_why() {
     ];
     let file = scratch.write("b.jsonl", lines(&again));
     assert_eq!(ingest(&file).json()["kept"], 0);
-    let shown = corpusdb(&["show", &corpus, "capitals"]).good().stdout;
+    let shown = corpusdb(&["show", &corpus, "1"]).good().stdout;
     assert!(shown.contains("standing: blocked"), "{shown}");
     assert!(shown.contains("removal of document 0 (first), by normalised text"), "{shown}");
-    let shown = corpusdb(&["show", &corpus, "longer"]).good().stdout;
+    let shown = corpusdb(&["show", &corpus, "2"]).good().stdout;
     assert!(shown.contains("removal of document 0 (first), by similarity 0.9"), "{shown}");
     corpusdb(&["restore", &corpus, "first"]).good();
-    let shown = corpusdb(&["show", &corpus, "capitals"]).good().stdout;
+    let shown = corpusdb(&["show", &corpus, "1"]).good().stdout;
     assert!(!shown.contains("blocked"), "{shown}");
     sound(&corpus);
 }
