@@ -388,7 +388,8 @@ mod tests {
             let former = Former::new(&options, &[], &Interrupt::default()).expect("is made");
             let before = HASHED_AGAIN.get();
             let (mut read, mut failed) = (0, false);
-            let inputs = vec![KnownInput { input, record: None }];
+            let inputs =
+                vec![KnownInput { input, record: None, is_overtaken: false, was_read: false }];
             produce(inputs, &options, &former, &Interrupt::default(), &mut |chunk| {
                 read += chunk.pieces.iter().map(|piece| piece.items.len()).sum::<usize>();
                 failed |= matches!(chunk.error, Some(IngestError::Rejected { .. }));
