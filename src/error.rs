@@ -49,7 +49,7 @@ impl Error {
     pub fn is_interrupt(&self) -> bool {
         matches!(
             self,
-            Self::Ingest(IngestError::Interrupted { .. })
+            Self::Ingest(IngestError::Interrupted { .. } | IngestError::JoinInterrupted { .. })
                 | Self::Curate(CurateError::Interrupted)
                 | Self::Epoch(EpochError::Interrupted)
         )

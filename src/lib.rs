@@ -78,8 +78,8 @@ pub use error::Error;
 pub use ingest::read::{Format, ReadError, ReadOptions};
 pub use ingest::{
     Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, CrowdedPair, IngestError,
-    IngestOptions, IngestReport, OnError, RecordForm, SpecialInContent, StageSeconds,
-    TemplateError, TemplateMarkers,
+    IngestOptions, IngestReport, JoinBy, JoinOptions, JoinReport, OnError, RecordForm,
+    SpecialInContent, StageSeconds, TemplateError, TemplateMarkers,
 };
 pub use model::{
     CommitSeq, Compared, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder,

@@ -13,6 +13,7 @@ mod dedup;
 mod demo;
 mod duplicates;
 mod epoch;
+mod field;
 mod find;
 mod info;
 mod ingest;
@@ -87,6 +88,8 @@ enum Verb {
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
     #[command(subcommand)]
+    Field(field::Verb),
+    #[command(subcommand)]
     Epoch(epoch::Verb),
     Check(check::Args),
     Compact(compact::Args),
@@ -106,6 +109,7 @@ impl Verb {
             Self::Ingest(_)
                 | Self::Tokenizer(_)
                 | Self::Dedup(dedup::Verb::Redo(_))
+                | Self::Field(_)
                 | Self::Remove(_)
                 | Self::Restore(_)
                 | Self::Epoch(
@@ -176,6 +180,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Restore(args) => remove::restore(args, context),
         Verb::Tokenizer(verb) => tokenizer::run(verb, context),
         Verb::Snapshot(verb) => snapshot::run(verb, context),
+        Verb::Field(verb) => field::run(verb, context),
         Verb::Epoch(verb) => epoch::run(verb, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Compact(args) => compact::run(args, context),

@@ -5,6 +5,7 @@ mod cost_tests;
 mod epochs;
 #[cfg(feature = "generated")]
 mod generated;
+mod joined;
 mod tokenizer_verbs;
 
 pub use epochs::BuildJob;

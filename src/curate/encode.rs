@@ -10,8 +10,6 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// Texts encoded per commit, in bytes.
-const COMMIT_BYTES: u64 = 32 << 20;
 /// Sample for the self-test of an encoder: texts, and bytes of each.
 const SAMPLE: u64 = 256;
 const SAMPLE_BYTES: usize = 16 << 10;
@@ -78,6 +76,7 @@ pub fn encode_stored(
     }
     let shown = kept_in_snapshots(writer.view())?;
     let base = BaseIds::of(writer.view(), id)?;
+    let commit_bytes = writer.batch_bytes();
     progress.begin("encoding stored documents", Some(writer.view().documents()));
     loop {
         let mut batch = writer.begin()?;
@@ -92,7 +91,7 @@ pub fn encode_stored(
         let mut work = Vec::new();
         let mut bytes = 0;
         let mut next = record.encoded_to;
-        while next < view.documents() && bytes < COMMIT_BYTES {
+        while next < view.documents() && bytes < commit_bytes {
             let document = DocId(next);
             next += 1;
             let is_wanted = batch.is_kept(document) || shown.contains(document.0);

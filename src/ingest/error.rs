@@ -1,6 +1,7 @@
 //! What can go wrong on the way in. Whatever was committed before stays.
 
 use super::chat::TemplateError;
+use super::join::JoinReport;
 use super::read::ReadError;
 use super::report::IngestReport;
 use crate::decide::DecideError;
@@ -93,6 +94,15 @@ pub enum IngestError {
     /// A chat template that cannot be used.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// Values from outside that cannot be joined.
+    #[error("{0}")]
+    Join(String),
+    /// A stop was asked for; all that the report counts is committed.
+    #[error("interrupted; {} records were joined, run the same command again to go on", report.records)]
+    JoinInterrupted {
+        /// What was done until then.
+        report: Box<JoinReport>,
+    },
     /// A file beside the corpus.
     #[error("writing {}", path.display())]
     Io {

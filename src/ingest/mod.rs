@@ -3,6 +3,8 @@
 //! A record that has no text of its own is given one before it is fingerprinted (`form`): `chat` renders
 //! conversations, `given` spells token ids.
 //!
+//! `join` gives stored documents values from outside. It decides nothing and runs by itself.
+//!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
 //! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch. How the
 //! input is cut changes no decision, no id and no byte that means anything.
@@ -15,6 +17,7 @@ mod error;
 mod form;
 mod given;
 mod identify;
+mod join;
 mod options;
 mod prepare;
 mod produce;
@@ -30,6 +33,7 @@ pub use chat::{
 };
 pub use error::IngestError;
 pub use form::unknown_markers;
+pub use join::{JoinBy, JoinOptions, JoinReport, join};
 pub use options::{IngestOptions, OnError, RecordForm};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;

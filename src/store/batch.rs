@@ -383,7 +383,7 @@ impl<'w> Batch<'w> {
         Ok(id)
     }
 
-    fn mark(
+    pub(super) fn mark(
         &mut self,
         field: FieldId,
         value: &[u8],
@@ -394,11 +394,25 @@ impl<'w> Batch<'w> {
         Ok(term)
     }
 
+    /// Takes a document out of the postings of a value.
+    pub(super) fn unmark(
+        &mut self,
+        field: FieldId,
+        value: &[u8],
+        document: DocId,
+    ) -> Result<(), StoreError> {
+        let term = self.term(field, value)?;
+        self.postings.entry((term, document.block())).or_default().clear(document.slot());
+        Ok(())
+    }
+
     fn number(&mut self, column: ColumnId, document: DocId, value: i64) {
-        self.patches
-            .entry((column, document.block()))
-            .or_default()
-            .insert(document.slot(), Some(value));
+        self.number_or_null(column, document, Some(value));
+    }
+
+    pub(super) fn number_or_null(&mut self, column: ColumnId, document: DocId, value: Option<i64>) {
+        let patch = self.patches.entry((column, document.block())).or_default();
+        patch.insert(document.slot(), value);
     }
 
     /// Gives a document its standing; `before` is the one it had, none for one just added.

@@ -136,6 +136,10 @@ impl Hasher {
             self.part(name.as_bytes());
             for (value, term) in view.terms(field)? {
                 let documents = view.posting(term)?;
+                // A value that all documents have given up means what one never seen does.
+                if documents.is_empty() {
+                    continue;
+                }
                 self.part(&value);
                 self.number(documents.len());
                 for document in documents {

@@ -48,6 +48,7 @@ mod redo;
 mod rejects;
 mod rows;
 mod scratch;
+mod set_field;
 mod sorted_rows;
 mod standings;
 mod templates;

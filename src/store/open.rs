@@ -118,6 +118,7 @@ pub struct Writer {
     view: View,
     /// A commit began and did not end.
     pub(super) is_torn: bool,
+    batch_bytes: u64,
     place: Place,
     noted: Option<Noted>,
     memory: Memory,
@@ -125,6 +126,12 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Text that one commit of a command over stored documents should take, in bytes.
+    #[must_use]
+    pub const fn batch_bytes(&self) -> u64 {
+        self.batch_bytes
+    }
+
     /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
     ///
     /// # Errors
@@ -179,6 +186,7 @@ impl Writer {
             memory_aside: memory.aside,
             view,
             is_torn: false,
+            batch_bytes: memory.batch,
             place,
             noted,
             memory,

@@ -20,6 +20,9 @@ pub struct Memory {
     pub aside: usize,
     /// What a query may hold before it spills or is refused; see [`super::View::query_memory`].
     pub queries: usize,
+    /// Text of one commit of a command that goes through stored documents. What is made of it (ids, rows, a write
+    /// batch) takes several times as much beside it.
+    pub batch: u64,
 }
 
 impl Memory {
@@ -34,6 +37,7 @@ impl Memory {
             bands: part(8).clamp(2 << 20, 4 << 30),
             aside: part(8),
             queries: part(4).max(16 << 20),
+            batch: (budget / 32).clamp(1 << 20, 32 << 20),
         }
     }
 }

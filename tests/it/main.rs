@@ -24,6 +24,7 @@ mod foreign;
 mod formats;
 mod formats_out;
 mod ingest;
+mod joins;
 mod layers;
 mod limits;
 mod looking;

@@ -288,3 +288,29 @@ fn a_document_that_is_kept_again_has_its_ids() {
     assert_eq!(as_reference(&place.corpus), 120, "60 documents for two tokenizers");
     sound(&place.corpus);
 }
+
+/// Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
+#[test]
+fn encoding_what_is_stored_commits_as_often_as_the_memory_asks() {
+    let place = Place::new();
+    place.pour("a.jsonl", &crawl(53, 40, true), &[]);
+    place.train("own", "400", &[]);
+    let text = |number: u32| -> String {
+        (0..60_000).map(|at| format!("{} ", (number * 60_000 + at) * 7919 % 1_000_003)).collect()
+    };
+    let long: String = (0..8)
+        .map(|number| format!("{{\"id\":\"l{number}\",\"text\":\"{}\"}}\n", text(number)))
+        .collect();
+    let file = place.scratch.write("long.jsonl", long);
+    corpusdb(&["ingest", &place.corpus, &file, "--source", "long"]).good();
+    let own = place.scratch.write("own.json", place.file("own"));
+    let commits = |name: &str, memory: &str| {
+        corpusdb(&["tokenizer", "add", &place.corpus, name, &own, "--memory", memory]).good();
+        let counted = format!("SELECT count(*) AS n FROM commits WHERE subject = '{name}'");
+        let rows =
+            corpusdb(&["sql", &place.corpus, &counted, "--format", "jsonl"]).good().json_lines();
+        rows[0]["n"].as_u64().unwrap()
+    };
+    let (few, many) = (commits("roomy", "4GiB"), commits("tight", "32MiB"));
+    assert!(few <= 2 && many >= few + 2, "{few} and {many}");
+}
