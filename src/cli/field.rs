@@ -18,7 +18,7 @@ pub(super) enum Verb {
 /// interrupt. A record ingested again without change keeps the value; new content under its key has its own.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format jsonl > to-score.jsonl\n\nExit code 1 when no record names a stored document."
+    after_help = "Examples:\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl\n\nExit code 1 when no record names a stored document."
 )]
 pub(super) struct Set {
     /// The corpus

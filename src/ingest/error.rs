@@ -1,7 +1,7 @@
 //! What can go wrong on the way in. Whatever was committed before stays.
 
 use super::chat::TemplateError;
-use super::join::JoinReport;
+use super::joined::JoinReport;
 use super::read::ReadError;
 use super::report::IngestReport;
 use crate::decide::DecideError;

@@ -1,12 +1,12 @@
 //! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
 
 use super::error::IngestError;
+use super::joined::JoinReport;
 use super::read::{Input, Item, ReadOptions, Reader};
 use crate::model::{
     DocId, FieldDeclaration, FieldKind, Interrupt, Progress, Record, RecordKey, key_identity,
 };
 use crate::store::{CommitRecord, View, Writer};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -45,32 +45,6 @@ impl JoinBy {
             Self::Id(field) | Self::Key(field) => field,
         }
     }
-}
-
-/// What a join did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct JoinReport {
-    /// Always `field-set`.
-    pub r#type: &'static str,
-    /// The field.
-    pub field: String,
-    /// Records read.
-    pub records: u64,
-    /// Documents whose value changed.
-    pub changed: u64,
-    /// Documents that had that value already.
-    pub unchanged: u64,
-    /// Records without a value: passed over.
-    pub without_value: u64,
-    /// Records that name no stored document.
-    pub unknown: u64,
-    /// Some of what they name.
-    pub unknown_examples: Vec<String>,
-    /// Commits made.
-    pub commits: u64,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }
 
 /// Reads records and sets the field of the documents that they name. Of several records that name one document the

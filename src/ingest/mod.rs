@@ -18,6 +18,7 @@ mod form;
 mod given;
 mod identify;
 mod join;
+mod joined;
 mod options;
 mod prepare;
 mod produce;
@@ -33,7 +34,8 @@ pub use chat::{
 };
 pub use error::IngestError;
 pub use form::unknown_markers;
-pub use join::{JoinBy, JoinOptions, JoinReport, join};
+pub use join::{JoinBy, JoinOptions, join};
+pub use joined::JoinReport;
 pub use options::{IngestOptions, OnError, RecordForm};
 pub use report::{IngestReport, StageSeconds};
 pub use run::ingest;

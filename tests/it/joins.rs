@@ -35,7 +35,7 @@ fn set(corpus: &str, field: &str, more: &[&str]) -> serde_json::Value {
 }
 
 fn sql(corpus: &str, statement: &str) -> Vec<serde_json::Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "jsonl"]).good().json_lines()
+    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 /// Scores computed elsewhere could not come into a corpus but by ingesting everything anew.

@@ -308,7 +308,7 @@ fn encoding_what_is_stored_commits_as_often_as_the_memory_asks() {
         corpusdb(&["tokenizer", "add", &place.corpus, name, &own, "--memory", memory]).good();
         let counted = format!("SELECT count(*) AS n FROM commits WHERE subject = '{name}'");
         let rows =
-            corpusdb(&["sql", &place.corpus, &counted, "--format", "jsonl"]).good().json_lines();
+            corpusdb(&["sql", &place.corpus, &counted, "--format", "json"]).good().json_lines();
         rows[0]["n"].as_u64().unwrap()
     };
     let (few, many) = (commits("roomy", "4GiB"), commits("tight", "32MiB"));

@@ -1,8 +1,8 @@
 //! Which texts an extension encodes otherwise, told from the ids that the base gave them.
 
+use super::added;
 use super::base::{Base, Kind, merges, pieces};
 use super::bpe::Bpe;
-use super::matched;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::merges::MergeTable;
@@ -123,7 +123,7 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
     let is_plain = |token: &Value| {
         let id = token.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
         let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
-        id.is_some_and(|id| *token == matched::entry(content, id))
+        id.is_some_and(|id| *token == added::entry(content, id))
     };
     let rest = new.strip_prefix(old.as_slice());
     if !rest.is_some_and(|rest| rest.iter().all(is_plain)) || before != after {

@@ -1,12 +1,12 @@
 //! Terms that the pre-tokenizer splits, as added tokens: looked for in a text before anything else is done to it.
 
+use super::added::contexts;
 use super::base::Base;
 use super::bpe::Made;
 use super::map::Origin;
-use super::terms::{Outcome, TermReport};
+use super::report::{Outcome, TermReport};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Texts that are to be added tokens, in the order in which they were asked for.
@@ -74,23 +74,4 @@ fn refusal(base: &Base, trial: &Base, text: &str) -> Result<Option<String>, Toke
         }
     }
     Ok(None)
-}
-
-/// A text alone, inside a word, between lines, behind a space; and whether the token of just this text is found there:
-/// behind a space it may be the form with the space.
-pub(super) fn contexts(text: &str) -> [(String, bool); 4] {
-    [
-        (text.to_owned(), true),
-        (format!("x{text}y"), true),
-        (format!("a\n{text}\nb"), true),
-        (format!("a {text} b"), false),
-    ]
-}
-
-/// The entry of an added token in a `tokenizer.json`: it is found as it stands, also inside words, and decoded as text.
-pub(super) fn entry(token: &str, id: u32) -> Value {
-    json!({
-        "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
-        "normalized": false, "special": false
-    })
 }

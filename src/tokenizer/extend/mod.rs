@@ -2,12 +2,13 @@
 //!
 //! 1. `base` reads the file to extend and judges by the reference implementation;
 //! 2. `terms` makes each form of a term (`forms`) one token ([`extend_by_terms`]): `bpe` by merges
-//!    (`tree` chooses them), `listed` by entries of a WordPiece or Unigram vocabulary, `matched` by added tokens; `grow` continues BPE training on counts ([`extend_by_growth`]);
+//!    (`tree` chooses them), `listed` by entries of a WordPiece or Unigram vocabulary, `matched` by added tokens (`added`); `grow` continues BPE training on counts ([`extend_by_growth`]);
 //! 3. `write` appends to the file and `prove` encodes with both;
 //! 4. the [`Extension`] carries the [`EmbeddingMap`] (`map`);
 //! 5. [`Affected`] tells from stored ids which documents must be encoded again; [`diff`] compares any
 //!    two tokenizers.
 
+mod added;
 mod affected;
 mod base;
 mod bpe;
@@ -18,6 +19,7 @@ mod listed;
 mod map;
 mod matched;
 mod prove;
+mod report;
 mod terms;
 mod tree;
 mod write;
@@ -27,7 +29,8 @@ pub use diff::{VocabularyDiff, diff};
 pub use forms::TermForms;
 pub use grow::{GrowthOptions, extend_by_growth};
 pub use map::{EmbeddingMap, EmbeddingRow, Origin};
-pub use terms::{Extension, FormReport, Outcome, TermOptions, TermReport, extend_by_terms};
+pub use report::{FormReport, Outcome, TermReport};
+pub use terms::{Extension, TermOptions, extend_by_terms};
 
 #[cfg(test)]
 mod tests;

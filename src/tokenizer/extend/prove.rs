@@ -1,8 +1,8 @@
 //! Encodes with the base and with its extension before the extension is handed out.
 
+use super::added::contexts;
 use super::affected::{Affected, AffectedScratch};
 use super::base::Base;
-use super::matched::contexts;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::self_test::hostile;

@@ -1,7 +1,7 @@
 //! The extended file: the base's, with entries appended and nothing else changed.
 
+use super::added;
 use super::base::{Base, Kind, unusual, vocabulary_mut};
-use super::matched;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) fn extended(
     }
     append_merges(&mut file, &additions.merges)?;
     if !additions.matched.is_empty() {
-        let entries = additions.matched.iter().map(|(token, id)| matched::entry(token, *id));
+        let entries = additions.matched.iter().map(|(token, id)| added::entry(token, *id));
         match file.get_mut("added_tokens").and_then(Value::as_array_mut) {
             Some(list) => list.extend(entries),
             None => {
