@@ -1,6 +1,7 @@
 //! What can go wrong with a tokenizer.
 
-use super::oracle::ENCODING;
+/// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
+pub(super) const ENCODING: &str = "encoding";
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 

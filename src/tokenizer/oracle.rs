@@ -1,6 +1,6 @@
 //! The reference encoder: tokenizers 0.23. What it says is right by definition.
 
-use super::error::TokenizerError;
+use super::error::{ENCODING, TokenizerError};
 use super::unigram::{self, Readings};
 use crate::model::contain;
 use std::sync::OnceLock;
@@ -99,9 +99,6 @@ fn read(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
     tokenizer.set_encode_special_tokens(true);
     Ok(tokenizer)
 }
-
-/// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
-pub(super) const ENCODING: &str = "encoding";
 
 /// Runs third-party code so that its panic is an error of ours. Sound to resume after: the
 /// tokenizer is never changed by encoding, and its caches are cleared or keyed by whole words.
