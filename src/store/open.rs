@@ -213,6 +213,9 @@ impl Writer {
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
     pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), StoreError> {
+        // Runs hold who joined and who left; tables hold who is there.
+        self.bands.fold()?;
+        self.committed()?;
         self.flush()?;
         progress.begin("compacting", Some(super::columns::FAMILIES.len() as u64));
         let mut options = CompactOptions::default();
