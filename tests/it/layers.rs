@@ -18,7 +18,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "epoch",
-        &["model", "store", "query::select", "query::numbers", "query::texts", "query::QueryError"],
+        &[
+            "model",
+            "store",
+            "query::select",
+            "query::numbers",
+            "query::texts",
+            "query::dependence",
+            "query::Dependence",
+            "query::QueryError",
+        ],
     ),
 ];
 
