@@ -147,6 +147,11 @@ pub fn corpusdb_within<S: AsRef<OsStr>>(arguments: &[S], limit: u64) -> (Ran, u6
 
 /// The most memory that a running process of ours has held resident, in bytes.
 fn peak_resident(process: u32) -> Option<u64> {
+    // For a moment a process that was just started still shows the memory of the one that started it.
+    let running = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
+    if running != Path::new(env!("CARGO_BIN_EXE_corpusdb")).canonicalize().ok()? {
+        return None;
+    }
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
