@@ -49,18 +49,18 @@ fn a_file_that_comes_again_after_another_superseded_its_keys_wins_again() {
         all.sort();
         all
     };
-    pour(&mut writer, &[a.clone()], &options(1 << 20));
-    pour(&mut writer, &[b.clone()], &options(1 << 20));
+    pour(&mut writer, std::slice::from_ref(&a), &options(1 << 20));
+    pour(&mut writer, std::slice::from_ref(&b), &options(1 << 20));
     assert_eq!(stands(&writer), told(&new));
     // The later ingest wins: of the keys that both have, `a`; the others are not of its saying.
-    let report = pour(&mut writer, &[a.clone()], &options(2 << 10));
+    let report = pour(&mut writer, std::slice::from_ref(&a), &options(2 << 10));
     assert_eq!((report.added, report.updated, report.unchanged), (40, 40, 0));
     let mixed: Vec<Page> = old.iter().chain(&new[40..]).cloned().collect();
     assert_eq!(stands(&writer), told(&mixed));
     // Twice in a row changes nothing, with and without --reread.
     for reread in [false, true] {
         let again = IngestOptions { reread, ..options(1 << 20) };
-        let report = pour(&mut writer, &[a.clone()], &again);
+        let report = pour(&mut writer, std::slice::from_ref(&a), &again);
         assert_eq!((report.added, report.unchanged), (0, 40), "reread {reread}");
     }
     // Files of one command keep the order in which they came.
@@ -105,11 +105,11 @@ fn a_key_that_occurs_twice_in_a_file_adds_nothing_when_the_file_is_read_again() 
         let mut twice = pages(1, 20);
         twice.extend(pages(2, 20));
         let file = scratch.write("twice.jsonl", lines(&twice));
-        assert_eq!(pour(&mut writer, &[file.clone()], &options(batch_bytes)).added, 40);
+        assert_eq!(pour(&mut writer, std::slice::from_ref(&file), &options(batch_bytes)).added, 40);
         let before = sound_digest(&reader(&corpus));
         for _ in 0..3 {
             let again = IngestOptions { reread: true, ..options(batch_bytes) };
-            let report = pour(&mut writer, &[file.clone()], &again);
+            let report = pour(&mut writer, std::slice::from_ref(&file), &again);
             assert_eq!((report.added, report.read, report.unchanged), (0, 40, 40));
         }
         assert_eq!(sound_digest(&reader(&corpus)), before);
@@ -140,21 +140,22 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
         for file in [&a, &b] {
-            pour(&mut writer, &[file.clone()], &options(4 << 10));
+            pour(&mut writer, std::slice::from_ref(&file), &options(4 << 10));
         }
         let mut stops = 0;
         while interrupted && stops < 3 {
             let interrupt = Interrupt::default();
             let stop = StopEarly(interrupt.clone());
-            let done = writer.ingest(&[a.clone()], &options(4 << 10), &[], &stop, &interrupt);
+            let done =
+                writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &[], &stop, &interrupt);
             if done.is_ok() {
                 break;
             }
             stops += 1;
         }
-        pour(&mut writer, &[a.clone()], &options(4 << 10));
+        pour(&mut writer, std::slice::from_ref(&a), &options(4 << 10));
         assert!(!interrupted || stops > 0, "nothing was interrupted");
-        assert_eq!(pour(&mut writer, &[a.clone()], &options(4 << 10)).commits, 0);
+        assert_eq!(pour(&mut writer, std::slice::from_ref(&a), &options(4 << 10)).commits, 0);
         assert_eq!(writer.view().documents(), 900);
         digests.push(sound_digest(&reader(&corpus)));
     }

@@ -202,6 +202,9 @@ impl Ledger {
     }
 }
 
+/// The documents of both sides with their roots.
+type Sides = [Vec<(u64, BTreeSet<u64>)>; 2];
+
 fn random_history(keep: &KeepOrder, seed: u64) {
     let mut random = Random::new(seed);
     let mut pages = Pages::new(keep);
@@ -211,7 +214,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
     let mut moment = Moment::of(&open(&pages));
     let mut ledger = Ledger::default();
     // Sides and roots at each snapshot.
-    let mut history: Vec<[Vec<(u64, BTreeSet<u64>)>; 2]> = Vec::new();
+    let mut history: Vec<Sides> = Vec::new();
     let mut removed: Vec<u64> = Vec::new();
     for step in 0..14_u64 {
         match random.below(6) {
