@@ -65,7 +65,7 @@ macro_rules! columns {
 
 columns! {
     /// Format version, charter (policy, fields), state. Written by every commit.
-    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON";
+    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start";
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small, keys::CommitKey, "commit u64" => "record: what the commit did";
     /// Sources with counters, and the paths of their files.
