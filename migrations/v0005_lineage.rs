@@ -82,7 +82,9 @@ impl Lineages {
     }
 
     fn add(&mut self, document: u64, own: BTreeSet<u64>, more: &BTreeSet<u64>) {
-        join(self.0.entry(document).or_insert(own), more);
+        let roots = self.0.entry(document).or_default();
+        join(roots, &own);
+        join(roots, more);
     }
 
     /// Takes in what one commit changed.

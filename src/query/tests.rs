@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{
     DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
-    Standing, TokenizerId,
+    Standing, TokenizerId, key_identity,
 };
 use crate::store;
 use crate::store::{
@@ -106,11 +106,14 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
             shingles: 1,
             text_of: None,
         };
-        let identity = *blake3::hash(&number.to_le_bytes()).as_bytes();
+        let identity = match sketch.key {
+            Some(key) => key_identity(sketch.source, key),
+            None => key_identity(sketch.source, &format!("/in/lines:{number}")),
+        };
         let id = batch
             .add(NewDocument {
                 header: header.clone(),
-                identity: identity[..16].try_into().unwrap(),
+                identity,
                 text: Some(encoder.encode(&sketch.text).unwrap()),
                 sketch: None,
                 metadata: sketch.metadata.clone(),
@@ -186,8 +189,8 @@ fn every_column_has_its_value() {
     let text = printed(&view, "SELECT * FROM documents ORDER BY id", Format::Json);
     let lines: Vec<&str> = text.lines().collect();
     let expected = [
-        r#"{"id":0,"key":"/in/lines:0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
-        r#"{"id":1,"key":"/in/lines:1","source":"web","language":"en","commit":3,"bytes":12,"chars":12,"tokens":null,"tokens_words":null,"kept":false,"standing":"near","dup_of":0,"jaccard":0.8181818181818182,"cluster":0,"cluster_size":2,"text":"one two four","meta":"{\"language\":\"en\"}","url":null,"quality":null,"stars":null}"#,
+        r#"{"id":0,"key":"/in/lines:0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
+        r#"{"id":1,"key":"/in/lines:1","source":"web","language":"en","commit":3,"bytes":12,"chars":12,"tokens":null,"tokens_words":null,"kept":false,"standing":"near","dup_of":0,"jaccard":0.8181818181818182,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two four","meta":"{\"language\":\"en\"}","url":null,"quality":null,"stars":null}"#,
     ];
     assert_eq!(lines[..2], expected);
     assert!(lines[4].contains(r#""key":"k","source":"code","language":null"#), "{}", lines[4]);
@@ -331,7 +334,7 @@ fn tables_and_columns_say_what_they_are() {
     assert!(
         documents.contains("tokens_words,BIGINT,true,length in tokens of the tokenizer `words`")
     );
-    assert!(documents.contains("quality,DOUBLE,true,a declared field"));
+    assert!(documents.contains("quality,DOUBLE,true,\"a declared field"));
     for table in ["pages", "documents2"] {
         let error = sql(&view, &format!("DESCRIBE {table}"), &mut |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("there are documents, duplicates"), "{error}");

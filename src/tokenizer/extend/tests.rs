@@ -602,7 +602,7 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
     assert!(matches!(extension.terms[0].forms[0].outcome, Outcome::Matched { .. }));
     assert!(matches!(extension.terms[1].forms[0].outcome, Outcome::Added { .. }));
     assert_eq!((id(3, 0), id(3, 1)), (id(0, 0), id(0, 1)), "asked for twice");
-    // Its characters are those of other bytes: decoders would give one of them.
+    // Its characters are those of other bytes: decoders would give one of them. Behind a space it is no such spelling.
     assert!(extension.terms[4].refused().unwrap().contains("decoded"));
     // They follow the tokens of the model, without a gap.
     let ids: Vec<u32> = extension.map.rows.iter().map(|row| row.id).collect();
@@ -611,7 +611,7 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
     let rows: Vec<&EmbeddingRow> =
         extension.map.rows.iter().filter(|row| row.origin == Origin::Added).collect();
     let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
-    assert_eq!(texts, ["COVID-19", " COVID-19", "SARS-CoV-2", " SARS-CoV-2"]);
+    assert_eq!(texts, [" é-1", "COVID-19", " COVID-19", "SARS-CoV-2", " SARS-CoV-2"]);
     let before = Tokenizer::load(&BYTE_LEVEL, &[]).unwrap();
     let after = Tokenizer::load(&extension.json, &[]).unwrap();
     let encode = |tokenizer: &Tokenizer, text: &str| {
