@@ -189,7 +189,9 @@ impl Ran {
     #[track_caller]
     pub fn fails(self, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(2), "{self}");
-        assert!(self.stderr.starts_with("error: ") || self.stderr.contains("\nerror: "), "{self}");
+        let is_told =
+            |line: &str| line.starts_with("error: ") || line.starts_with(r#"{"type":"error""#);
+        assert!(self.stderr.lines().any(is_told), "{self}");
         for word in words {
             assert!(self.stderr.contains(word), "no `{word}` in\n{self}");
         }

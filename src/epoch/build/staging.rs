@@ -44,7 +44,7 @@ pub(super) struct Staging {
     path: PathBuf,
     plan: String,
     epoch: u64,
-    lock: File,
+    lock: Lock,
 }
 
 /// Refuses an output that could not be made by a rename.
@@ -68,6 +68,16 @@ pub(super) fn refuse_taken(out: &Path) -> Result<(), EpochError> {
     }
 }
 
+/// The lock of a directory, as long as it lives.
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Given back in so many words: a process that is being started holds its parent's open files for a moment.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 impl Staging {
     /// Makes the directory, or enters the one that an earlier build left.
     pub fn enter(out: &Path, plan: &Plan, epoch: u64) -> Result<Self, EpochError> {
@@ -84,7 +94,7 @@ impl Staging {
             .open(&lock)
             .map_err(EpochError::io("creating", &lock))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path, plan: hash, epoch, lock: file }),
+            Ok(()) => Ok(Self { path, plan: hash, epoch, lock: Lock(file) }),
             Err(TryLockError::WouldBlock) => {
                 Err(EpochError::BuildUnderWay { path: out.to_path_buf() })
             }

@@ -43,7 +43,9 @@ pub fn pour_chats(place: &Place, weighted: bool) {
     let corpus = place.path.display().to_string();
     let arguments =
         ["ingest", &corpus, &file, "--source", "chats", "--id-field", "id", "--chat", "messages"];
-    corpusdb(&[&arguments[..], &["--chat-template", &template]].concat()).good();
+    // The tokenizer was trained on pages, which have no marks of turns.
+    let marks = ["--chat-template", &template, "--template-markers", "text"];
+    corpusdb(&[&arguments[..], &marks].concat()).good();
 }
 
 #[test]
