@@ -162,7 +162,11 @@ fn make_a_golden_store() {
     let chat = r#"{"messages": [{"role": "user", "content": "What is kept?"}, {"role": "assistant", "content": "What was answered."}]}"#;
     let chats =
         ["ingest", &name, "-", "--source", "notes", "--chat", "messages", "--chat-template"];
-    corpusdb_reading(&[&chats[..], &[template.to_str().unwrap()]].concat(), chat.as_bytes()).good();
+    corpusdb_reading(
+        &[&chats[..], &[template.to_str().unwrap(), "--template-markers", "text"]].concat(),
+        chat.as_bytes(),
+    )
+    .good();
     std::fs::remove_file(template).unwrap();
     let own = Tokenizer::load(&trained(), &[]).unwrap();
     let ids: Vec<u32> = GIVEN.chars().filter_map(|c| own.token_to_id(&c.to_string())).collect();
