@@ -140,7 +140,7 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
         for file in [&a, &b] {
-            pour(&mut writer, std::slice::from_ref(&file), &options(4 << 10));
+            pour(&mut writer, std::slice::from_ref(file), &options(4 << 10));
         }
         let mut stops = 0;
         while interrupted && stops < 3 {
