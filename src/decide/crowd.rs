@@ -209,7 +209,7 @@ impl Crowd {
         admit: impl Fn(DocId) -> bool,
     ) -> BTreeSet<DocId> {
         let mut found = BTreeSet::new();
-        for at in self.families_of(buckets) {
+        for at in self.families_of(buckets.iter().copied()) {
             if let Some(family) = self.families.get_mut(at as usize) {
                 found.extend(family.find(sought, &admit));
             }
@@ -217,8 +217,16 @@ impl Crowd {
         found
     }
 
-    fn families_of(&self, buckets: &[(u8, u64)]) -> BTreeSet<u32> {
-        buckets.iter().filter_map(|key| self.buckets.get(key)).map(|held| held.family).collect()
+    /// The families that a look-up of these buckets asks.
+    pub(super) fn families_of(&self, buckets: impl Iterator<Item = (u8, u64)>) -> BTreeSet<u32> {
+        buckets.filter_map(|key| self.buckets.get(&key)).map(|held| held.family).collect()
+    }
+
+    /// Whether one of these families has the document: then [`Crowd::find`] tells of it, if it may be
+    /// similar, and it need not be compared as a member of another bucket.
+    pub(super) fn tells_of(&self, families: &BTreeSet<u32>, document: DocId) -> bool {
+        let mut asked = families.iter().filter_map(|at| self.families.get(*at as usize));
+        asked.any(|family| family.contains(document))
     }
 
     /// Makes those families of these buckets anew whose order no longer fits.
@@ -228,7 +236,7 @@ impl Crowd {
         is_kept: impl Fn(DocId) -> bool,
         read: &Read<'_>,
     ) -> Result<(), DecideError> {
-        for at in self.families_of(buckets) {
+        for at in self.families_of(buckets.iter().copied()) {
             let Some(family) = self.families.get(at as usize).filter(|family| family.is_stale())
             else {
                 continue;

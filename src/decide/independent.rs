@@ -196,8 +196,10 @@ impl Session {
         let best = nearest.map(|found| self.scene.rank(found.witness)).transpose()?.unwrap_or(rank);
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         let mut candidates = BTreeSet::new();
-        for other in self.joined_before(&keys, &found.taken)? {
-            if other != id && self.scene.is_kept(other) {
+        let joined = self.joined_before(&keys, &found.taken)?;
+        let asked = self.crowd.families_of(keys.iter().copied());
+        for other in joined {
+            if other != id && self.scene.is_kept(other) && !self.crowd.tells_of(&asked, other) {
                 let other = self.scene.rank(other)?;
                 candidates.extend((other < best).then_some(other));
             }

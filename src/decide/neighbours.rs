@@ -75,6 +75,7 @@ pub(super) fn prefetch(
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(scene, crowd, reach, &keys)?;
+    let crowd = &*crowd;
     wanted
         .into_par_iter()
         .zip(found.places)
@@ -83,6 +84,8 @@ pub(super) fn prefetch(
             || Fingerprinter::new(policy),
             |craft, (wanted, places)| {
                 let Wanted { document, sketch, bands } = wanted;
+                // The crowd tells of the members of these at the decision, whichever bucket they share.
+                let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
                 let mut answer = Prefetched { bands, ..Prefetched::default() };
                 let own = scene.rank(document)?;
                 let (mut candidates, mut beyond) = (BTreeSet::new(), BTreeSet::new());
@@ -96,7 +99,9 @@ pub(super) fn prefetch(
                     };
                     answer.taken.push(if is_beyond { 0 } else { bucket.members.len() });
                     let into = if is_beyond { &mut beyond } else { &mut candidates };
-                    for member in bucket.members.iter().filter(|member| **member != document) {
+                    let is_open =
+                        |other: &&DocId| **other != document && !crowd.tells_of(&asked, **other);
+                    for member in bucket.members.iter().filter(is_open) {
                         into.insert(scene.rank(*member)?);
                     }
                     answer.capped += u64::from(is_beyond && bucket.capped);
