@@ -53,7 +53,7 @@ version() {
         *) number= ;;
     esac
     printf '%s\n' "$number" | awk -F. '{
-        for (i = 1; i <= 4; i++) printf "%s.", i > NF ? -1 : $i ~ /^[0-9]+$/ ? $i : 0
+        for (i = 1; i <= 4; i++) printf "%s.", (i > NF ? -1 : ($i ~ /^[0-9]+$/ ? $i : 0))
     }'
 }
 
