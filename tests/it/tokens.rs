@@ -229,7 +229,7 @@ fn a_name_is_one_file_for_ever() {
     assert_eq!(place.listed().len(), 2);
     assert!(as_reference(&place.corpus) > 40);
 
-    add("no file", &own).fails(&["\"no file\"", "letters, digits"]);
+    add("no file", &own).fails(&["no file", "letters, digits"]);
     add("absent", &place.scratch.arg("absent.json")).fails(&["absent.json"]);
     let broken = place.scratch.write("broken.json", "{\"model\":");
     add("broken", &broken).fails(&["not a usable tokenizer.json"]);
