@@ -1,17 +1,13 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
-use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines};
+use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines, repository};
 use corpusdb::columns::FAMILIES;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The reference as the command prints it.
@@ -90,7 +86,7 @@ fn paths_in_documents_exist() {
         PathBuf::from("CONTRIBUTING.md"),
         PathBuf::from("CHANGELOG.md"),
     ];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+    for entry in std::fs::read_dir(repository("docs")).unwrap() {
         documents.push(Path::new("docs").join(entry.unwrap().file_name()));
     }
     let mut checked = 0;
@@ -99,7 +95,7 @@ fn paths_in_documents_exist() {
     {
         for path in named_paths(&read(document.to_str().unwrap()), document.parent().unwrap()) {
             assert!(
-                root().join(&path).exists(),
+                repository(&path).exists(),
                 "{} names {}, which does not exist",
                 document.display(),
                 path.display()

@@ -1,7 +1,7 @@
 //! The walls of the house: who may import whom, which external crate lives where, no cycles.
 
+use crate::support::repository;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// What a folder may import besides itself. An entry with `::` allows that name only.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -82,7 +82,7 @@ struct File {
 }
 
 fn files(folders: &[&str]) -> Vec<File> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = &repository("");
     let mut waiting: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
     let mut found = Vec::new();
     while let Some(folder) = waiting.pop() {

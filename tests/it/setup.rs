@@ -1,12 +1,13 @@
 //! The set-up step: it finds the libclang that bindgen will load, no other, and tries it before anything is built.
 #![cfg(target_os = "linux")]
 
+use crate::support::repository;
 use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the script as on a machine without `llvm-config`, with the variables given.
 fn libclang(arguments: &[&Path], variables: &[(&str, &Path)]) -> Output {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/libclang.sh");
+    let script = repository("scripts/libclang.sh");
     let mut command = Command::new("sh");
     command.arg(script).args(arguments).env("LLVM_CONFIG_PATH", "/nowhere/llvm-config");
     for name in ["LIBCLANG_PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH"] {
@@ -145,7 +146,7 @@ fn libclang_is_tried_before_the_build() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("has not the functions of libclang"), "{said}");
 
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/libclang.sh");
+    let script = repository("scripts/libclang.sh");
     let output = Command::new("sh").arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -50,9 +50,11 @@ impl Scratch {
     }
 }
 
-/// A file or directory of the repository.
-pub fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+/// A file or directory of the repository in which the tests run. The place is asked for at run time: clones
+/// share a target directory, so these tests may have been compiled in a clone that is gone.
+pub fn repository(path: impl AsRef<Path>) -> PathBuf {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+    std::path::absolute(root).unwrap().join(path)
 }
 
 /// Copies a directory with all that is in it.
