@@ -2,8 +2,8 @@
 
 use super::error::QueryError;
 use super::limits::Limits;
-use super::scan::Sink;
-use crate::store::{RejectRecord, StoreError, View};
+use super::scan::{Sink, ended, give};
+use crate::store::{RejectRecord, View};
 use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -23,18 +23,6 @@ pub(super) const COLUMNS: [(&str, DataType); 7] = [
     ("raw", DataType::Utf8),
 ];
 
-/// Ends the walk early, or carries what went wrong.
-enum Stop {
-    Enough,
-    Failed(QueryError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
 /// Pushes all rows; `raw` is left empty when it is not wanted.
 pub(super) fn push(
     view: &View,
@@ -49,9 +37,9 @@ pub(super) fn push(
         if waiting.is_empty() {
             return Ok(());
         }
-        let batch = batch(schema, waiting).map_err(Stop::Failed)?;
+        let batch = batch(schema, waiting);
         waiting.clear();
-        if sink(batch).is_break() { Err(Stop::Enough) } else { Ok(()) }
+        give(sink, batch)
     };
     let walked = view.for_each_reject(|mut record| {
         if !with_raw {
@@ -65,10 +53,7 @@ pub(super) fn push(
         bytes = 0;
         flush(&mut waiting)
     });
-    match walked.and_then(|()| flush(&mut waiting)) {
-        Ok(()) | Err(Stop::Enough) => Ok(()),
-        Err(Stop::Failed(error)) => Err(error),
-    }
+    ended(walked.and_then(|()| flush(&mut waiting)))
 }
 
 fn batch(schema: &SchemaRef, rows: &[RejectRecord]) -> Result<RecordBatch, QueryError> {

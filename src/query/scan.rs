@@ -2,6 +2,7 @@
 //! partition, with a short queue between them and the engine.
 
 use super::error::QueryError;
+use crate::store::StoreError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -30,6 +31,37 @@ pub(super) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 /// Pushes the batches of one partition, in order. An empty batch is a question whether to go on.
 pub(super) type Producer =
     Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+
+/// Why a walk over stored rows ends before its last: no more is wanted, or something went wrong.
+pub(super) enum Stop {
+    Enough,
+    Failed(QueryError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Gives the sink a batch, within a walk.
+pub(super) fn give(
+    sink: &mut Sink<'_>,
+    batch: std::result::Result<RecordBatch, QueryError>,
+) -> std::result::Result<(), Stop> {
+    let batch = batch.map_err(Stop::Failed)?;
+    if sink(batch).is_break() { Err(Stop::Enough) } else { Ok(()) }
+}
+
+/// How a walk ended: that no more was wanted is no error.
+pub(super) fn ended(
+    walked: std::result::Result<(), Stop>,
+) -> std::result::Result<(), QueryError> {
+    match walked {
+        Ok(()) | Err(Stop::Enough) => Ok(()),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
 
 /// A scan of one of our tables.
 pub(super) struct Scan {

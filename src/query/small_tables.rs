@@ -2,9 +2,9 @@
 
 use super::error::QueryError;
 use super::rejects;
-use super::scan::{Producer, Scan, Sink};
+use super::scan::{Producer, Scan, Sink, ended, give};
 use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
-use crate::store::{StoreError, View};
+use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -131,18 +131,6 @@ const DUPLICATES: [(&str, DataType); 7] = [
     ("commit", DataType::UInt64),
 ];
 
-/// Ends the walk over matches early, or carries what went wrong.
-enum Stop {
-    Enough,
-    Failed(QueryError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
 fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     let mut flush = |waiting: &mut Vec<(DocId, CommitSeq, Match)>| {
@@ -157,9 +145,8 @@ fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>)
             Arc::new(Float64Array::from_iter_values(found().map(Match::containment_witness))),
             Arc::new(UInt64Array::from_iter_values(rows().map(|(_, commit, _)| commit.0))),
         ];
-        let batch = batch(schema, arrays).map_err(Stop::Failed)?;
         waiting.clear();
-        if sink(batch).is_break() { Err(Stop::Enough) } else { Ok(()) }
+        give(sink, batch(schema, arrays))
     };
     let walked = view.for_each_match(|removed, commit, found| {
         if found.kind != MatchKind::Superseded {
@@ -167,10 +154,7 @@ fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>)
         }
         if waiting.len() >= ROWS { flush(&mut waiting) } else { Ok(()) }
     });
-    match walked.and_then(|()| flush(&mut waiting)) {
-        Ok(()) | Err(Stop::Enough) => Ok(()),
-        Err(Stop::Failed(error)) => Err(error),
-    }
+    ended(walked.and_then(|()| flush(&mut waiting)))
 }
 
 fn sources(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
