@@ -318,22 +318,14 @@ impl ScalarUDFImpl for Join {
         let array: ArrayRef = match args.return_field.data_type() {
             DataType::Utf8View => {
                 let mut built = StringViewBuilder::with_capacity(rows);
-                let mut whole = String::new();
-                for pair in both {
-                    match pair {
-                        Some((a, b)) => {
-                            whole.clear();
-                            whole.push_str(a);
-                            whole.push_str(b);
-                            built.try_append_value(&whole)?;
-                        }
-                        None => built.append_null(),
-                    }
-                }
+                join(both, |whole| match whole {
+                    Some(whole) => Ok(built.try_append_value(whole)?),
+                    None => Ok(built.append_null()),
+                })?;
                 Arc::new(built.finish())
             }
-            DataType::LargeUtf8 => pairs::<i64>(both),
-            _ => pairs::<i32>(both),
+            DataType::LargeUtf8 => joined_array::<i64>(both)?,
+            _ => joined_array::<i32>(both)?,
         };
         Ok(match varies {
             true => ColumnarValue::Array(array),
@@ -342,21 +334,30 @@ impl ScalarUDFImpl for Join {
     }
 }
 
-fn pairs<'a, O: OffsetSizeTrait>(
+/// Calls `append` with each pair of texts as one, or with nothing where there is none.
+fn join<'a>(
     both: impl Iterator<Item = Option<(&'a str, &'a str)>>,
-) -> ArrayRef {
-    let mut built = GenericStringBuilder::<O>::new();
+    mut append: impl FnMut(Option<&str>) -> Result<()>,
+) -> Result<()> {
     let mut whole = String::new();
     for pair in both {
-        match pair {
-            Some((a, b)) => {
-                whole.clear();
-                whole.push_str(a);
-                whole.push_str(b);
-                built.append_value(&whole);
-            }
-            None => built.append_null(),
-        }
+        append(pair.map(|(left, right)| {
+            whole.clear();
+            whole.push_str(left);
+            whole.push_str(right);
+            whole.as_str()
+        }))?;
     }
-    Arc::new(built.finish())
+    Ok(())
+}
+
+fn joined_array<'a, O: OffsetSizeTrait>(
+    both: impl Iterator<Item = Option<(&'a str, &'a str)>>,
+) -> Result<ArrayRef> {
+    let mut built = GenericStringBuilder::<O>::new();
+    join(both, |whole| {
+        built.append_option(whole);
+        Ok(())
+    })?;
+    Ok(Arc::new(built.finish()))
 }
