@@ -166,15 +166,18 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>, ReadError> {
 /// Matches of a pattern of any depth. Directories are walked as they are when given by name: a link to one above
 /// it is not followed round and round.
 fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
-    let parsed = glob::Pattern::new(pattern).map_err(|error| ReadError::Pattern {
-        pattern: pattern.to_owned(),
+    // Paths are compared as they are walked: without doubled strokes and parts that stay where they are.
+    let pattern: PathBuf = Path::new(pattern).components().collect();
+    let pattern = pattern.to_string_lossy();
+    let parsed = glob::Pattern::new(&pattern).map_err(|error| ReadError::Pattern {
+        pattern: pattern.to_string(),
         why: error.to_string(),
     })?;
     // What stands before the first part with a wildcard is a directory.
     let is_literal = |part: &std::path::Component<'_>| {
         !part.as_os_str().to_string_lossy().contains(['*', '?', '['])
     };
-    let base: PathBuf = Path::new(pattern).components().take_while(is_literal).collect();
+    let base: PathBuf = Path::new(pattern.as_ref()).components().take_while(is_literal).collect();
     let root = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
     let mut paths = Vec::new();
     for entry in WalkDir::new(root).follow_links(true) {

@@ -657,6 +657,17 @@ fn a_pattern_of_any_depth_does_not_follow_links_round_and_round() {
     assert!(matches!(expand_in(&dir, &["a/**b"]), Err(ReadError::Pattern { .. })));
 }
 
+/// A directory in a variable often ends with a stroke: `$DATA/**/*.jsonl` matched nothing.
+#[test]
+fn a_pattern_of_any_depth_may_have_doubled_strokes_and_dots() {
+    let dir = Dir::new();
+    dir.write("a/b/x.jsonl", LINES);
+    for pattern in ["a//**/*.jsonl", "a/./**/*.jsonl", "./a/**//x.jsonl", "a/**/", ".//**/b/"] {
+        let found = expand_in(&dir, &[pattern]).expect(pattern);
+        assert_eq!(names(&dir, &found), ["a/b/x.jsonl"], "{pattern}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_break_reading(
