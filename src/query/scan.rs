@@ -54,9 +54,7 @@ pub(super) fn give(
 }
 
 /// How a walk ended: that no more was wanted is no error.
-pub(super) fn ended(
-    walked: std::result::Result<(), Stop>,
-) -> std::result::Result<(), QueryError> {
+pub(super) fn ended(walked: std::result::Result<(), Stop>) -> std::result::Result<(), QueryError> {
     match walked {
         Ok(()) | Err(Stop::Enough) => Ok(()),
         Err(Stop::Failed(error)) => Err(error),
