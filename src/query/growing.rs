@@ -318,9 +318,12 @@ impl ScalarUDFImpl for Join {
         let array: ArrayRef = match args.return_field.data_type() {
             DataType::Utf8View => {
                 let mut built = StringViewBuilder::with_capacity(rows);
-                join(both, |whole| match whole {
-                    Some(whole) => Ok(built.try_append_value(whole)?),
-                    None => Ok(built.append_null()),
+                join(both, |whole| {
+                    match whole {
+                        Some(whole) => built.try_append_value(whole)?,
+                        None => built.append_null(),
+                    }
+                    Ok(())
                 })?;
                 Arc::new(built.finish())
             }
