@@ -1,6 +1,6 @@
 //! The integer type token ids are written as.
 
-use super::recipe::{Format, Layout, Output};
+use super::recipe::{Format, Ids, Layout, Output};
 
 /// Vocabularies from here on are written as i32 by Megatron's own tools.
 const MEGATRON_U16_BELOW: u32 = 65_500;
@@ -26,6 +26,7 @@ impl Width {
         let narrow_up_to =
             |largest: u32, wide: Self| if vocab <= largest { Self::U16 } else { wide };
         match (output.format, output.layout()) {
+            (Format::Mds, _) if output.ids == Some(Ids::U16) => Self::U16,
             (Format::Parquet | Format::Arrow | Format::Mds | Format::Jsonl, _) => Self::I32,
             (Format::Megatron, _) => narrow_up_to(MEGATRON_U16_BELOW - 1, Self::I32),
             (Format::Litdata, _) => narrow_up_to(U16_UP_TO, Self::I32),

@@ -8,7 +8,7 @@ use corpusdb::{BuildJob, Corpus, DocId, Interrupt, Progress, Silent, Tally, Toke
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
-const OUTPUTS: [&str; 15] = [
+const OUTPUTS: [&str; 16] = [
     "format = \"megatron\"",
     "format = \"parquet\"",
     "format = \"parquet\"\ncompression = \"none\"",
@@ -16,6 +16,7 @@ const OUTPUTS: [&str; 15] = [
     "format = \"parquet\"\ncompression = \"zstd\"",
     "format = \"arrow\"",
     "format = \"mds\"",
+    "format = \"mds\"\nids = \"u16\"\ncompression = \"zstd\"",
     "format = \"litdata\"",
     "format = \"jsonl\"",
     "format = \"jsonl\"\ncompression = \"zstd\"",
@@ -355,7 +356,7 @@ fn what_a_format_cannot_hold_is_refused_first() {
         ("[output]\nformat = \"mds\"\nlayout = \"olmo\"\n", &["output.layout", "raw", "mds"]),
         ("[output]\nformat = \"raw\"\nlayout = \"npy\"\n", &["npy", "plain", "llm.c", "olmo"]),
         (
-            "[output]\nformat = \"mds\"\ncompression = \"zstd\"\n",
+            "[output]\nformat = \"arrow\"\ncompression = \"zstd\"\n",
             &["output.compression", "leave it out"],
         ),
         (
@@ -379,6 +380,8 @@ fn what_a_format_cannot_hold_is_refused_first() {
             &["llm.c", "i32", "4294967294"],
         ),
         ("[output]\nformat = \"litdata\"\n", &["litdata", "specials.pad", "parquet"]),
+        ("[output]\nids = \"u16\"\n", &["output.ids", "mds", "parquet"]),
+        ("[output]\ncolumns = [\"label\"]\n", &["label", "labels", "position_ids", "seq_start_id"]),
     ];
     for (recipe, words) in cases {
         place.recipe("explain", recipe, &[]).fails(words);

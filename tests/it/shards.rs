@@ -246,8 +246,21 @@ fn mds_rows(directory: &Path) -> Vec<Row> {
         serde_json::from_slice(&std::fs::read(directory.join("index.json")).unwrap()).unwrap();
     let mut rows = Vec::new();
     for shard in index["shards"].as_array().unwrap() {
-        let name = shard["raw_data"]["basename"].as_str().unwrap();
-        let bytes = std::fs::read(directory.join(name)).unwrap();
+        let part = |part: &str| {
+            let name = shard[part]["basename"].as_str().unwrap();
+            let bytes = std::fs::read(directory.join(name)).unwrap();
+            assert!(part == "raw_data" || shard["raw_data"]["basename"] == name[..name.len() - 5]);
+            assert_eq!(shard[part]["bytes"], bytes.len());
+            bytes
+        };
+        let bytes = match shard["compression"].as_str() {
+            Some("zstd") => zstd::decode_all(&part("zip_data")[..]).unwrap(),
+            _ => part("raw_data"),
+        };
+        let width = match shard["column_encodings"][4].as_str() {
+            Some("ndarray:uint16") => 2,
+            _ => 4,
+        };
         let count = number(&bytes[..4]);
         assert_eq!(shard["samples"], count);
         assert_eq!(shard["raw_data"]["bytes"], bytes.len());
@@ -276,7 +289,7 @@ fn mds_rows(directory: &Path) -> Vec<Row> {
                 offsets: array(columns[1], 8),
                 lengths: array(columns[2], 4),
                 source: String::from_utf8(columns[3].to_vec()).unwrap(),
-                ids: array(columns[4], 4),
+                ids: array(columns[4], width),
                 views: None,
             });
         }

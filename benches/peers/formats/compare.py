@@ -23,6 +23,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import pyarrow.parquet as pq
+import zstandard
 
 FAILED = []
 
@@ -200,6 +201,54 @@ def mds(options, rows):
     check("mds read by StreamingDataset", good, f"{len(rows)} rows")
 
 
+def mds_narrow(options, rows):
+    """Ids of two bytes, compressed shards, labels and positions."""
+    from streaming import MDSWriter, StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    build = Build(
+        options, "mds-narrow",
+        'format = "mds"\nids = "u16"\ncompression = "zstd"\ncolumns = ["labels", "position_ids"]',
+    )
+    out = Path(options.work) / "mds-narrow-theirs"
+    shutil.rmtree(out, ignore_errors=True)
+    columns = {
+        "tokens": "ndarray:uint16", "labels": "ndarray:int32", "position_ids": "ndarray:int32",
+        "seq_lengths": "ndarray:int32", "source": "str", "doc_ids": "ndarray:int64", "doc_offsets": "ndarray:int64",
+    }
+    start = time.time()
+    with MDSWriter(out=str(out), columns=columns, size_limit=options.shard_bytes, compression="zstd") as writer:
+        for at in range(len(rows)):
+            writer.write({
+                "tokens": rows.input_ids[at].astype(np.uint16), "labels": rows.labels[at],
+                "position_ids": rows.position_ids[at], "seq_lengths": rows.seq_lengths[at], "source": rows.source[at],
+                "doc_ids": rows.doc_ids[at], "doc_offsets": rows.doc_offsets[at],
+            })
+    timed(options, "mds narrow", build, time.time() - start, size_of(out))
+    decompress = zstandard.ZstdDecompressor().decompress
+    for path, _ in build.shards(".mds.zstd"):
+        same = decompress(path.read_bytes()) == decompress((out / path.name).read_bytes())
+        check("mds narrow shard", same, f"{path.name}, what is inside")
+
+    def without_sizes(path):
+        index = json.loads(path.read_text())
+        for shard in index["shards"]:
+            shard["zip_data"].pop("bytes")
+        return index
+
+    same = without_sizes(build.dir / "index.json") == without_sizes(out / "index.json")
+    check("mds narrow index", same, "but for compressed sizes")
+    clean_stale_shared_memory()
+    dataset = StreamingDataset(local=str(build.dir), shuffle=False, batch_size=1)
+    good = len(dataset) == len(rows)
+    for at in range(len(rows)):
+        sample = dataset[at]
+        good &= sample["tokens"].dtype == np.uint16 and np.array_equal(sample["tokens"], rows.input_ids[at])
+        good &= np.array_equal(sample["labels"], rows.labels[at])
+        good &= np.array_equal(sample["position_ids"], rows.position_ids[at])
+    check("mds narrow read by StreamingDataset", good, f"{len(rows)} rows")
+
+
 def litdata(options, rows):
     from litdata import StreamingDataset
     from litdata.streaming.item_loader import TokensLoader
@@ -365,7 +414,7 @@ if __name__ == "__main__":
     if made.returncode and "exists" not in made.stderr:
         sys.exit(made.stderr)
     base = Rows(Build(options, "parquet", 'format = "parquet"'))
-    for one in [parquet, megatron, megatron_unpacked, mds, litdata, arrow, jsonl, flat, datatrove]:
+    for one in [parquet, megatron, megatron_unpacked, mds, mds_narrow, litdata, arrow, jsonl, flat, datatrove]:
         if not options.formats or one.__name__ in options.formats:
             one(options, base)
     print(f"{len(FAILED)} differences")

@@ -2,7 +2,7 @@
 
 use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json};
 use crate::epoch::columns::Values;
-use crate::epoch::recipe::{Column, ColumnKind};
+use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -12,19 +12,34 @@ const ROWS: usize = 512;
 
 pub(super) struct MdsShard {
     path: PathBuf,
-    samples: BufReader<File>,
+    samples: BufReader<Box<dyn Read>>,
     columns: Vec<Named>,
+    /// Bytes of a token id.
+    id_bytes: usize,
     /// Offsets of the samples not read yet, and of the end.
     offsets: std::iter::Peekable<std::vec::IntoIter<u64>>,
 }
 
 impl MdsShard {
     pub fn open(dir: &Path, shard: usize, layout: &Layout) -> Result<Self, ReadError> {
-        let path = dir.join(layout.name(shard, "mds"));
+        let compressed = layout.compression != Compression::None;
+        let index_path = dir.join("index.json");
+        let index = read_json(&index_path)?;
+        let name = layout.name(shard, "mds");
+        let stored = layout.name(shard, if compressed { "mds.zstd" } else { "mds" });
+        let path = dir.join(&stored);
         let failed = || EpochError::io("reading", &path);
         let file = File::open(&path).map_err(failed())?;
-        let size = file.metadata().map_err(failed())?.len();
-        let mut samples = BufReader::with_capacity(1 << 20, file);
+        let stored_bytes = file.metadata().map_err(failed())?.len();
+        let (size, bytes): (u64, Box<dyn Read>) = if compressed {
+            // What is inside is counted as it is read.
+            let said = index.pointer(&format!("/shards/{shard}/raw_data/bytes"));
+            let frame = zstd::Decoder::new(file).map_err(failed())?.single_frame();
+            (said.and_then(Value::as_u64).unwrap_or_default(), Box::new(frame))
+        } else {
+            (stored_bytes, Box::new(file))
+        };
+        let mut samples = BufReader::with_capacity(1 << 20, bytes);
         let mut next = |bytes: u64| {
             let mut found = Vec::new();
             (&mut samples).take(bytes).read_to_end(&mut found).map(|_| found)
@@ -50,21 +65,20 @@ impl MdsShard {
             return malformed(&path, format!("does not describe itself as {expected}"));
         }
         if let Some(expected) = expected.as_object_mut() {
-            let name = layout.name(shard, "mds");
-            let data = json!({ "basename": name, "bytes": size, "hashes": {} });
-            expected.insert("raw_data".to_owned(), data);
+            let part = |name, bytes| json!({ "basename": name, "bytes": bytes, "hashes": {} });
+            let zip = if compressed { part(stored, stored_bytes) } else { Value::Null };
+            expected.insert("raw_data".to_owned(), part(name, size));
             expected.insert("samples".to_owned(), count.into());
-            expected.insert("zip_data".to_owned(), Value::Null);
+            expected.insert("zip_data".to_owned(), zip);
         }
-        let index_path = dir.join("index.json");
-        let index = read_json(&index_path)?;
         if index.pointer(&format!("/shards/{shard}")) != Some(&expected)
             || index.pointer("/version") != Some(&json!(2))
         {
             return malformed(&index_path, format!("does not describe shard {shard} as it is"));
         }
         let shards = index.pointer("/shards").and_then(Value::as_array).map_or(0, Vec::len);
-        if shards != shard + 1 && !dir.join(layout.name(shard + 1, "mds")).exists() {
+        let following = layout.name(shard + 1, if compressed { "mds.zstd" } else { "mds" });
+        if shards != shard + 1 && !dir.join(following).exists() {
             let why = format!("has {shards} shards, the directory {}", shard + 1);
             return malformed(&index_path, why);
         }
@@ -72,6 +86,7 @@ impl MdsShard {
             path,
             samples,
             columns: columns(layout),
+            id_bytes: layout.id_bytes,
             offsets: offsets.into_iter().peekable(),
         })
     }
@@ -95,7 +110,7 @@ fn columns(layout: &Layout) -> Vec<Named> {
         ("doc_offsets", "ndarray:int64", None),
         ("seq_lengths", "ndarray:int32", None),
         ("source", "str", None),
-        ("tokens", "ndarray:int32", None),
+        ("tokens", if layout.id_bytes == 2 { "ndarray:uint16" } else { "ndarray:int32" }, None),
     ];
     let mut all: Vec<Named> = always.into_iter().chain(more).collect();
     all.sort_unstable();
@@ -110,7 +125,7 @@ fn description(layout: &Layout) -> Value {
         "column_encodings": encodings,
         "column_names": names,
         "column_sizes": vec![Value::Null; names.len()],
-        "compression": null,
+        "compression": (layout.compression != Compression::None).then_some("zstd"),
         "format": "mds",
         "hashes": [],
         "size_limit": layout.shard_bytes,
@@ -130,17 +145,25 @@ impl Reader for MdsShard {
                 .take(end - start)
                 .read_to_end(&mut bytes)
                 .map_err(EpochError::io("reading", &self.path))?;
-            match sample(&bytes, &self.columns) {
+            match sample(&bytes, &self.columns, self.id_bytes) {
                 Some(row) => rows.push(row),
                 None => return malformed(&self.path, format!("has no sample at byte {start}")),
             }
         }
-        Ok(rows)
+        // Nothing may follow the last sample.
+        let more = rows.is_empty() && {
+            let read = self.samples.read(&mut [0]).map_err(EpochError::io("reading", &self.path))?;
+            read > 0
+        };
+        match more {
+            true => malformed(&self.path, "goes on after its last sample"),
+            false => Ok(rows),
+        }
     }
 }
 
 /// A sample: the sizes of the columns, then the columns, by name.
-fn sample(bytes: &[u8], columns: &[Named]) -> Option<ReadRow> {
+fn sample(bytes: &[u8], columns: &[Named], id_bytes: usize) -> Option<ReadRow> {
     let (sizes, mut rest) = bytes.split_at_checked(4 * columns.len())?;
     let mut row = ReadRow::default();
     for ((name, _, column), size) in columns.iter().zip(sizes.chunks_exact(4).map(number)) {
@@ -148,9 +171,10 @@ fn sample(bytes: &[u8], columns: &[Named]) -> Option<ReadRow> {
         rest = after;
         let long =
             || -> Option<Vec<i64>> { Some(array(field, 8)?.map(u64::cast_signed).collect()) };
-        let short = || -> Option<Vec<u32>> {
-            array(field, 4)?.map(|value| u32::try_from(value).ok()).collect()
+        let of_width = |width| -> Option<Vec<u32>> {
+            array(field, width)?.map(|value| u32::try_from(value).ok()).collect()
         };
+        let short = || of_width(4);
         if let Some(column) = column {
             row.columns.insert(*column, column_of(field, *column)?);
             continue;
@@ -161,7 +185,7 @@ fn sample(bytes: &[u8], columns: &[Named]) -> Option<ReadRow> {
             "seq_lengths" => row.seq_lengths = short()?.into_iter().map(u32::cast_signed).collect(),
             "source" => row.source = std::str::from_utf8(field).ok()?.to_owned(),
             // Signed in the file, where no id is negative.
-            _ => row.ids = short()?,
+            _ => row.ids = of_width(id_bytes)?,
         }
     }
     // No array may be empty, so this is how a row of pads is written.

@@ -176,7 +176,8 @@ pub(super) fn shard_files(dir: &Path, layout: &Layout, shard: usize) -> Vec<Stri
         (Format::Arrow, _) => return arrow_files(dir, &layout.name(shard, "")),
         (Format::Parquet, _) => &["parquet"],
         (Format::Megatron, _) => &["bin", "idx", "segments.parquet"],
-        (Format::Mds, _) => &["mds"],
+        (Format::Mds, _) if layout.compression == Compression::None => &["mds"],
+        (Format::Mds, _) => &["mds.zstd"],
         (Format::Jsonl, _) if layout.compression == Compression::None => &["jsonl"],
         (Format::Jsonl, _) => &["jsonl.zst"],
         (Format::Raw, recipe::Layout::Datatrove) => {

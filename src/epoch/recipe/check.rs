@@ -66,7 +66,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
         Format::Parquet => {
             &[Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd]
         }
-        Format::Jsonl => &[Compression::None, Compression::Zstd],
+        Format::Jsonl | Format::Mds => &[Compression::None, Compression::Zstd],
         _ => &[],
     };
     if let Some(asked) = output.compression.filter(|asked| !allowed.contains(asked)) {
@@ -82,6 +82,11 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
                 known.join(" or ")
             )
         });
+    }
+    if output.ids.is_some() && output.format != Format::Mds {
+        return wrong(format!(
+            "output.ids is of output.format = \"mds\", and the format is \"{format}\", whose type of ids is given or follows from the vocabulary; leave it out"
+        ));
     }
     let has_columns =
         matches!(output.format, Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds);

@@ -19,7 +19,7 @@ pub use column::{Column, ColumnKind};
 pub use form::Recipe;
 pub use mix::{Method, Mix, SchedulePoint, Unit};
 pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
-pub use output::{Compression, Format, Layout, Output};
+pub use output::{Compression, Format, Ids, Layout, Output};
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
 pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
 pub use source::{SourcePack, SourceRecipe};

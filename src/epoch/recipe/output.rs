@@ -15,10 +15,13 @@ pub struct Output {
     /// What stands around the ids of `raw`; `plain` by default. No other format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// How Parquet (by default `zstd`) and JSON lines (by default `none`; `zstd`) are compressed. No other
-    /// format has one.
+    /// How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
+    /// other format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Ids>,
     /// What Parquet, Arrow, MDS and JSON lines say of a row beside its ids and segments; absent: what
     /// [`Output::columns`] says. No other format has columns.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,6 +39,7 @@ impl Default for Output {
             shard_bytes: 268_435_456,
             layout: None,
             compression: None,
+            ids: None,
             columns: None,
             ignore_loss: false,
         }
@@ -49,7 +53,7 @@ impl Output {
         self.layout.unwrap_or(Layout::Plain)
     }
 
-    /// The compression of Parquet and JSON lines.
+    /// The compression of Parquet, JSON lines and MDS.
     #[must_use]
     pub fn compression(&self) -> Compression {
         self.compression.unwrap_or(match self.format {
@@ -174,6 +178,16 @@ impl Layout {
             Self::Olmo => "olmo",
         }
     }
+}
+
+/// The type of token ids, where there is a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ids {
+    /// Two bytes: vocabularies up to 65,536.
+    U16,
+    /// Four bytes, signed.
+    I32,
 }
 
 /// How files are compressed.

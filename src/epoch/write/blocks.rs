@@ -3,7 +3,7 @@
 //! itself, then the samples.
 
 use super::bin::SegmentTable;
-use super::files::HashedFile;
+use super::sink::Sink;
 use super::{Options, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
@@ -100,8 +100,12 @@ impl Shard for BlockShard {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
-        let mut file = HashedFile::create(&self.options.dir, &self.name)?;
-        file.put(&self.table()?)?;
+        let (dir, compression) = (&self.options.dir, self.options.compression);
+        let table = self.table()?;
+        let samples: u64 = self.lengths.iter().map(|length| *length as u64).sum();
+        let bytes = table.len() as u64 + self.about.len() as u64 + samples;
+        let mut file = Sink::create(dir, &self.name, compression, Some(bytes))?;
+        file.put(&table)?;
         file.put(&self.about)?;
         for piece in std::mem::take(&mut self.pieces) {
             file.put(&piece)?;

@@ -2,7 +2,7 @@
 //! `doc_offsets`, and the other columns where they are asked for; as they are, or as one zstd frame a shard.
 
 use super::columns::values;
-use super::files::HashedFile;
+use super::sink::Sink;
 use super::{Format, Options, Shard, shard_name};
 use crate::epoch::columns::Values;
 use crate::epoch::error::EpochError;
@@ -12,14 +12,10 @@ use crate::epoch::recipe::{Column, Compression};
 use rayon::prelude::*;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use std::io::{self, Write};
-use std::path::PathBuf;
-use zstd::stream::write::Encoder;
+use std::io;
 
 /// Rows encoded by one thread at a time.
 const PIECE_ROWS: usize = 32;
-/// Level of zstd: its own default.
-const LEVEL: i32 = 3;
 
 struct Jsonl(Options);
 
@@ -34,49 +30,10 @@ impl Format for Jsonl {
 
     fn open(&self, number: u32, _: u64) -> Result<Box<dyn Shard>, EpochError> {
         let options = self.0.clone();
-        let create = |extension| HashedFile::create(&options.dir, &shard_name(number, extension));
-        let sink = if options.compression == Compression::None {
-            Sink::Plain(create("jsonl")?)
-        } else {
-            let file = create("jsonl.zst")?;
-            let path = file.path().to_path_buf();
-            Sink::Zstd(Encoder::new(file, LEVEL).map_err(EpochError::io("compressing", &path))?)
-        };
+        let plain = options.compression == Compression::None;
+        let name = shard_name(number, if plain { "jsonl" } else { "jsonl.zst" });
+        let sink = Sink::create(&options.dir, &name, options.compression, None)?;
         Ok(Box::new(Lines { options, sink, bytes: 0, largest: 0, rows: 0 }))
-    }
-}
-
-enum Sink {
-    Plain(HashedFile),
-    Zstd(Encoder<'static, HashedFile>),
-}
-
-impl Sink {
-    fn file(&self) -> &HashedFile {
-        match self {
-            Self::Plain(file) => file,
-            Self::Zstd(encoder) => encoder.get_ref(),
-        }
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), EpochError> {
-        match self {
-            Self::Plain(file) => file.put(bytes),
-            Self::Zstd(encoder) => {
-                let written = encoder.write_all(bytes);
-                let path: PathBuf = encoder.get_ref().path().to_path_buf();
-                written.map_err(EpochError::io("writing", &path))
-            }
-        }
-    }
-
-    fn finish(self, rows: u64) -> Result<ManifestFile, EpochError> {
-        let path = self.file().path().to_path_buf();
-        let file = match self {
-            Self::Plain(file) => file,
-            Self::Zstd(encoder) => encoder.finish().map_err(EpochError::io("writing", &path))?,
-        };
-        file.finish(rows)
     }
 }
 
@@ -104,7 +61,7 @@ impl Shard for Lines {
             self.sink.put(piece)?;
         }
         self.rows += rows.len() as u64;
-        let bytes = self.sink.file().bytes();
+        let bytes = self.sink.bytes();
         self.largest = self.largest.max(bytes - self.bytes);
         self.bytes = bytes;
         Ok(())

@@ -3,7 +3,7 @@
 use super::blocks::table_bytes;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
-use crate::epoch::recipe::{Format, Layout};
+use crate::epoch::recipe::{Format, Ids, Layout};
 
 /// Largest vocabulary whose ids all fit u16.
 const U16_IDS: u32 = 65_536;
@@ -37,6 +37,12 @@ pub(in crate::epoch) fn check(plan: &Plan) -> Result<(), EpochError> {
                     "lower output.shard_bytes to 4294967294 or less",
                 );
             }
+        }
+        (Format::Mds, _) if output.ids == Some(Ids::U16) && vocab > U16_IDS => {
+            return refuse(
+                format!("output.ids = \"u16\" is asked for, and the vocabulary has {vocab}"),
+                "leave output.ids out, for i32, or use another tokenizer",
+            );
         }
         // A segment takes 20 bytes or less of a sample, and a token of it four.
         (Format::Mds, _)

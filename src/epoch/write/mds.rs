@@ -1,5 +1,6 @@
-//! MDS version 2, which MosaicML Streaming and LLM Foundry read: `shard.NNNNN.mds` and `index.json`.
+//! MDS version 2, which MosaicML Streaming and LLM Foundry read: `shard.NNNNN.mds`, or `shard.NNNNN.mds.zstd`, and `index.json`.
 //!
+//! A compressed shard is one zstd frame; limits and what shards say of themselves are of the bytes inside it.
 //! A sample is the u32 size of each column, then the columns, in the order of their names. An array
 //! `ndarray:DTYPE` is one byte, 4 x dimensions + log2 of the bytes of a length; the length; the values.
 //! MDS has no empty arrays: a row of pads has one segment, of 0 tokens of document -1.
@@ -13,22 +14,33 @@ use crate::epoch::columns::Values;
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::ManifestFile;
-use crate::epoch::recipe::{Column, ColumnKind};
+use crate::epoch::recipe::{Column, ColumnKind, Compression};
+use crate::epoch::width::Width;
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io::Read;
 
-/// Columns that every shard has, and their encodings.
-const COLUMNS: [(&str, &str); 5] = [
+/// What the names of compressed shards end in.
+const COMPRESSED: &str = ".zstd";
+/// Bytes that the head of a zstd frame has at most.
+const FRAME_HEAD: u64 = 18;
+
+/// Columns that every shard has besides the ids, and their encodings.
+const COLUMNS: [(&str, &str); 4] = [
     ("doc_ids", "ndarray:int64"),
     ("doc_offsets", "ndarray:int64"),
     ("seq_lengths", "ndarray:int32"),
     ("source", "str"),
-    ("tokens", "ndarray:int32"),
 ];
+/// The column of the ids.
+const IDS: &str = "tokens";
 
 /// All columns and their encodings, by name.
 fn columns(options: &Options) -> Vec<(&'static str, &'static str)> {
+    let narrow = options.width == Width::U16;
+    let ids = (IDS, if narrow { "ndarray:uint16" } else { "ndarray:int32" });
     let more = options.columns.iter().map(|column| (column.name(), encoding(*column)));
-    let mut columns: Vec<_> = COLUMNS.into_iter().chain(more).collect();
+    let mut columns: Vec<_> = COLUMNS.into_iter().chain([ids]).chain(more).collect();
     columns.sort_unstable();
     columns
 }
@@ -39,6 +51,10 @@ const fn encoding(column: Column) -> &'static str {
         ColumnKind::I32 => "ndarray:int32",
         ColumnKind::F32 => "ndarray:float32",
     }
+}
+
+fn is_compressed(options: &Options) -> bool {
+    options.compression == Compression::Zstd
 }
 
 struct Mds {
@@ -59,7 +75,7 @@ fn about(options: &Options, shard_bytes: u64) -> Value {
         "column_encodings": encodings,
         "column_names": names,
         "column_sizes": vec![Value::Null; names.len()],
-        "compression": null,
+        "compression": is_compressed(options).then_some("zstd"),
         "format": "mds",
         "hashes": [],
         "size_limit": shard_bytes,
@@ -86,18 +102,21 @@ impl Format for Mds {
             };
             array(values, if column.kind() == ColumnKind::I8 { 1 } else { 4 })
         });
-        let bytes = 4 * (COLUMNS.len() + self.options.columns.len())
+        let bytes = 4 * (COLUMNS.len() + 1 + self.options.columns.len())
             + 2 * array(segments, 8)
             + array(segments, 4)
             + self.options.source(row).len()
-            + array(width, 4)
+            + array(width, self.options.width.bytes())
             + more.sum::<usize>();
         // And its offset in the table.
         bytes as u64 + 4
     }
 
     fn open(&self, number: u32, _: u64) -> Result<Box<dyn Shard>, EpochError> {
-        let name = format!("shard.{number:05}.mds");
+        let mut name = format!("shard.{number:05}.mds");
+        if is_compressed(&self.options) {
+            name.push_str(COMPRESSED);
+        }
         Ok(BlockShard::create(&self.options, name, self.about.clone(), sample, None))
     }
 
@@ -107,10 +126,10 @@ impl Format for Mds {
         for file in &files {
             let mut shard = about(&self.options, self.shard_bytes);
             if let Some(shard) = shard.as_object_mut() {
-                let data = json!({ "basename": file.name, "bytes": file.bytes, "hashes": {} });
-                shard.insert("raw_data".to_owned(), data);
+                let (raw, zip) = self.parts(file)?;
+                shard.insert("raw_data".to_owned(), raw);
                 shard.insert("samples".to_owned(), file.rows.into());
-                shard.insert("zip_data".to_owned(), Value::Null);
+                shard.insert("zip_data".to_owned(), zip);
                 shard.sort_keys();
             }
             shards.push(shard);
@@ -118,6 +137,30 @@ impl Format for Mds {
         let index = python(&json!({ "shards": shards, "version": 2 }));
         files.push(write_whole(&self.options.dir, "index.json", index.as_bytes(), 0)?);
         Ok(files)
+    }
+}
+
+impl Mds {
+    /// What `index.json` says of a shard's bytes as they are, and compressed.
+    fn parts(&self, file: &ManifestFile) -> Result<(Value, Value), EpochError> {
+        let part =
+            |name: &str, bytes: u64| json!({ "basename": name, "bytes": bytes, "hashes": {} });
+        let whole = part(&file.name, file.bytes);
+        match file.name.strip_suffix(COMPRESSED) {
+            None => Ok((whole, Value::Null)),
+            Some(name) => Ok((part(name, self.inside(file)?), whole)),
+        }
+    }
+
+    /// Bytes inside a compressed shard, which may be one that an earlier build finished: its frame says it.
+    fn inside(&self, file: &ManifestFile) -> Result<u64, EpochError> {
+        let path = self.options.dir.join(&file.name);
+        let mut head = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(FRAME_HEAD).read_to_end(&mut head))
+            .map_err(EpochError::io("reading", &path))?;
+        let bytes = zstd::zstd_safe::get_frame_content_size(&head).ok().flatten();
+        bytes.ok_or_else(|| EpochError::bug(format!("{} does not say its size", file.name)))
     }
 }
 
@@ -154,7 +197,10 @@ fn put(options: &Options, row: &Row, name: &str, out: &mut Vec<u8>) -> Result<()
             or_one(lengths, 0_u32.to_le_bytes(), out);
         }
         "source" => out.extend_from_slice(options.source(row).as_bytes()),
-        "tokens" => array(options.signed(row)?.iter().map(|id| id.to_le_bytes()), out),
+        IDS => {
+            begin_array(row.ids.len(), out);
+            options.encode(row, out)?;
+        }
         _ => {
             let asked = options.columns.iter().find(|column| column.name() == name);
             match asked.map(|column| values(*column, row, options)).transpose()? {

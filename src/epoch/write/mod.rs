@@ -4,7 +4,7 @@
 //! `shards` cuts rows into groups and shards; `files` writes and hashes; `table` writes Parquet row
 //! groups, `segments` the columns that say what is in a row; `bin` writes token files with their
 //! segment tables, of which `megatron` and the layouts of `raw` are kinds; `blocks` lays out the
-//! shards of `mds` and `litdata`. `limits` refuses what a format cannot hold before anything is
+//! shards of `mds` and `litdata`. `sink` compresses; `limits` refuses what a format cannot hold before anything is
 //! written. No file holds a clock, a path or a random id: the same rows give the same bytes.
 
 mod arrow;
@@ -26,6 +26,7 @@ mod printed;
 mod raw;
 mod segments;
 mod shards;
+mod sink;
 mod table;
 mod unpadded;
 

@@ -125,6 +125,20 @@ fn mds_is_that_of_mds_writer() {
     }
 }
 
+/// Ids had four bytes and shards were as they are, whatever was asked for.
+#[test]
+fn mds_has_narrow_ids_and_compressed_shards_as_mds_writer_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let narrow = Options {
+        compression: Compression::Zstd,
+        columns: vec![Column::Labels, Column::PositionIds],
+        ..options(dir.path(), F::Mds, Width::U16)
+    };
+    write(mds::format(narrow, 4096), 4096, &rows(), 3);
+    same(dir.path(), "index.json", "mds-narrow/index.json");
+    same(dir.path(), "shard.00000.mds.zstd", "mds-narrow/shard.00000.mds.zstd");
+}
+
 #[test]
 fn litdata_is_that_of_binary_writer() {
     for (width, name) in [(Width::U16, "u16"), (Width::I32, "i32")] {

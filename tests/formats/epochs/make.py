@@ -92,6 +92,36 @@ def mds():
                 )
 
 
+def mds_narrow():
+    """Ids of two bytes, shards compressed, more columns."""
+    from streaming import MDSWriter
+
+    columns = {
+        "tokens": "ndarray:uint16",
+        "labels": "ndarray:int32",
+        "position_ids": "ndarray:int32",
+        "seq_lengths": "ndarray:int32",
+        "source": "str",
+        "doc_ids": "ndarray:int64",
+        "doc_offsets": "ndarray:int64",
+    }
+    shutil.rmtree(here / "mds-narrow", ignore_errors=True)
+    with MDSWriter(out=str(here / "mds-narrow"), columns=columns, size_limit=4096, compression="zstd") as writer:
+        for ids, segments, source in ROWS:
+            labels, _, positions, lengths, _ = views(ids, segments)
+            writer.write(
+                {
+                    "tokens": np.array(ids, np.uint16),
+                    "labels": np.array(labels, np.int32),
+                    "position_ids": np.array(positions, np.int32),
+                    "seq_lengths": np.array(lengths, np.int32),
+                    "source": source,
+                    "doc_ids": np.array([s[0] for s in segments], np.int64),
+                    "doc_offsets": np.array([s[1] for s in segments], np.int64),
+                }
+            )
+
+
 def litdata():
     from litdata.streaming.item_loader import TokensLoader
     from litdata.streaming.writer import BinaryWriter
@@ -164,6 +194,6 @@ COLUMNS = {
 }
 
 if __name__ == "__main__":
-    for make in [megatron, mds, litdata, datatrove, flat, arrow]:
+    for make in [megatron, mds, mds_narrow, litdata, datatrove, flat, arrow]:
         if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
             make()
