@@ -152,7 +152,8 @@ impl Reader for MdsShard {
         }
         // Nothing may follow the last sample.
         let more = rows.is_empty() && {
-            let read = self.samples.read(&mut [0]).map_err(EpochError::io("reading", &self.path))?;
+            let read =
+                self.samples.read(&mut [0]).map_err(EpochError::io("reading", &self.path))?;
             read > 0
         };
         match more {
