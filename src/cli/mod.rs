@@ -42,16 +42,18 @@ Examples:
   corpusdb init crawl --field url:keyword --field quality:float
   corpusdb ingest crawl pages/*.jsonl.zst --source web --id-field id
   corpusdb tokenizer add crawl gpt2 tokenizer.json
-  corpusdb sql crawl \"SELECT source, count(*), sum(tokens) FROM documents WHERE kept GROUP BY source\"
+  corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"
   corpusdb duplicates crawl
   corpusdb similar crawl --file page.txt
   corpusdb epoch build crawl recipe.toml --out epoch-0
   corpusdb check crawl --deep
 
-Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command again).
+Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command
+again).
 
-With --json everything is one object a line with a `type`: answers on stdout; on stderr a `note` (`message`), or
-what failed as an `error` (`message`, `causes` from the nearest to the first, `exit_code`).";
+With --json everything is one object a line with a `type`: answers on stdout; on stderr a `note`
+(`message`), or what failed as an `error` (`message`, `causes` from the nearest to the first,
+`exit_code`).";
 
 /// An embedded database for language-model training corpora.
 ///
@@ -104,22 +106,23 @@ enum Verb {
 impl Verb {
     /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
     const fn has_safe_points(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Ingest(_)
-                | Self::Tokenizer(_)
-                | Self::Dedup(dedup::Verb::Redo(_))
-                | Self::Field(_)
-                | Self::Remove(_)
-                | Self::Restore(_)
-                | Self::Epoch(
-                    epoch::Verb::Build { .. }
-                        | epoch::Verb::Explain { .. }
-                        | epoch::Verb::Extend { .. }
-                        | epoch::Verb::Verify { .. }
-                )
-                | Self::Demo(_)
-        )
+            | Self::Dedup(dedup::Verb::Redo(_) | dedup::Verb::Settle(_))
+            | Self::Field(_)
+            | Self::Remove(_)
+            | Self::Restore(_)
+            | Self::Demo(_) => true,
+            Self::Tokenizer(verb) => verb.has_safe_points(),
+            Self::Epoch(verb) => matches!(
+                verb,
+                epoch::Verb::Build { .. }
+                    | epoch::Verb::Explain { .. }
+                    | epoch::Verb::Extend { .. }
+                    | epoch::Verb::Verify { .. }
+            ),
+            _ => false,
+        }
     }
 }
 
@@ -217,4 +220,48 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     let code = if interrupted { 130 } else { 2 };
     print::error(&causes, code);
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `tokenizer encode` went on waiting for its text after a Ctrl-C, and `dedup settle --dry-run` left its
+    /// copy of the corpus behind.
+    #[test]
+    fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
+        let looks = |line: &str| {
+            let words = std::iter::once("corpusdb").chain(line.split(' '));
+            Cli::try_parse_from(words).unwrap().verb.has_safe_points()
+        };
+        for line in [
+            "ingest c a.jsonl --source s",
+            "dedup redo c",
+            "dedup settle c",
+            "field set c f --from a.jsonl --id n",
+            "remove c 1",
+            "restore c 1",
+            "tokenizer add c t tokenizer.json",
+            "tokenizer train c t --model bpe --vocab-size 300",
+            "tokenizer extend c t u --grow 10 --out d",
+            "tokenizer analyse c t",
+            "tokenizer backfill c t",
+            "epoch build c 1 --out d",
+            "epoch verify c d",
+        ] {
+            assert!(looks(line), "{line}");
+        }
+        for line in [
+            "sql c -",
+            "similar c -",
+            "check c",
+            "tokenizer encode c t",
+            "tokenizer decode c t",
+            "tokenizer check c t",
+            "tokenizer diff c t u",
+            "tokenizer export c t f",
+        ] {
+            assert!(!looks(line), "{line}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Flags that every verb takes.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Options of every verb")]
 pub(super) struct Setup {
     /// Print JSON instead of text, where the verb reads or reports
     #[arg(long, global = true)]

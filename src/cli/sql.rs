@@ -11,8 +11,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  corpusdb sql crawl \"SELECT source, count(*) AS n, sum(tokens) FROM documents WHERE kept GROUP BY source\"
-  corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE standing = 'near' LIMIT 5\" --format csv
+  corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"
+  corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE dup_of = 42\" --format csv
   corpusdb sql crawl \"SELECT * FROM documents WHERE id = 42\" --format line
   corpusdb sql crawl 'DESCRIBE documents'
 

@@ -70,7 +70,7 @@ pub fn join(
         ..options.read.clone()
     };
     let mut report =
-        JoinReport { r#type: "field-set", field: options.field.clone(), ..JoinReport::default() };
+        JoinReport { r#type: "field_set", field: options.field.clone(), ..JoinReport::default() };
     let sizes =
         inputs.iter().map(|input| std::fs::metadata(input.path.as_ref()).map(|of| of.len()));
     progress.begin("joining", sizes.sum::<Result<u64, _>>().ok());

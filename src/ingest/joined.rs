@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JoinReport {
-    /// Always `field-set`.
+    /// Always `field_set`.
     pub r#type: &'static str,
     /// The field.
     pub field: String,

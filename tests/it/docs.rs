@@ -68,6 +68,27 @@ fn the_reference_is_what_the_command_prints() {
     );
 }
 
+/// Help is folded at 100 columns: a longer example was cut in two, and could not be copied.
+#[test]
+fn examples_of_the_help_are_whole_lines() {
+    let reference = reference();
+    let (mut is_example, mut goes_on) = (false, false);
+    for line in reference.lines() {
+        if is_example && !goes_on && !line.is_empty() && line != "```" {
+            let command = line.strip_prefix("  ").unwrap_or_default();
+            let is_whole =
+                ["corpusdb ", "curl ", "zcat "].iter().any(|word| command.starts_with(word));
+            assert!(is_whole, "{line}");
+        }
+        goes_on = line.ends_with('\\');
+        is_example = match line {
+            "Example:" | "Examples:" => true,
+            "" | "```" => false,
+            _ => is_example,
+        };
+    }
+}
+
 #[test]
 fn the_table_of_families_is_the_list_of_columns() {
     let text = read("docs/FORMAT.md");

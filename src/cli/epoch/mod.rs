@@ -211,7 +211,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Drop { corpus, plan } => {
             context.write_soon(&corpus)?.drop_plan(plan)?;
             if context.json {
-                let dropped = serde_json::json!({ "type": "plan-dropped", "number": plan });
+                let dropped = serde_json::json!({ "type": "plan_dropped", "number": plan });
                 print::json(&dropped)?;
             } else {
                 print::line(&format!("plan {plan} is forgotten"))?;

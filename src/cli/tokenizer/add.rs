@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Register a tokenizer and encode what is stored
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb tokenizer add crawl llama tokenizer.json\n  corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt\n  corpusdb tokenizer add crawl t5 spiece.model\n  corpusdb tokenizer add crawl gpt4 cl100k_base.tiktoken --pattern cl100k --special '<|endoftext|>=100257'"
+    after_help = "Examples:\n  corpusdb tokenizer add crawl llama tokenizer.json\n  corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt\n  corpusdb tokenizer add crawl t5 spiece.model\n  corpusdb tokenizer add crawl gpt4 cl100k_base.tiktoken --pattern cl100k \\\n      --special '<|endoftext|>=100257'"
 )]
 pub(in crate::cli) struct Add {
     /// The corpus

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 --where \"source = 'code'\" --out gpt2-code"
+    after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 \\\n      --where \"source = 'code'\" --out gpt2-code"
 )]
 pub(in crate::cli) struct Extend {
     /// The corpus

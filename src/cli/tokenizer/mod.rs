@@ -62,6 +62,20 @@ pub(super) enum Verb {
     Decode(ask::Decode),
 }
 
+impl Verb {
+    /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
+    pub(super) const fn has_safe_points(&self) -> bool {
+        matches!(
+            self,
+            Self::Add(_)
+                | Self::Train(_)
+                | Self::Extend(_)
+                | Self::Analyse(_)
+                | Self::Backfill { .. }
+        )
+    }
+}
+
 pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Add(add) => add::run(&add, context)?,
