@@ -125,6 +125,16 @@ pub struct BuildJob<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+impl BuildJob<'_> {
+    /// Refuses a directory that cannot be made: before a plan is stored for it, say.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when something stands there, or it has no name of its own.
+    pub fn refuse_taken(&self) -> Result<(), Error> {
+        Ok(epoch::refuse_taken(self.out)?)
+    }
+}
+
 impl CorpusWriter {
     /// Plans an epoch and stores the plan; a recipe without a snapshot makes and pins one of this
     /// moment. The same plan is stored once: planning it again answers the stored one.
@@ -180,11 +190,7 @@ impl CorpusWriter {
         for record in self.view().epochs()? {
             let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
             if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
-                return Err(EpochError::Stale(format!(
-                    "plan {} goes on from plan {number}, which is needed to extend it; drop that one first",
-                    record.number
-                ))
-                .into());
+                return Err(EpochError::Needed { plan: number, by: record.number }.into());
             }
         }
         let mut batch = self.writer.begin()?;

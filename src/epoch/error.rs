@@ -157,6 +157,16 @@ pub enum EpochError {
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),
+    /// A plan is to be forgotten from which another one goes on.
+    #[error(
+        "plan {by} goes on from plan {plan}, which is needed to extend it; drop plan {by} first"
+    )]
+    Needed {
+        /// The plan.
+        plan: u32,
+        /// The one that goes on from it.
+        by: u32,
+    },
     /// A stored plan cannot be read.
     #[error("epoch plan: {0}")]
     Plan(String),

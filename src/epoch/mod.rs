@@ -50,7 +50,7 @@ pub mod views;
 mod width;
 mod write;
 
-pub use build::build;
+pub use build::{build, refuse_taken};
 pub use error::EpochError;
 pub use explain::{Explanation, SourceExplanation, explain};
 pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};

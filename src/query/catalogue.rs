@@ -133,10 +133,7 @@ const TABLES: [Table; 8] = [
             ("hash", "blake3 of its `tokenizer.json`, in hexadecimal"),
             ("backend", "the encoder that passed the self-test"),
             ("lineage", "where it came from, in words"),
-            (
-                "encoded_to",
-                "documents below this `id` are encoded; the largest number when all are",
-            ),
+            ("encoded_to", "documents below this `id` are encoded"),
         ],
     ),
     (

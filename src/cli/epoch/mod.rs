@@ -170,9 +170,6 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             report::explanation(&corpus.explain(&planned, &context.interrupt)?, context)?;
         }
         Verb::Build { corpus, what, out, epoch } => {
-            let planned = stored(&corpus, &what, context)?;
-            let opened = context.read(&corpus)?;
-            let started = Instant::now();
             let job = BuildJob {
                 epoch,
                 out: &out,
@@ -180,6 +177,11 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
                 progress,
                 interrupt: &context.interrupt,
             };
+            // Before the recipe is planned: what is refused leaves no plan behind.
+            job.refuse_taken()?;
+            let planned = stored(&corpus, &what, context)?;
+            let opened = context.read(&corpus)?;
+            let started = Instant::now();
             let manifest = opened.build(&planned, &job)?;
             report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), context)?;
         }

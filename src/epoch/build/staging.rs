@@ -48,7 +48,10 @@ pub(super) struct Staging {
 }
 
 /// Refuses an output that could not be made by a rename.
-pub(super) fn refuse_taken(out: &Path) -> Result<(), EpochError> {
+///
+/// # Errors
+/// [`EpochError::OutputExists`], [`EpochError::OutputUnnamed`], [`EpochError::Io`].
+pub fn refuse_taken(out: &Path) -> Result<(), EpochError> {
     if out.file_name().is_none() {
         return Err(EpochError::OutputUnnamed { path: out.to_path_buf() });
     }
