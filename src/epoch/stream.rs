@@ -140,7 +140,7 @@ impl Stream {
         let cursor = self.cursors.get_mut(source);
         let row = cursor.map_or(Ok(None), Cursor::take)?;
         // A feasible budget never asks a source that has run out.
-        let row = row.ok_or_else(|| EpochError::bug("a source ran out within its budget"))?;
+        let Some(row) = row else { return Err(self.ran_out(source)) };
         self.scheduler.record(source, row.amount);
         self.row += 1;
         if let (Some(tokens), Some(rows)) = (self.tokens.get_mut(source), self.rows.get_mut(source))
@@ -149,5 +149,16 @@ impl Stream {
             *rows += 1;
         }
         Ok(StreamRow { source, row })
+    }
+
+    /// The error of a source that has no row where its share asks for one.
+    fn ran_out(&self, source: usize) -> EpochError {
+        match self.cursors.get(source).map(Cursor::rules) {
+            Some(rules) if rules.passes_differ() => EpochError::Plan(format!(
+                "source `{}` has fewer rows than the plan relies on: an earlier release took every pass to have as many as the first; plan the recipe again",
+                rules.name
+            )),
+            _ => EpochError::bug("a source ran out within its budget"),
+        }
     }
 }

@@ -273,9 +273,8 @@ fn plan_source(
         known: context.known.clone(),
     };
     let opened = SourceRows::open(rules, &lengths, Arc::clone(documents), trained, Purpose::Count)?;
-    let first = opened.count(0)?;
-    let later_amount =
-        if opened.pools() > 1 { opened.count(opened.pools() - 1)?.amount } else { first.amount };
+    let first = opened.count_first()?;
+    let later_amount = opened.count_later(&first)?;
     let histogram = opened.histogram(0);
     let fragments = documents.strata.iter().filter_map(|stratum| stratum.pools.first());
     let fragments = fragments.flat_map(|pool| &pool.fragments);

@@ -1,7 +1,7 @@
 //! Goes through the rows of a source, pass after pass, its strata interleaved, and says where it stands.
 
 use super::lane::{Lane, LaneState};
-use super::{RowRef, SourceRows};
+use super::{RowRef, Rules, SourceRows};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
 use std::sync::Arc;
@@ -60,6 +60,11 @@ impl Cursor {
     pub fn at(source: Arc<SourceRows>, state: &SourceState) -> Result<Self, EpochError> {
         let way = Way::at(&source, state)?;
         Ok(Self { source, pass: state.pass, way, due: None })
+    }
+
+    /// What decides the rows of its source.
+    pub fn rules(&self) -> &Rules {
+        self.source.rules()
     }
 
     /// Where it stands: before the row that [`Cursor::peek`] shows.

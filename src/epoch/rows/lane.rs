@@ -148,16 +148,16 @@ impl Lane {
     }
 }
 
-/// What one pass over a pool comes to.
+/// What pass `pass` over a pool comes to.
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub(super) fn count(pool: &Arc<PoolRows>, lane: u16) -> Result<PassCount, EpochError> {
+pub(super) fn count(pool: &Arc<PoolRows>, lane: u16, pass: u32) -> Result<PassCount, EpochError> {
     if let Some(known) = pool.known_count() {
         return Ok(known);
     }
     let capacity = pool.rules().policy.capacity;
-    let mut walk = Lane::at(Arc::clone(pool), lane, 0, &LaneState::default())?;
+    let mut walk = Lane::at(Arc::clone(pool), lane, pass, &LaneState::default())?;
     let mut count = PassCount::default();
     while let Some(row) = walk.take()? {
         count.rows += 1;

@@ -20,7 +20,7 @@ use super::error::EpochError;
 use super::mix::Fluid;
 use super::pack::{Histogram, Policy, Segment};
 use super::pinned::PinnedSource;
-use super::recipe::{OrderKind, Unit};
+use super::recipe::{OrderKind, PackKind, Unit};
 use super::trained::Trained;
 use pool::PoolRows;
 use roaring::RoaringTreemap;
@@ -44,6 +44,22 @@ pub(super) struct Rules {
     pub exact: Option<(u64, Option<u32>)>,
     /// Tokens of a pass at which each stratum opens, by pool; empty with one stratum.
     pub opens: Vec<Vec<u64>>,
+}
+
+/// Passes whose rows are counted, at most, where each has another number of them.
+const PASSES_WALKED: u32 = 64;
+
+impl Rules {
+    /// Whether passes count differently: rows cut from documents in the order of a pass are more or fewer as
+    /// documents happen to fit. Everything else that is counted is the same in every pass.
+    pub const fn passes_differ(&self) -> bool {
+        let cut = match self.policy.kind {
+            PackKind::Greedy => true,
+            PackKind::Concat => self.policy.multiple > 1,
+            PackKind::BestFit | PackKind::None => false,
+        };
+        cut && matches!(self.unit, Unit::Rows) && !matches!(self.order, OrderKind::Sequential)
+    }
 }
 
 /// A source opened to give its rows.
@@ -191,16 +207,45 @@ impl SourceRows {
         any.map_or(Ok(RoaringTreemap::new()), |pool| pool.packed_of(documents))
     }
 
-    /// What one pass over a pool comes to; walks it where rows are cut in order.
+    /// What the first pass comes to; walks it where rows are cut in order.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn count(&self, pool: usize) -> Result<PassCount, EpochError> {
+    pub fn count_first(&self) -> Result<PassCount, EpochError> {
+        self.count(0, 0)
+    }
+
+    /// What each pass after the first counts, where `first` is what the first comes to: of passes that count
+    /// differently, as much as they can all be relied on to give together.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn count_later(&self, first: &PassCount) -> Result<u64, EpochError> {
+        let pool = self.pools().saturating_sub(1);
+        let later = self.rules.max_repeats.saturating_sub(1);
+        if !self.rules.passes_differ() || later == 0 {
+            return if pool == 0 { Ok(first.amount) } else { Ok(self.count(pool, 0)?.amount) };
+        }
+        let walked = later.min(PASSES_WALKED);
+        let mut amount = u128::from(later - walked) * u128::from(self.fewest_rows(pool));
+        for pass in 1..=walked {
+            amount += u128::from(self.count(pool, pass)?.amount);
+        }
+        Ok(u64::try_from(amount / u128::from(later)).unwrap_or(u64::MAX))
+    }
+
+    fn count(&self, pool: usize, pass: u32) -> Result<PassCount, EpochError> {
         let mut count = PassCount::default();
         for (lane, rows) in (0_u16..).zip(self.of_pool(pool)) {
-            count.add(&lane::count(rows, lane)?);
+            count.add(&lane::count(rows, lane, pass)?);
         }
         Ok(count)
+    }
+
+    /// Rows that a pass over a pool has whatever order it is in: as many as its places fill.
+    fn fewest_rows(&self, pool: usize) -> u64 {
+        let capacity = u64::from(self.rules.policy.capacity);
+        self.of_pool(pool).map(|rows| rows.places().div_ceil(capacity.max(1))).sum()
     }
 
     /// Rows of a pass, where they are known without walking it.

@@ -137,6 +137,16 @@ impl PoolRows {
         self.packed_tokens
     }
 
+    /// Places that its documents take up in rows, at least.
+    pub fn places(&self) -> u64 {
+        let policy = &self.rules.policy;
+        let slot = |tokens: u32| u64::from(policy.slot(tokens));
+        let whole = self.histogram.iter();
+        let whole: u64 = whole.map(|(length, count)| slot(policy.packed(*length)) * count).sum();
+        let parts = self.at.pool().map(|pool| pool.fragments.as_slice()).unwrap_or_default();
+        whole + parts.iter().map(|part| slot(part.length)).sum::<u64>()
+    }
+
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }

@@ -1,0 +1,143 @@
+//! Runs of recipes drawn by chance, walked to their ends: whatever rows are counted in, no source runs out
+//! before the epochs that a plan says are feasible are over, and none of its rows is left.
+
+use super::laws::feasible;
+use super::place::{Place, THREE, plan};
+use crate::support::Random;
+use corpusdb::{EpochError, Error, Interrupt};
+use std::fmt::Write;
+
+/// A recipe of one source or several, of several passes, counted in any unit.
+fn drawn(random: &mut Random) -> String {
+    let kind = *random.pick(&["concat", "concat", "best-fit", "none", "greedy"]);
+    let orders: &[&str] = match kind {
+        "best-fit" => &["shuffle", "curriculum"],
+        _ => &["shuffle", "sequential", "curriculum"],
+    };
+    let order = *random.pick(orders);
+    let unit = *random.pick(&["documents", "documents", "rows", "loss-tokens", "tokens"]);
+    let mut text = format!("seed = {}\n", random.below(1000));
+    let specials =
+        *random.pick(&["", "eos = \"<|eos|>\", ", "bos = \"<|bos|>\", eos = \"<|eos|>\", "]);
+    writeln!(text, "[tokenizer]\nspecials = {{ {specials}pad = \"<|pad|>\" }}").unwrap();
+    if random.chance(20) {
+        writeln!(text, "[select]\nrepeat = \"{}\"", random.pick(&["2", "1.5", "0.6"])).unwrap();
+    }
+    writeln!(text, "[order]\nkind = \"{order}\"").unwrap();
+    if order == "curriculum" {
+        let strata = random.between(1, 6);
+        writeln!(text, "curriculum = {{ by = \"chars\", strata = {strata}, c0 = 0.5 }}").unwrap();
+    }
+    let length = *random.pick(&[8, 16, 24, 64, 96]);
+    let multiple = if kind == "none" { 1 } else { *random.pick(&[1, 1, 4, 8]) };
+    let long = *random.pick(&["split", "truncate", "drop"]);
+    writeln!(
+        text,
+        "[pack]\nkind = \"{kind}\"\nlength = {length}\noptions = {{ long = \"{long}\", doc_multiple = {multiple} }}"
+    )
+    .unwrap();
+    if random.chance(40) {
+        let tail = random.pick(&["drop", "carry", "pad"]);
+        let tail = if kind == "none" { "carry" } else { tail };
+        writeln!(text, "[batch]\nrows = {}\ntail = \"{tail}\"", random.pick(&[1, 3, 8])).unwrap();
+    }
+    let sources = random.between(1, 4);
+    let methods = ["weights", "natural", "unimax", "temperature", "schedule"];
+    let method = *random.pick(&methods[..if sources == 3 { 5 } else { 4 }]);
+    let some = match unit {
+        "rows" => random.between(3, 60),
+        "documents" => random.between(3, 150),
+        _ => random.between(100, 4000),
+    };
+    writeln!(text, "[mix]\nunit = \"{unit}\"").unwrap();
+    match method {
+        "schedule" => {
+            let (ramp, at) = (random.pick(&["step", "linear"]), random.between(1, 3 * some));
+            let (first, last) =
+                (random.pick(&["", ", books = 0.3"]), random.pick(&["", ", web = 0.2"]));
+            writeln!(
+                text,
+                "tokens = {some}\nschedule = [ {{ at_tokens = 0, weights = {{ web = 0.7{first} }}, ramp = \"{ramp}\" }}, \
+                 {{ at_tokens = {at}, weights = {{ books = 0.2, code = 0.5{last} }} }} ]"
+            )
+            .unwrap();
+        }
+        _ if random.chance(60) => writeln!(text, "tokens = {some}\nmethod = \"{method}\"").unwrap(),
+        _ => writeln!(text, "method = \"{method}\"").unwrap(),
+    }
+    if method == "temperature" {
+        text.push_str("temperature = 2.0\n");
+    }
+    for (name, ..) in THREE.into_iter().take(sources) {
+        let repeats = random.between(1, 7);
+        writeln!(text, "[[source]]\nname = \"{name}\"\nmax_repeats = {repeats}").unwrap();
+        if method == "schedule" {
+            continue;
+        }
+        if method == "weights" && random.chance(30) && !text.contains("\ntokens = ") {
+            writeln!(text, "tokens = {}", random.between(5, 60)).unwrap();
+        } else if method == "weights" {
+            writeln!(text, "weight = {:?}", random.pick(&[0.1, 0.25, 1.0, 3.0])).unwrap();
+        }
+    }
+    text
+}
+
+/// Walks every epoch of a number of recipes.
+fn check(seed: u64, recipes: usize) {
+    let place = Place::of(seed, &THREE);
+    let corpus = place.reader();
+    let mut random = Random::new(seed * 31);
+    let mut walked = 0;
+    for _ in 0..recipes {
+        let text = drawn(&mut random);
+        let Some(planned) = feasible(&corpus, &text) else { continue };
+        let interrupt = Interrupt::default();
+        let told = match corpus.explain(&planned, &interrupt) {
+            // A batch may be larger than an epoch, which is said.
+            Err(Error::Epoch(EpochError::NoRows { .. })) => continue,
+            told => told.unwrap_or_else(|error| panic!("{error}\n{text}")),
+        };
+        for epoch in 0..told.epochs.min(12) {
+            match corpus.epoch(&planned, epoch, &interrupt) {
+                Ok(_) | Err(Error::Epoch(EpochError::NoRows { .. })) => {}
+                Err(error) => panic!("epoch {epoch} of {}: {error}\n{text}", told.epochs),
+            }
+        }
+        walked += 1;
+    }
+    assert!(walked > recipes / 2, "{walked} of {recipes} recipes could be met");
+}
+
+#[test]
+fn recipes_drawn_by_chance_are_walked_to_their_ends() {
+    check(5, 12);
+}
+
+/// Rows were counted in the first pass and taken to be as many in every other; where rows are cut from
+/// documents in the order of a pass, later ones may have fewer, and the last epoch asked for rows that no
+/// source had: "a source ran out within its budget".
+#[test]
+fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
+    let place = Place::of(6, &THREE[..2]);
+    let corpus = place.reader();
+    let interrupt = Interrupt::default();
+    let mut differ = 0;
+    for seed in 0..8 {
+        for (kind, multiple) in [("greedy", 1), ("concat", 8)] {
+            let text = format!(
+                "seed = {seed}\n[tokenizer]\nspecials = {{ pad = \"<|pad|>\" }}\n[mix]\nunit = \"rows\"\nmethod = \"unimax\"\n\
+                 [pack]\nkind = \"{kind}\"\nlength = 24\noptions = {{ doc_multiple = {multiple} }}\n\
+                 [[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 2\n"
+            );
+            let planned = plan(&corpus, &text).unwrap();
+            let budget = planned.plan.budget;
+            // As many rows as all passes have, or less than a pass fewer: a mean is rounded down.
+            let epoch = corpus.epoch(&planned, 0, &interrupt).unwrap();
+            assert_eq!(epoch.rows(), budget);
+            let sources = &planned.plan.sources;
+            differ += sources.iter().filter(|of| of.later_amount != of.amount).count();
+        }
+    }
+    assert!(differ > 0, "every pass has as many rows");
+}
