@@ -1,10 +1,13 @@
 //! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
 
-use super::{Corpus, CorpusWriter};
+use super::{BuildJob, Corpus, CorpusWriter};
+use crate::curate::TrainedOn;
+use crate::epoch::Recipe;
 use crate::ingest::IngestOptions;
 use crate::ingest::read::ReadOptions;
 use crate::model::{DedupMode, Interrupt, Policy, Silent};
 use crate::store::counted;
+use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -145,4 +148,98 @@ fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() 
         let read = rows(|| place.pour(&mut writer, 1000..1010));
         assert!(of(&read, "postings") < 5, "{mode:?}: {read:?}");
     }
+}
+
+/// A writer with a tokenizer of its own over what is stored.
+fn with_tokenizer(place: &Place) -> CorpusWriter {
+    let mut writer = place.writer();
+    let (silent, interrupt) = (Silent, Interrupt::default());
+    let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
+    let trained = writer.train_tokenizer(&options, &TrainedOn::default(), &silent, &interrupt);
+    let file = trained.unwrap().json;
+    writer.add_tokenizer("own", &file, "of a test", &silent, &interrupt).unwrap();
+    writer
+}
+
+/// A document was read once for each row that it is cut into: quadratic in its length.
+#[test]
+fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
+    let place = Place::new(DedupMode::None, 40);
+    let file = place.directory.path().join("long.jsonl");
+    let words = (0..6000).map(|at| format!("word{}", at * 31)).collect::<Vec<_>>().join(" ");
+    std::fs::write(&file, format!("{}\n", serde_json::json!({ "id": "long", "text": words })))
+        .unwrap();
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
+    let (silent, interrupt) = (Silent, Interrupt::default());
+    let file = [file.display().to_string()];
+    place.writer().ingest(&file, &options, &[], &silent, &interrupt).unwrap();
+    drop(with_tokenizer(&place));
+    let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+    let cost = |pack: &str, length: u32| {
+        let text = format!("version = 1\n[pack]\nkind = \"{pack}\"\nlength = {length}\n");
+        let planned = corpus.plan(&Recipe::parse(&text).unwrap(), &silent).unwrap();
+        let out = place.directory.path().join(format!("{pack}-{length}"));
+        let (progress, interrupt) = (&silent, &interrupt);
+        let job = BuildJob { epoch: 0, out: &out, threads: 1, progress, interrupt };
+        let rows_written = corpus.build(&planned, &job).unwrap().totals.rows;
+        let read = rows(|| {
+            assert!(corpus.verify(&planned, &out, progress, interrupt).unwrap().passed());
+        });
+        (of(&read, "tokens"), rows_written)
+    };
+    for pack in ["best-fit", "concat"] {
+        let (whole, cut) = (cost(pack, 1024), cost(pack, 32));
+        assert!(cut.1 > 20 * whole.1, "{pack}: {whole:?} {cut:?}");
+        assert!(cut.0 <= whole.0 + 60 && whole.0 < 200, "{pack}: {whole:?} {cut:?}");
+    }
+}
+
+/// Each epoch was walked from the beginning of the run: quadratic in the epochs consumed.
+#[test]
+fn extending_walks_each_epoch_once() {
+    let place = Place::new(DedupMode::None, 60);
+    let mut writer = with_tokenizer(&place);
+    let (silent, interrupt) = (Silent, Interrupt::default());
+    let text = "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n[[source]]\nname = \"web\"\nmax_repeats = 100\n";
+    let (record, planned) = writer.plan(&Recipe::parse(text).unwrap(), &silent).unwrap();
+    let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+    let rows_of_epoch = corpus.epoch(&planned, 0, &interrupt).unwrap().rows();
+    let mut cost = |epochs: u64| {
+        let read = rows(|| {
+            let consumed = epochs * rows_of_epoch + 1;
+            let row = corpus.run_row(&planned, 0, consumed, &interrupt).unwrap();
+            writer.extend(record.number, row, None, &silent, &interrupt).unwrap();
+        });
+        of(&read, "columns")
+    };
+    let (few, more, most) = (cost(8), cost(16), cost(32));
+    assert!(most - more <= 2 * (more - few) + 8 && more > few, "{few} {more} {most}");
+}
+
+/// Opening a plan read what every plan pins.
+#[test]
+fn opening_a_plan_reads_nothing_of_the_others() {
+    let place = Place::new(DedupMode::None, 30);
+    let mut writer = with_tokenizer(&place);
+    let mut cost = |plans: std::ops::Range<u64>| {
+        for seed in plans {
+            let text = format!("version = 1\nseed = {seed}\nsnapshot = \"then\"\n");
+            if seed == 0 {
+                writer.create_snapshot("then").unwrap();
+            }
+            writer.plan(&Recipe::parse(&text).unwrap(), &Silent).unwrap();
+        }
+        let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+        let opened = rows(|| {
+            corpus.stored_plan(1).unwrap();
+        });
+        let listed = rows(|| {
+            assert!(corpus.epochs().unwrap().len() >= 4);
+        });
+        (of(&opened, "epochs"), of(&listed, "epochs"))
+    };
+    let (few, more) = (cost(0..4), cost(4..8));
+    assert_eq!(few.0, more.0, "rows read to open one");
+    assert!(few.0 <= 2 && more.1 <= 8 + 1, "{few:?} {more:?}: a row a plan to list them");
 }

@@ -331,8 +331,8 @@ fn against(
 }
 
 fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
-    let epochs = view.epochs()?;
-    let Some(record) = epochs.iter().find(|record| record.number == number) else {
+    let Some(record) = view.epoch(number)? else {
+        let epochs = view.epochs()?;
         let known = match epochs.last() {
             None => "none; make one with `corpusdb epoch plan`".to_owned(),
             Some(last) => {

@@ -14,6 +14,9 @@ use std::sync::{Mutex, PoisonError};
 /// Segments read by one thread at a time.
 const PIECE_SEGMENTS: usize = 2048;
 
+/// Tokens of documents that one thread looks up together, unless one has more.
+const LOOK_UP_TOKENS: u64 = 1 << 21;
+
 /// Gives rows their ids.
 pub(super) struct Gatherer<'a> {
     opened: &'a Opened,
@@ -126,30 +129,30 @@ impl<'a> Gatherer<'a> {
             wide: false,
         };
         let specials = self.opened.plan.tokenizer.specials;
-        let mut documents: Vec<DocId> =
-            wanted.iter().map(|wanted| wanted.segment.document).collect();
-        documents.dedup();
         let mut left = wanted;
-        self.opened.view.for_each_tokens(
-            self.opened.tokenizer,
-            &documents,
-            |document, stored| {
-                let Some(stored) = stored else {
-                    let tokenizer = self.opened.plan.tokenizer.name.clone();
-                    return Err(EpochError::NotEncoded { tokenizer, document: document.0 });
-                };
-                piece.wide = stored.is_wide();
-                while let Some((next, rest)) =
-                    left.split_first().filter(|(next, _)| next.segment.document == document)
-                {
-                    let start = piece.bytes.len();
-                    piece.bytes.extend_from_slice(inside(&next.segment, specials, stored)?.bytes());
-                    piece.ranges.push((next.number, start, piece.bytes.len()));
-                    left = rest;
-                }
-                Ok(())
-            },
-        )?;
+        for documents in looked_up(wanted) {
+            self.opened.view.for_each_tokens(
+                self.opened.tokenizer,
+                &documents,
+                |document, stored| {
+                    let Some(stored) = stored else {
+                        let tokenizer = self.opened.plan.tokenizer.name.clone();
+                        return Err(EpochError::NotEncoded { tokenizer, document: document.0 });
+                    };
+                    piece.wide = stored.is_wide();
+                    while let Some((next, rest)) =
+                        left.split_first().filter(|(next, _)| next.segment.document == document)
+                    {
+                        let start = piece.bytes.len();
+                        let ids = inside(&next.segment, specials, stored)?;
+                        piece.bytes.extend_from_slice(ids.bytes());
+                        piece.ranges.push((next.number, start, piece.bytes.len()));
+                        left = rest;
+                    }
+                    Ok(())
+                },
+            )?;
+        }
         if left.is_empty() { Ok(piece) } else { Err(EpochError::bug("a document was not read")) }
     }
 
@@ -203,6 +206,28 @@ impl<'a> Gatherer<'a> {
         let (real, batch) = (real as usize, given.batch);
         Ok(Row { source, ids, real, segments, shape, trained, batch })
     }
+}
+
+/// The documents of `wanted`, those together that are looked up together: what is found is held until all
+/// of it is, and of a long document maybe only a part is wanted.
+fn looked_up(wanted: &[Wanted]) -> Vec<Vec<DocId>> {
+    let mut groups: Vec<Vec<DocId>> = Vec::new();
+    let (mut last, mut held) = (None, 0);
+    for Segment { document, document_length, .. } in wanted.iter().map(|wanted| wanted.segment) {
+        if last == Some(document) {
+            continue;
+        }
+        last = Some(document);
+        held += u64::from(document_length);
+        match groups.last_mut().filter(|_| held <= LOOK_UP_TOKENS) {
+            Some(group) => group.push(document),
+            None => {
+                held = document_length.into();
+                groups.push(vec![document]);
+            }
+        }
+    }
+    groups
 }
 
 /// The stored ids of a segment of the effective sequence, which is BOS, the stored ids, EOS.

@@ -1,14 +1,10 @@
-//! Rows with their token ids: the effective sequences of documents, and where segments and pads lie.
+//! Rows with their token ids, and where segments and pads lie.
 
-use super::error::EpochError;
-use super::open::Opened;
 use super::pack::Segment;
 use super::plan::Plan;
 use super::recipe::{PadSide, PadView};
-use super::special::SpecialIds;
 use super::views::{Shape, Span};
-use crate::model::{DocId, LossSpan, TokenizerId};
-use crate::store::View;
+use crate::model::LossSpan;
 
 /// Index of the source of a row of pads: no source has it.
 pub(super) const NO_SOURCE: usize = usize::MAX;
@@ -38,48 +34,6 @@ impl Row {
         let shape = Shape { width: 0, spans: Vec::new(), pads: PadView::Suffix };
         let (ids, segments) = (Vec::new(), Vec::new());
         Self { source: NO_SOURCE, ids, real: 0, segments, shape, trained: None, batch: None }
-    }
-}
-
-/// Reads effective sequences; keeps the last one, since fragments of a document often follow each other.
-pub(super) struct TokenReader<'a> {
-    view: &'a View,
-    tokenizer: TokenizerId,
-    tokenizer_name: &'a str,
-    specials: SpecialIds,
-    document: Option<DocId>,
-    sequence: Vec<u32>,
-}
-
-impl<'a> TokenReader<'a> {
-    pub fn new(opened: &'a Opened) -> Self {
-        Self {
-            view: &opened.view,
-            tokenizer: opened.tokenizer,
-            tokenizer_name: &opened.plan.tokenizer.name,
-            specials: opened.plan.tokenizer.specials,
-            document: None,
-            sequence: Vec::new(),
-        }
-    }
-
-    /// BOS, the stored ids and EOS of a document.
-    ///
-    /// # Errors
-    /// [`EpochError::NotEncoded`]; [`EpochError::Store`].
-    pub fn sequence(&mut self, document: DocId) -> Result<&[u32], EpochError> {
-        if self.document != Some(document) {
-            self.document = None;
-            self.sequence.clear();
-            self.sequence.extend(self.specials.bos);
-            if !self.view.tokens(self.tokenizer, document, &mut self.sequence)? {
-                let tokenizer = self.tokenizer_name.to_owned();
-                return Err(EpochError::NotEncoded { tokenizer, document: document.0 });
-            }
-            self.sequence.extend(self.specials.eos);
-            self.document = Some(document);
-        }
-        Ok(&self.sequence)
     }
 }
 

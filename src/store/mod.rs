@@ -38,6 +38,7 @@ mod loss;
 mod matching;
 mod merge;
 mod migrate;
+mod named;
 mod numbers;
 mod open;
 mod overtaken;

@@ -4,7 +4,7 @@ use super::bands::{BandIndex, Bucket};
 use super::bitmap;
 use super::codec;
 use super::columns::{
-    Columns, Commits, Dictionaries, Documents, Epochs, Exact, Files, Keys, Matches, Members, Meta,
+    Columns, Commits, Dictionaries, Documents, Exact, Files, Keys, Matches, Members, Meta,
     Metadata, Postings, Rejects, Sketches, Snapshots, Sources, Terms, Texts, Tokenizers, Tokens,
     corrupt,
 };
@@ -19,8 +19,7 @@ use super::keys::{
 use super::matching::{decode_match, decode_member};
 use super::numbers::{self, ColumnBlock};
 use super::records::{
-    Charter, CommitRecord, EpochRecord, FileRecord, SnapshotRecord, SourceRecord, State,
-    TokenizerRecord,
+    Charter, CommitRecord, FileRecord, SnapshotRecord, SourceRecord, State, TokenizerRecord,
 };
 use super::texts::TextDecoder;
 use super::tuning::Memory;
@@ -251,14 +250,6 @@ impl View {
         Ok(self.0.pinned.get::<Rejects>(&IdentityKey { hash })?.is_some())
     }
 
-    /// Snapshots, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
-        self.named_records::<Snapshots, _>("snapshot")
-    }
-
     /// The snapshot of that name.
     ///
     /// # Errors
@@ -273,37 +264,6 @@ impl View {
     /// [`StoreError`] when the row is absent or cannot be read.
     pub fn snapshot_kept(&self, name: &str) -> Result<RoaringTreemap, StoreError> {
         self.treemap::<Snapshots>("snapshot", NameKey(format!("{name}\0kept")))
-    }
-
-    /// Epoch plans, by number.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn epochs(&self) -> Result<Vec<EpochRecord>, StoreError> {
-        self.named_records::<Epochs, _>("epoch")
-    }
-
-    /// What an epoch plan pins under a name, as the epoch layer wrote it.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
-    pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = NameKey(format!("{number:010}\0{name}"));
-        self.0.pinned.read::<Epochs, _>("epoch part", &key, |bytes| Ok(bytes.to_vec()))
-    }
-
-    fn named_records<C: super::columns::Column<Key = NameKey>, T: bincode::Decode<()>>(
-        &self,
-        what: &'static str,
-    ) -> Result<Vec<T>, StoreError> {
-        let mut rows = self.0.pinned.scan::<C>(&[], None)?;
-        let mut found = Vec::new();
-        while let Some((key, value)) = rows.advance()? {
-            if !key.contains(&0) {
-                found.push(codec::decode(value).map_err(|why| corrupt::<C>(what, key, why))?);
-            }
-        }
-        Ok(found)
     }
 
     fn treemap<C: super::columns::Column<Key = NameKey>>(

@@ -29,6 +29,7 @@ mod layers;
 mod limits;
 mod looking;
 mod memory;
+mod plan_verbs;
 mod plans;
 mod properties;
 mod queries;

@@ -1,6 +1,6 @@
 //! Reads JSON lines.
 
-use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed};
+use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
 use crate::epoch::columns::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde::Deserialize;
@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-
-const ROWS: usize = 512;
 
 struct Jsonl {
     path: PathBuf,
@@ -77,7 +75,8 @@ impl Reader for Jsonl {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
         let mut rows = Vec::new();
         let mut text = Vec::new();
-        while rows.len() < ROWS {
+        let mut tokens = 0;
+        while rows.len() < ROWS && tokens < TOKENS {
             text.clear();
             if let Err(error) = self.lines.read_until(b'\n', &mut text) {
                 return malformed(&self.path, error);
@@ -106,6 +105,7 @@ impl Reader for Jsonl {
                 columns,
                 ..ReadRow::default()
             };
+            tokens += row.ids.len();
             rows.push(row);
         }
         Ok(rows)

@@ -1,14 +1,14 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
-use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json};
+use super::{
+    EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number, read_json,
+};
 use crate::epoch::columns::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-
-const ROWS: usize = 512;
 
 pub(super) struct MdsShard {
     path: PathBuf,
@@ -136,7 +136,8 @@ fn description(layout: &Layout) -> Value {
 impl Reader for MdsShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
         let mut rows = Vec::new();
-        while rows.len() < ROWS {
+        let mut tokens = 0;
+        while rows.len() < ROWS && tokens < TOKENS {
             let (Some(start), Some(end)) = (self.offsets.next(), self.offsets.peek()) else {
                 break;
             };
@@ -146,7 +147,10 @@ impl Reader for MdsShard {
                 .read_to_end(&mut bytes)
                 .map_err(EpochError::io("reading", &self.path))?;
             match sample(&bytes, &self.columns, self.id_bytes) {
-                Some(row) => rows.push(row),
+                Some(row) => {
+                    tokens += row.ids.len();
+                    rows.push(row);
+                }
                 None => return malformed(&self.path, format!("has no sample at byte {start}")),
             }
         }

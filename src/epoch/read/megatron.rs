@@ -3,7 +3,7 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed};
+use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,10 @@ impl MegatronShard {
 
 impl Reader for MegatronShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = self.segments.next_rows()?;
-        for row in &mut rows {
+        let mut rows = Vec::new();
+        let mut held = 0;
+        while rows.len() < ROWS && held < TOKENS {
+            let Some(mut row) = self.segments.next()? else { break };
             let length =
                 self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
             let Some(length) = length else {
@@ -81,6 +83,8 @@ impl Reader for MegatronShard {
             self.last = first.map(|(document, offset)| (*document, offset + length as i64));
             self.next += 1;
             row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
+            held += row.ids.len();
+            rows.push(row);
         }
         if rows.is_empty() {
             if self.next < self.index.lengths.len() {

@@ -59,9 +59,15 @@ impl From<EpochError> for ReadError {
     }
 }
 
+/// Rows read at a time, at most.
+const ROWS: usize = 512;
+/// Tokens of rows read at a time, about, unless a row has more: what a row is read into and compared with
+/// takes some hundred bytes a token.
+const TOKENS: usize = 1 << 19;
+
 /// The rows of one shard.
 pub(super) trait Reader {
-    /// The next rows, at most about a thousand; empty at the end.
+    /// The next rows, at most about a thousand, of about [`TOKENS`] or one; empty at the end.
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError>;
 }
 

@@ -1,7 +1,7 @@
 //! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, Layout, ReadError, ReadRow, Reader, malformed, number};
+use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -50,16 +50,20 @@ impl RawShard {
 
 impl Reader for RawShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = self.segments.next_rows()?;
-        for row in &mut rows {
+        let mut rows = Vec::new();
+        let mut held = 0;
+        while rows.len() < ROWS && held < TOKENS {
+            let Some(mut row) = self.segments.next()? else { break };
             let own: i64 = row.seq_lengths.iter().map(|length| i64::from(*length)).sum();
             let Some(tokens) = self.row_tokens.or_else(|| usize::try_from(own).ok()) else {
                 return malformed(&self.path, "a row has a negative length");
             };
             row.ids = read_ids(&mut self.tokens, tokens, self.id_bytes, &self.path)?;
             if let Some(beside) = &mut self.beside {
-                beside.check(row)?;
+                beside.check(&mut row)?;
             }
+            held += row.ids.len();
+            rows.push(row);
         }
         if rows.is_empty() {
             expect_end(&mut self.tokens, &self.path)?;

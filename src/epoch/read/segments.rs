@@ -4,21 +4,31 @@ use super::parquet::segment_rows;
 use super::table::Table;
 use super::{Layout, ReadError, ReadRow, malformed};
 use ::arrow::datatypes::{Float32Type, Int32Type, UInt64Type};
+use std::collections::VecDeque;
 use std::path::Path;
 
 /// A segment table, row by row in chunks.
 pub(super) struct Segments {
     table: Table,
     said: bool,
+    /// Rows read that were not asked for yet.
+    ahead: VecDeque<ReadRow>,
 }
 
 impl Segments {
     pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
-        Ok(Self { table: Table::open(path)?, said: layout.said })
+        Ok(Self { table: Table::open(path)?, said: layout.said, ahead: VecDeque::new() })
     }
 
-    /// The next rows, without ids; empty at the end.
-    pub fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    /// The next row, without ids; none at the end.
+    pub fn next(&mut self) -> Result<Option<ReadRow>, ReadError> {
+        if self.ahead.is_empty() {
+            self.ahead = self.read()?.into();
+        }
+        Ok(self.ahead.pop_front())
+    }
+
+    fn read(&mut self) -> Result<Vec<ReadRow>, ReadError> {
         let Some(batch) = self.table.next()? else { return Ok(Vec::new()) };
         let numbers = batch.numbers::<UInt64Type>("row")?;
         let mut rows = segment_rows(&batch)?;

@@ -1,20 +1,24 @@
 //! Columns of a Parquet file by name, as plain vectors a row.
 
-use super::{EpochError, ReadError, malformed};
+use super::{EpochError, ROWS, ReadError, TOKENS, malformed};
 use ::arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use ::parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-const BATCH_ROWS: usize = 512;
-
-/// A Parquet file read batch by batch.
+/// A Parquet file read batch by batch, none reaching over the end of a row group: these are of a bounded
+/// number of values, where a number of rows may be any number of them.
 pub(super) struct Table {
     path: PathBuf,
-    batches: ParquetRecordBatchReader,
+    file: File,
+    metadata: ArrowReaderMetadata,
+    /// The row group that is read next.
+    next: usize,
+    batches: Option<ParquetRecordBatchReader>,
 }
 
 impl Table {
@@ -22,12 +26,10 @@ impl Table {
         let file = File::open(path).map_err(EpochError::io("opening", path))?;
         // Parquet's own types are the contract; decoding Arrow's copy of the schema panics on damage.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let opened = guard(|| {
-            ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-                .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())
-        });
-        match opened {
-            Some(Ok(batches)) => Ok(Self { path: path.to_path_buf(), batches }),
+        match guard(|| ArrowReaderMetadata::load(&file, options)) {
+            Some(Ok(metadata)) => {
+                Ok(Self { path: path.to_path_buf(), file, metadata, next: 0, batches: None })
+            }
             Some(Err(error)) => malformed(path, error),
             None => malformed(path, GAVE_UP),
         }
@@ -35,11 +37,40 @@ impl Table {
 
     /// The next batch; none at the end.
     pub fn next(&mut self) -> Result<Option<Batch<'_>>, ReadError> {
-        match guard(|| self.batches.next().transpose()) {
-            Some(Ok(batch)) => Ok(batch.map(|batch| Batch { path: &self.path, batch })),
-            Some(Err(error)) => malformed(&self.path, error),
-            None => malformed(&self.path, GAVE_UP),
+        loop {
+            if self.batches.is_none() && !self.enter_group()? {
+                return Ok(None);
+            }
+            let Some(batches) = &mut self.batches else { return Ok(None) };
+            match guard(|| batches.next().transpose()) {
+                Some(Ok(Some(batch))) => return Ok(Some(Batch { path: &self.path, batch })),
+                Some(Ok(None)) => self.batches = None,
+                Some(Err(error)) => return malformed(&self.path, error),
+                None => return malformed(&self.path, GAVE_UP),
+            }
         }
+    }
+
+    /// Begins with the next row group; false where there is none.
+    fn enter_group(&mut self) -> Result<bool, ReadError> {
+        let Some(group) = self.metadata.metadata().row_groups().get(self.next) else {
+            return Ok(false);
+        };
+        let values = group.columns().iter().map(|column| column.num_values()).max().unwrap_or(0);
+        let of = |number: i64| usize::try_from(number).unwrap_or(0);
+        let mean = of(values).div_ceil(of(group.num_rows()).max(1)).max(1);
+        let rows = (TOKENS / mean).clamp(1, ROWS);
+        let file = self.file.try_clone().map_err(EpochError::io("opening", &self.path))?;
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let group = vec![self.next];
+        self.next += 1;
+        match guard(|| builder.with_row_groups(group).with_batch_size(rows).build()) {
+            Some(Ok(batches)) => self.batches = Some(batches),
+            Some(Err(error)) => return malformed(&self.path, error),
+            None => return malformed(&self.path, GAVE_UP),
+        }
+        Ok(true)
     }
 }
 

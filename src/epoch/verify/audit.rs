@@ -3,15 +3,17 @@
 use super::checks::{Checks, Property};
 use super::coverage::Coverage;
 use super::findings::Findings;
+use super::ids::{Found, Ids};
 use super::row::RowChecker;
 use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
-use crate::epoch::ids::{NO_SOURCE, TokenReader};
+use crate::epoch::ids::NO_SOURCE;
 use crate::epoch::index::Index;
 use crate::epoch::manifest::{Counts, RowCounts};
 use crate::epoch::mix::Scheduler;
 use crate::epoch::open::Opened;
 use crate::epoch::ordered::{GivenRow, Ordered};
+use crate::epoch::pack::Segment;
 use crate::epoch::read::{self, Layout, ReadError, ReadRow};
 use crate::epoch::recipe::{Column, Unit};
 use crate::model::Progress;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 pub(super) struct Audit<'a> {
     opened: &'a Opened,
     checker: RowChecker<'a>,
+    ids: Ids<'a>,
     coverage: Vec<Coverage>,
     /// The interleaving as the files have it.
     mix: Scheduler,
@@ -53,6 +56,7 @@ impl<'a> Audit<'a> {
         Ok(Self {
             opened,
             checker: RowChecker::new(opened),
+            ids: Ids::new(opened),
             coverage: coverage.map(|at| Coverage::new(at.pass, at.is_at_start())).collect(),
             mix,
             window: arrangement.window,
@@ -85,6 +89,15 @@ impl<'a> Audit<'a> {
             }
             let expected = ordered.next_rows(rows.len(), u64::MAX)?;
             let findings = self.check_rows(&rows, &expected)?;
+            let found = (self.rows..).zip(&rows).zip(&findings);
+            let found = found.flat_map(|((number, row), findings)| {
+                let segments = findings.segments.iter().zip(&findings.starts);
+                segments.map(move |(segment, start)| {
+                    let end = start.saturating_add(segment.length as usize);
+                    Found { row: number, segment: *segment, ids: row.ids.get(*start..end) }
+                })
+            });
+            self.ids.check(found.collect(), checks)?;
             for (at, (row, findings)) in rows.iter().zip(findings).enumerate() {
                 self.account(row, expected.get(at), findings, checks)?;
             }
@@ -97,62 +110,31 @@ impl<'a> Audit<'a> {
         rows: &[ReadRow],
         expected: &[GivenRow],
     ) -> Result<Vec<Findings>, EpochError> {
-        let reader = || TokenReader::new(self.opened);
-        let check = |reader: &mut TokenReader<'_>, (at, row): (usize, &ReadRow)| {
+        let check = |(at, row): (usize, &ReadRow)| {
             let expected = expected.get(at);
             let width = expected.and_then(|expected| expected.width);
-            let mut findings = self.checker.check(reader, row, width)?;
-            self.compare(row, expected, self.rows + at as u64, &mut findings)?;
+            let (name, planned) = self.planned(expected)?;
+            let mut findings = self.checker.check(row, width, &planned)?;
+            if expected.is_some() {
+                compare(row, (name, &planned), &mut findings);
+            } else {
+                let why = "is beyond the last row of the plan".to_owned();
+                findings.fail(Property::Order, why);
+            }
+            if let Some(found) = row.number.filter(|found| *found != self.rows + at as u64) {
+                findings.fail(Property::Order, format!("is numbered {found}"));
+            }
             Ok(findings)
         };
-        rows.par_iter().enumerate().map_init(reader, check).collect()
+        rows.par_iter().enumerate().map(check).collect()
     }
 
-    /// Whether a row is the one the plan has there.
-    fn compare(
-        &self,
-        row: &ReadRow,
-        expected: Option<&GivenRow>,
-        number: u64,
-        findings: &mut Findings,
-    ) -> Result<(), EpochError> {
-        if row.number.is_some_and(|found| found != number) {
-            findings
-                .fail(Property::Order, format!("is numbered {}", row.number.unwrap_or_default()));
-        }
-        let Some(expected) = expected else {
-            findings.fail(Property::Order, "is beyond the last row of the plan".to_owned());
-            return Ok(());
-        };
-        let (name, segments) = match &expected.row {
-            None => ("", Vec::new()),
-            Some(expected) => {
-                let source = self.opened.sources.get(expected.source);
-                let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
-                (&*source.rules().name, source.segments(&expected.row)?)
-            }
-        };
-        let same = name == row.source
-            && segments.len() == row.doc_ids.len()
-            && segments
-                .iter()
-                .zip(&row.doc_ids)
-                .all(|(segment, id)| u64::try_from(*id) == Ok(segment.document.0))
-            && segments
-                .iter()
-                .zip(&row.doc_offsets)
-                .all(|(segment, offset)| i64::from(segment.offset) == *offset)
-            && segments
-                .iter()
-                .zip(&row.seq_lengths)
-                .all(|(segment, length)| i64::from(segment.length) == i64::from(*length));
-        if !same {
-            findings.fail(
-                Property::Order,
-                format!("is not the row of source `{name}` that the plan has there"),
-            );
-        }
-        Ok(())
+    /// The source of a row of the plan, and what is in it.
+    fn planned(&self, row: Option<&GivenRow>) -> Result<(&str, Vec<Segment>), EpochError> {
+        let Some(row) = row.and_then(|row| row.row.as_ref()) else { return Ok(("", Vec::new())) };
+        let source = self.opened.sources.get(row.source);
+        let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
+        Ok((&*source.rules().name, source.segments(&row.row)?))
     }
 
     fn account(
@@ -231,7 +213,11 @@ impl<'a> Audit<'a> {
     }
 
     /// Checks what only the end can tell.
-    pub fn finish(&mut self, checks: &mut Checks) {
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn finish(&mut self, checks: &mut Checks) -> Result<(), EpochError> {
+        self.ids.settle(checks)?;
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
         for (at, (coverage, (rows, source))) in self.coverage.iter_mut().zip(sources).enumerate() {
             let ended = self.ends.as_ref().and_then(|ends| ends.get(at));
@@ -240,5 +226,22 @@ impl<'a> Audit<'a> {
                 checks.fail(Property::Conservation, format!("source `{}`: {why}", source.name));
             }
         }
+        Ok(())
+    }
+}
+
+/// Whether a row is the one that the plan has there, of this source and with these segments.
+fn compare(row: &ReadRow, (name, planned): (&str, &[Segment]), findings: &mut Findings) {
+    let found = row.doc_ids.iter().zip(&row.doc_offsets).zip(&row.seq_lengths);
+    let same = name == row.source
+        && planned.len() == row.doc_ids.len()
+        && planned.iter().zip(found).all(|(segment, ((document, offset), length))| {
+            u64::try_from(*document) == Ok(segment.document.0)
+                && i64::from(segment.offset) == *offset
+                && i64::from(segment.length) == i64::from(*length)
+        });
+    if !same {
+        let why = format!("is not the row of source `{name}` that the plan has there");
+        findings.fail(Property::Order, why);
     }
 }

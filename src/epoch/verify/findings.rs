@@ -13,6 +13,8 @@ pub(super) struct Findings {
     pub real: usize,
     /// Its segments, where they could be made sense of.
     pub segments: Vec<Segment>,
+    /// Where in the row each of them begins.
+    pub starts: Vec<usize>,
     pub failures: Vec<(Property, String)>,
 }
 

@@ -1,7 +1,7 @@
 //! Proves an export against its plan and the store, from the files alone.
 //!
 //! Files are read by `read`, which shares no code with the writers; what a row must hold is decided
-//! here position by position (`row`), that every document comes as often as it should by `coverage`;
+//! here position by position (`row`, `columns`), its ids document by document (`ids`), that every document comes as often as it should by `coverage`;
 //! `audit` takes the rows through both and compares them with the plan's. Each property is a named check; none stops the others.
 
 mod audit;
@@ -9,6 +9,7 @@ mod checks;
 mod columns;
 mod coverage;
 mod findings;
+mod ids;
 mod row;
 
 pub use checks::{Check, Verification};
@@ -92,7 +93,7 @@ pub fn verify(
     if missing > 0 {
         checks.fail(Property::Order, format!("{missing} rows of the plan are not in the files"));
     }
-    audit.finish(&mut checks);
+    audit.finish(&mut checks)?;
     if !index.meets_next(&opened, &arrangement)? {
         let why = "the epoch does not end where the next one begins: rows between them are lost";
         checks.fail(Property::Conservation, why.to_owned());

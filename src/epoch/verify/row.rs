@@ -3,14 +3,15 @@
 use super::checks::Property;
 use super::columns::Columns;
 use super::findings::{Findings, Places};
+use crate::epoch::counts::effective;
 use crate::epoch::error::EpochError;
-use crate::epoch::ids::TokenReader;
 use crate::epoch::open::Opened;
 use crate::epoch::pack::Segment;
 use crate::epoch::read::ReadRow;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::model::{DocId, LossSpan};
+use crate::store::fields;
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.
@@ -42,22 +43,23 @@ impl<'a> RowChecker<'a> {
         Self { opened, sources: sources.collect() }
     }
 
-    /// Checks one row, of `width` tokens where its batch gives it a width.
+    /// Checks one row, of `width` tokens where its batch gives it a width, but for the ids of its segments.
+    /// `planned` are the segments of the row that the plan has there.
     ///
     /// # Errors
     /// [`EpochError::Store`] when the store cannot be read; what is wrong with the row is in the findings.
     pub fn check(
         &self,
-        reader: &mut TokenReader<'_>,
         row: &ReadRow,
         width: Option<u32>,
+        planned: &[Segment],
     ) -> Result<Findings, EpochError> {
         let mut findings = Findings::default();
         let Some(lengths) = check_boundaries(row, &mut findings) else {
             return Ok(findings);
         };
         findings.real = lengths.iter().sum();
-        let places = self.places(row, width, &lengths);
+        let (places, starts) = self.places(row, width, &lengths);
         self.check_padding(row, &places, &mut findings);
         let checked =
             self.sources.iter().find(|checked| *checked.source.rules().name == row.source);
@@ -69,17 +71,12 @@ impl<'a> RowChecker<'a> {
             return Ok(findings);
         }
         let mut trained: Option<Vec<Vec<LossSpan>>> = self.opened.trained.any().then(Vec::new);
-        let segments = row.doc_ids.iter().zip(&row.doc_offsets).zip(&lengths);
-        for (number, ((document, offset), length)) in segments.enumerate() {
+        let segments = row.doc_ids.iter().zip(&row.doc_offsets).zip(&lengths).zip(&starts);
+        for (number, (((document, offset), length), start)) in segments.enumerate() {
             let Some(checked) = checked else { continue };
-            let piece: Vec<u32> = ids_of(row, &places, number);
-            let Some(segment) = self.segment(
-                reader,
-                checked,
-                (*document, *offset, *length),
-                &piece,
-                &mut findings,
-            )?
+            let numbers = (*document, *offset, *length);
+            let Some(segment) =
+                self.segment(checked, numbers, planned.get(number), &mut findings)?
             else {
                 trained = None;
                 continue;
@@ -90,6 +87,7 @@ impl<'a> RowChecker<'a> {
                 trained.push(self.opened.trained.within(&segment, 0)?);
             }
             findings.segments.push(segment);
+            findings.starts.push(*start);
         }
         let known = !self.opened.trained.any() || trained.is_some();
         if known {
@@ -102,13 +100,12 @@ impl<'a> RowChecker<'a> {
         Ok(findings)
     }
 
-    /// Checks a segment against the store; none when it is not one that could be.
+    /// A segment with the length of its document; none when it is not one that could be.
     fn segment(
         &self,
-        reader: &mut TokenReader<'_>,
         checked: &Checked<'_>,
         (document, offset, length): (i64, i64, usize),
-        piece: &[u32],
+        planned: Option<&Segment>,
         findings: &mut Findings,
     ) -> Result<Option<Segment>, EpochError> {
         let numbers = (u64::try_from(document), u32::try_from(offset), u32::try_from(length));
@@ -127,40 +124,52 @@ impl<'a> RowChecker<'a> {
             return Ok(None);
         }
         let document = DocId(document);
-        let sequence = match reader.sequence(document) {
-            Ok(sequence) => sequence,
-            Err(error @ EpochError::NotEncoded { .. }) => {
-                findings.fail(Property::Ids, format!("cannot be checked: {error}"));
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+        // The plan's length of it is compared with the stored ids in any case.
+        let document_length = match planned.filter(|planned| planned.document == document) {
+            Some(planned) => Some(planned.document_length),
+            None => self.length(document)?,
         };
-        let from = offset as usize;
-        let whole = u32::try_from(sequence.len()).unwrap_or(u32::MAX);
-        if sequence.get(from..from.saturating_add(length as usize)) != Some(piece) {
+        let Some(document_length) = document_length else {
+            let tokenizer = self.opened.plan.tokenizer.name.clone();
+            let error = EpochError::NotEncoded { tokenizer, document: document.0 };
+            findings.fail(Property::Ids, format!("cannot be checked: {error}"));
+            return Ok(None);
+        };
+        if offset.checked_add(length).is_none_or(|end| end > document_length) {
             findings.fail(
                 Property::Ids,
                 format!("has other ids than document {document} from token {offset}"),
             );
-            if offset.checked_add(length).is_none_or(|end| end > whole) {
-                return Ok(None);
-            }
+            return Ok(None);
         }
-        Ok(Some(Segment { document, offset, length, document_length: whole }))
+        Ok(Some(Segment { document, offset, length, document_length }))
+    }
+
+    /// The effective length of a document; none when it has no ids.
+    fn length(&self, document: DocId) -> Result<Option<u32>, EpochError> {
+        let specials = self.opened.plan.tokenizer.specials;
+        let overhead = u32::from(specials.bos.is_some()) + u32::from(specials.eos.is_some());
+        let column = fields::tokens_of(self.opened.tokenizer);
+        let found = self.opened.view.column_values(column, document.block(), |values| {
+            effective(values, document.slot(), overhead)
+        })?;
+        Ok(found.flatten())
     }
 
     /// What stands at every position of a row: (segment, token of it), or a pad. Each segment takes up a
-    /// multiple of places, its pads at the side where pads stand.
-    fn places(&self, row: &ReadRow, width: Option<u32>, lengths: &[usize]) -> Places {
+    /// multiple of places, its pads at the side where pads stand. With it, where each segment begins.
+    fn places(&self, row: &ReadRow, width: Option<u32>, lengths: &[usize]) -> (Places, Vec<usize>) {
         let plan = &self.opened.plan;
         let options = &plan.recipe.pack.options;
         let left = options.pad_side == PadSide::Left;
         let padded = plan.pad().is_some();
         let mut places: Places = Vec::with_capacity(row.ids.len());
+        let mut starts = Vec::with_capacity(lengths.len());
         for (segment, length) in lengths.iter().enumerate() {
             let multiple = if padded { options.doc_multiple.max(1) as usize } else { 1 };
             let pads = length.next_multiple_of(multiple) - length;
             let tokens = (0..*length).map(|token| Some((segment, token)));
+            starts.push(places.len() + if left { pads } else { 0 });
             let pads = std::iter::repeat_n(None, pads);
             if left {
                 places.extend(pads.chain(tokens));
@@ -174,10 +183,13 @@ impl<'a> RowChecker<'a> {
             let rest =
                 (width.unwrap_or(plan.capacity) as usize).saturating_sub(spare + places.len());
             let at = if left { 0 } else { places.len() };
+            if left {
+                starts.iter_mut().for_each(|start| *start += rest);
+            }
             places.splice(at..at, std::iter::repeat_n(None, rest));
             places.extend(std::iter::repeat_n(None, spare));
         }
-        places
+        (places, starts)
     }
 
     /// A row is as long as its plan makes it, and the pad token stands where no segment does.
@@ -204,11 +216,6 @@ impl<'a> RowChecker<'a> {
             );
         }
     }
-}
-
-fn ids_of(row: &ReadRow, places: &[Option<(usize, usize)>], segment: usize) -> Vec<u32> {
-    let of = row.ids.iter().zip(places);
-    of.filter(|(_, place)| place.is_some_and(|(at, _)| at == segment)).map(|(id, _)| *id).collect()
 }
 
 /// Segment lengths are positive, and as many as documents and offsets.

@@ -2,7 +2,7 @@
 //! before the epochs that a plan says are feasible are over, and none of its rows is left.
 
 use super::laws::feasible;
-use super::place::{Place, THREE, plan};
+use super::place::{Place, THREE, open, plan, rows};
 use crate::support::Random;
 use corpusdb::{EpochError, Error, Interrupt};
 use std::fmt::Write;
@@ -140,4 +140,39 @@ fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
         }
     }
     assert!(differ > 0, "every pass has as many rows");
+}
+
+/// Rows as trainers count them, over epochs and rows of pads, against what each epoch gives.
+#[test]
+fn rows_that_were_given_are_found_in_the_run() {
+    let place = Place::of(8, &THREE[..2]);
+    let corpus = place.reader();
+    let interrupt = Interrupt::default();
+    for tail in ["pad", "drop", "carry"] {
+        let text = format!(
+            "seed = 2\n[tokenizer]\nspecials = {{ pad = \"<|pad|>\" }}\n[pack]\nlength = 64\n[batch]\nrows = 7\ntail = \"{tail}\"\n\
+             [[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 3\n"
+        );
+        let planned = plan(&corpus, &text).unwrap();
+        let run_row = |epoch, rows| corpus.run_row(&planned, epoch, rows, &interrupt);
+        let opened: Vec<_> = (0..3).map(|epoch| open(&corpus, &planned, epoch)).collect();
+        for from in 0..3_usize {
+            let mut given = 0;
+            for (at, epoch) in opened.iter().enumerate().skip(from) {
+                let all = rows(epoch);
+                let real = all.iter().filter(|row| row.source().is_some()).count() as u64;
+                for row in [1, real / 2, real - 1, real, epoch.rows()] {
+                    let found = run_row(from as u64, given + row).unwrap();
+                    // Rows of pads end an epoch and are none of the run.
+                    let expected = epoch.first_run_row() + row.min(real);
+                    assert_eq!(found, expected, "{tail}: {row} rows of epoch {at}, from {from}");
+                }
+                given += epoch.rows();
+            }
+            let error = run_row(from as u64, given + 1).unwrap_err().to_string();
+            assert!(error.contains("ends 1 rows before"), "{error}");
+        }
+        assert_eq!(run_row(0, 0).unwrap(), 0);
+        assert!(run_row(3, 0).is_err(), "an epoch that is none");
+    }
 }

@@ -1,0 +1,183 @@
+//! Whether segments have the ids that the store has. A document is read once for all the rows that are
+//! looked at together, and once for all that it is cut into: parts of documents are remembered by a hash and
+//! compared when many are there, document by document, however far apart their rows are.
+
+use super::checks::{Checks, Property};
+use crate::epoch::error::EpochError;
+use crate::epoch::open::Opened;
+use crate::epoch::pack::Segment;
+use crate::model::DocId;
+use crate::store::StoredIds;
+use rayon::prelude::*;
+
+/// Segments compared by one thread at a time.
+const PIECE_SEGMENTS: usize = 512;
+/// Parts remembered, at most: 48 bytes each, 24 MiB in all.
+const PARTS: usize = 1 << 19;
+
+/// A segment of a row of the files with the ids that it has there; none where the row ends before.
+pub(super) struct Found<'a> {
+    pub row: u64,
+    pub segment: Segment,
+    pub ids: Option<&'a [u32]>,
+}
+
+/// A part of a document as the files have it.
+struct Part {
+    document: DocId,
+    offset: u32,
+    length: u32,
+    document_length: u32,
+    row: u64,
+    /// The first half of a BLAKE3 hash of its ids.
+    hash: [u8; 16],
+}
+
+/// Compares ids.
+pub(super) struct Ids<'a> {
+    opened: &'a Opened,
+    parts: Vec<Part>,
+    /// Parts remembered, at most.
+    most: usize,
+}
+
+/// Failures of rows: (row, document, first token, what is wrong).
+type Wrong = Vec<(u64, DocId, u32, String)>;
+
+impl<'a> Ids<'a> {
+    pub const fn new(opened: &'a Opened) -> Self {
+        Self { opened, parts: Vec::new(), most: PARTS }
+    }
+
+    /// Compares whole documents, and remembers parts of others.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn check(&mut self, found: Vec<Found<'_>>, checks: &mut Checks) -> Result<(), EpochError> {
+        let is_whole = |found: &Found<'_>| found.segment.length == found.segment.document_length;
+        let (mut whole, cut): (Vec<_>, Vec<_>) = found.into_iter().partition(is_whole);
+        whole.par_sort_unstable_by_key(|found| (found.segment.document, found.row));
+        let wrong: Vec<Wrong> = whole
+            .par_chunks(PIECE_SEGMENTS)
+            .map(|found| self.compare(found))
+            .collect::<Result<_, _>>()?;
+        tell(wrong, checks);
+        self.parts.par_extend(cut.into_par_iter().map(|found| Part {
+            document: found.segment.document,
+            offset: found.segment.offset,
+            length: found.segment.length,
+            document_length: found.segment.document_length,
+            row: found.row,
+            hash: hash(found.ids.unwrap_or_default()),
+        }));
+        if self.parts.len() >= self.most { self.settle(checks) } else { Ok(()) }
+    }
+
+    /// Compares the parts that are remembered; to be called once more at the end.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn settle(&mut self, checks: &mut Checks) -> Result<(), EpochError> {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.par_sort_unstable_by_key(|part| (part.document, part.offset, part.row));
+        let wrong: Vec<Wrong> = parts
+            .par_chunk_by(|part, next| part.document == next.document)
+            .map_init(Vec::new, |ids, parts| self.compare_parts(parts, ids))
+            .collect::<Result<_, _>>()?;
+        tell(wrong, checks);
+        Ok(())
+    }
+
+    /// Segments, ascending by document, with their documents.
+    fn compare(&self, found: &[Found<'_>]) -> Result<Wrong, EpochError> {
+        let mut documents: Vec<DocId> = found.iter().map(|found| found.segment.document).collect();
+        documents.dedup();
+        let (mut wrong, mut left, mut ids) = (Wrong::new(), found, Vec::new());
+        let (view, tokenizer) = (&self.opened.view, self.opened.tokenizer);
+        view.for_each_tokens(tokenizer, &documents, |document, stored| {
+            self.sequence(stored, &mut ids);
+            while let Some((next, rest)) =
+                left.split_first().filter(|(next, _)| next.segment.document == document)
+            {
+                let segment = &next.segment;
+                if stored.is_none() {
+                    wrong.push((next.row, document, segment.offset, self.unencoded(document)));
+                } else if next.ids != Some(ids.as_slice()) {
+                    wrong.push(other_ids(next.row, document, segment.offset));
+                }
+                left = rest;
+            }
+            Ok::<(), EpochError>(())
+        })?;
+        Ok(wrong)
+    }
+
+    /// Parts of one document, with it. `ids` is memory to be used again.
+    fn compare_parts(&self, parts: &[Part], ids: &mut Vec<u32>) -> Result<Wrong, EpochError> {
+        let mut wrong = Wrong::new();
+        let Some(document) = parts.first().map(|part| part.document) else { return Ok(wrong) };
+        let mut is_stored = false;
+        let (view, tokenizer) = (&self.opened.view, self.opened.tokenizer);
+        view.for_each_tokens(tokenizer, &[document], |_, stored| {
+            is_stored = stored.is_some();
+            self.sequence(stored, ids);
+            Ok::<(), EpochError>(())
+        })?;
+        for part in parts {
+            if !is_stored {
+                wrong.push((part.row, document, part.offset, self.unencoded(document)));
+                continue;
+            }
+            let from = part.offset as usize;
+            let of = ids.get(from..from.saturating_add(part.length as usize));
+            let same = ids.len() == part.document_length as usize
+                && of.is_some_and(|of| hash(of) == part.hash);
+            if !same {
+                wrong.push(other_ids(part.row, document, part.offset));
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// BOS, the stored ids and EOS of a document, into `ids`.
+    fn sequence(&self, stored: Option<StoredIds<'_>>, ids: &mut Vec<u32>) {
+        let specials = self.opened.plan.tokenizer.specials;
+        ids.clear();
+        if let Some(stored) = stored {
+            ids.extend(specials.bos);
+            stored.append(ids);
+            ids.extend(specials.eos);
+        }
+    }
+
+    fn unencoded(&self, document: DocId) -> String {
+        let tokenizer = self.opened.plan.tokenizer.name.clone();
+        let error = EpochError::NotEncoded { tokenizer, document: document.0 };
+        format!("cannot be checked: {error}")
+    }
+}
+
+fn other_ids(row: u64, document: DocId, offset: u32) -> (u64, DocId, u32, String) {
+    let why = format!("has other ids than document {document} from token {offset}");
+    (row, document, offset, why)
+}
+
+/// Tells of failures in the order of rows.
+fn tell(wrong: Vec<Wrong>, checks: &mut Checks) {
+    let mut wrong: Wrong = wrong.into_iter().flatten().collect();
+    wrong.sort_unstable();
+    for (row, _, _, why) in wrong {
+        checks.fail(Property::Ids, format!("row {row} {why}"));
+    }
+}
+
+fn hash(ids: &[u32]) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    for ids in ids.chunks(1024) {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        hasher.update(&bytes);
+    }
+    let mut half = [0; 16];
+    hasher.finalize_xof().fill(&mut half);
+    half
+}

@@ -1,0 +1,144 @@
+//! Stored plans: dropped, waited for, and read row by row from the command.
+
+use crate::epochs::{Place, SPECIALS};
+use crate::shards::rows;
+use crate::support::{MEMORY, command, corpusdb, sound};
+use corpusdb::CorpusWriter;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+fn recipe(seed: u64, more: &str) -> String {
+    format!("seed = {seed}\n{SPECIALS}[pack]\nlength = 96\n{more}")
+}
+
+fn planned(place: &Place, seed: u64) -> u64 {
+    place.recipe("plan", &recipe(seed, ""), &["--json"]).good().json()["number"].as_u64().unwrap()
+}
+
+fn listed(place: &Place) -> Vec<u64> {
+    let ran = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
+    let number = |line: &Value| line["number"].as_u64().or_else(|| line["plan"].as_u64());
+    ran.json_lines().iter().map(|line| number(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+#[test]
+fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
+    let place = Place::holding(60);
+    let (one, two) = (planned(&place, 1), planned(&place, 2));
+    let out = place.scratch.arg("out");
+    place.run("build", &one.to_string(), &["--out", &out]).good();
+    place.run("drop", "77", &[]).fails(&["unknown plan `77`"]);
+    let dropped = place.run("drop", &one.to_string(), &["--json"]).good().json();
+    assert_eq!((&dropped["type"], &dropped["number"]), (&"plan-dropped".into(), &one.into()));
+    assert_eq!(listed(&place), [two]);
+    let again = format!("unknown plan `{one}`");
+    place.run("drop", &one.to_string(), &[]).fails(&[&again]);
+    place.run("explain", &one.to_string(), &[]).fails(&[&again]);
+    place.run("verify", &out, &[]).fails(&["which this corpus does not have"]);
+    // What was planned before is planned anew, under another number, and is the same plan.
+    let three = planned(&place, 1);
+    assert!(three > two, "{three}");
+    place.verified("out");
+    place.run("drop", &two.to_string(), &[]).good();
+    place.run("drop", &three.to_string(), &[]).good();
+    assert!(listed(&place).is_empty());
+    sound(&place.corpus);
+}
+
+#[test]
+fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
+    let place = Place::holding(60);
+    let parent = planned(&place, 1).to_string();
+    let extend = |from: &str| {
+        let ran = place.run("extend", from, &["--consumed", "3", "--json"]).good();
+        ran.json()["number"].as_u64().unwrap().to_string()
+    };
+    let child = extend(&parent);
+    let grandchild = extend(&child);
+    place.run("drop", &parent, &[]).fails(&[&format!("plan {child} goes on from plan {parent}")]);
+    place.run("drop", &child, &[]).fails(&[&format!("plan {grandchild} goes on from")]);
+    assert_eq!(listed(&place).len(), 3);
+    // Refused, nothing of it is gone.
+    place.run("explain", &parent, &[]).good();
+    for plan in [&grandchild, &child, &parent] {
+        place.run("drop", plan, &[]).good();
+    }
+    assert!(listed(&place).is_empty());
+    sound(&place.corpus);
+}
+
+/// The second of two builds from recipes failed on the lock, though planning is short.
+#[test]
+fn builds_from_recipes_wait_for_one_another_and_for_another_writer() {
+    let place = Place::holding(60);
+    let builds: Vec<_> = (0..2)
+        .map(|seed| {
+            let name = format!("at-once-{seed}.toml");
+            let file = place.scratch.write(&name, format!("version = 1\n{}", recipe(seed, "")));
+            (seed, file, place.scratch.arg(&format!("at-once-{seed}")))
+        })
+        .collect();
+    let writer = CorpusWriter::open(Path::new(&place.corpus), MEMORY, 1).unwrap();
+    let mut children: Vec<_> = builds
+        .iter()
+        .map(|(_, file, out)| {
+            let mut command = command(&["epoch", "build", &place.corpus, file, "--out", out]);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(400));
+    for child in &mut children {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the writer");
+    }
+    drop(writer);
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for (seed, ..) in &builds {
+        place.verified(&format!("at-once-{seed}"));
+    }
+    assert_eq!(listed(&place).len(), 2);
+}
+
+#[test]
+fn a_row_that_is_shown_is_the_row_that_is_written() {
+    let place = Place::holding(60);
+    for (at, more) in
+        ["", "kind = \"concat\"\n[batch]\nrows = 4\ntail = \"pad\"\n"].iter().enumerate()
+    {
+        let recipe = recipe(3, &format!("{more}[[source]]\nname = \"web\"\nmax_repeats = 2\n"));
+        let number = place.recipe("plan", &recipe, &["--json"]).good().json()["number"].to_string();
+        for epoch in ["0", "1"] {
+            let out = format!("row-{at}-{epoch}");
+            let directory = place.scratch.arg(&out);
+            place.run("build", &number, &["--epoch", epoch, "--out", &directory]).good();
+            let written = rows(&place.path(&out));
+            for row in [0, 1, written.len() / 2, written.len() - 1] {
+                let asked = row.to_string();
+                let shown = place.run("row", &number, &[&asked, "--epoch", epoch, "--json"]).good();
+                let (shown, row) = (shown.json(), &written[row]);
+                assert_eq!(shown["row"].to_string(), asked);
+                let ids: Vec<i64> = serde_json::from_value(shown["input_ids"].clone()).unwrap();
+                assert_eq!(ids, row.ids);
+                let segments = shown["segments"].as_array().unwrap();
+                let of = |name: &str| -> Vec<i64> {
+                    segments.iter().map(|segment| segment[name].as_i64().unwrap()).collect()
+                };
+                assert_eq!(of("document"), row.documents);
+                assert_eq!(of("offset"), row.offsets);
+                assert_eq!(of("length"), row.lengths);
+                assert_eq!(shown["source"].as_str().unwrap_or_default(), row.source);
+                assert!(segments.iter().all(|of| of["key"].as_str().unwrap().starts_with("web-")));
+            }
+            let past = written.len().to_string();
+            let there = format!("{past}");
+            place.run("row", &number, &[&past, "--epoch", epoch]).fails(&["row", &there]);
+            let text = place.run("row", &number, &["0", "--epoch", epoch]).good().stdout;
+            assert!(text.starts_with("row 0") && text.contains("source web"), "{text}");
+        }
+    }
+}
