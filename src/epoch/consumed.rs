@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
 /// What of a source has come in a pass.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Consumed {
     /// Layer `k`: documents of which more than `k` whole copies came.
     whole: Vec<RoaringTreemap>,
@@ -18,7 +18,7 @@ pub(super) struct Consumed {
     parts: BTreeMap<u64, Parts>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Parts {
     document_length: u32,
     /// (offset, tokens)

@@ -104,6 +104,8 @@ pub struct SourceExplanation {
     pub truncated_tokens: u64,
     /// Lone end tokens left out of a pass.
     pub lone_eos: u64,
+    /// Tokens at the end of a pass that fill no row, left out.
+    pub partial_tokens: u64,
     /// Rows of the epoch.
     pub rows: u64,
     /// Real tokens of the epoch.
@@ -150,7 +152,13 @@ pub fn explain(
         }
         None => places,
     };
+    // Every row repeats a token, but the first one of a pass, which is not told here.
+    let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
+    let places_of_rows = u128::from(all) * u128::from(plan.capacity);
     let padding_percent = match (plan.fixed_length(), batch_padding) {
+        (true, _) if repeated > 0 => {
+            (1.0 - ratio(u128::from(tokens) + repeated, places_of_rows)).max(0.0) * 100.0
+        }
         (true, _) => (1.0 - efficiency) * 100.0,
         (false, padding) => padding.map_or(0.0, |padding| padding.percent),
     };
@@ -168,6 +176,7 @@ pub fn explain(
             dropped_tokens: source.losses.dropped_tokens,
             truncated_tokens: source.losses.truncated_tokens,
             lone_eos: source.losses.lone_eos,
+            partial_tokens: source.losses.partial_tokens,
             rows,
             epoch_tokens: tokens,
             passes: ratio(tokens.into(), source.packed_tokens.into()),
@@ -277,7 +286,7 @@ impl fmt::Display for Explanation {
                 format!("{:.3}", source.passes),
                 percent(source.efficiency),
                 source.dropped_tokens.to_string(),
-                (source.truncated_tokens + source.lone_eos).to_string(),
+                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
                 source.unused_tokens.to_string(),
                 percent(source.asked_share),
                 percent(source.achieved_share),
@@ -302,6 +311,14 @@ impl fmt::Display for Explanation {
         )?;
         if let Some(padding) = &self.batch_padding {
             draw(f, padding)?;
+        }
+        let partial = self.sources.iter().filter(|source| source.partial_tokens > 0);
+        for source in partial {
+            writeln!(
+                f,
+                "{}: {} tokens at the end of a pass fill no row and are left out",
+                source.name, source.partial_tokens
+            )?;
         }
         writeln!(f, "{}", self.loss())?;
         for (ranks, most) in &self.balance {

@@ -204,7 +204,8 @@ impl<'a> Gatherer<'a> {
         ids.resize(shape.width as usize, pad);
         let trained = self.opened.trained.any().then_some(trained);
         let (real, batch) = (real as usize, given.batch);
-        Ok(Row { source, ids, real, segments, shape, trained, batch })
+        let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
+        Ok(Row { source, ids, real, repeated, segments, shape, trained, batch })
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Row {
     pub ids: Vec<u32>,
     /// How many of them are not pads.
     pub real: usize,
+    /// How many of these the row before has too; they stand at the beginning.
+    pub repeated: usize,
     /// What the real ones are, in order.
     pub segments: Vec<Segment>,
     /// Where the segments lie.
@@ -29,11 +31,25 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// How many of its ids are neither pads nor of the row before.
+    pub const fn own(&self) -> usize {
+        self.real - self.repeated
+    }
+
     /// A row that is not there: of no source, without a token.
     pub fn none() -> Self {
         let shape = Shape { width: 0, spans: Vec::new(), pads: PadView::Suffix };
         let (ids, segments) = (Vec::new(), Vec::new());
-        Self { source: NO_SOURCE, ids, real: 0, segments, shape, trained: None, batch: None }
+        Self {
+            source: NO_SOURCE,
+            ids,
+            real: 0,
+            repeated: 0,
+            segments,
+            shape,
+            trained: None,
+            batch: None,
+        }
     }
 }
 

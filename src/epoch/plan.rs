@@ -3,7 +3,7 @@
 use super::error::EpochError;
 use super::mix::{Fluid, Point};
 use super::pack::{Losses, Policy};
-use super::recipe::{Long, PackKind, PadTo, Recipe, SourceRecipe, Target};
+use super::recipe::{Long, PackKind, PadTo, Partial, Recipe, SourceRecipe, Target, counts_alike};
 use super::rows::Rules;
 use super::special::SpecialIds;
 use serde::{Deserialize, Serialize};
@@ -335,7 +335,25 @@ pub(super) fn policy(
         bos: specials.bos.is_some(),
         eos: specials.eos.is_some(),
         multiple: recipe.pack.options.doc_multiple.max(1),
+        overlap: recipe.pack.options.overlap,
+        whole_rows: whole_rows(recipe, specials),
     }
+}
+
+/// Whether tokens that fill no row of a pass are left out. Where nothing is said they are, when the format could
+/// not hold their row: one of another length.
+fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
+    let options = &recipe.pack.options;
+    options.partial.map_or_else(
+        || {
+            recipe.pack.kind == PackKind::Concat
+                && specials.pad.is_none()
+                && recipe.output.format.has_equal_rows()
+                && options.doc_multiple <= 1
+                && counts_alike(recipe.mix.unit)
+        },
+        |partial| partial == Partial::Drop,
+    )
 }
 
 pub(super) fn capacity(recipe: &Recipe) -> u32 {

@@ -83,6 +83,12 @@ impl EpochRow {
         &self.row.segments
     }
 
+    /// How many tokens at its beginning the row before has too (`pack.options.overlap`): 0 or 1.
+    #[must_use]
+    pub const fn repeated(&self) -> usize {
+        self.row.repeated
+    }
+
     /// Trained positions; none: all of the segments, also where the recipe ignores what documents say.
     #[must_use]
     pub fn trained(&self) -> Option<&[LossSpan]> {

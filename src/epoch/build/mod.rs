@@ -125,7 +125,7 @@ fn write_all(
         if interrupt.is_raised() {
             return Err(EpochError::Interrupted);
         }
-        done += rows.iter().map(|row| row.real as u64).sum::<u64>();
+        done += rows.iter().map(|row| row.own() as u64).sum::<u64>();
         chunk = chunk.saturating_mul(2).min(most);
         // The next chunk is read while this one is written.
         let (written, following) = rayon::join(

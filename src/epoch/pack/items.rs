@@ -170,7 +170,7 @@ mod tests {
         ) {
             let capacity = rows * multiple;
             let policy =
-                Policy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple };
+                Policy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false };
             let fragment = Fragment {
                 document: DocId(9),
                 offset: 3,

@@ -30,6 +30,15 @@ pub struct Segment {
     pub document_length: u32,
 }
 
+/// The segments of a row without the `repeated` tokens it begins with, which the row before has too.
+pub fn own(segments: &[Segment], repeated: u32) -> impl Iterator<Item = Segment> + '_ {
+    segments.iter().enumerate().filter_map(move |(at, segment)| {
+        let skipped = if at == 0 { repeated.min(segment.length) } else { 0 };
+        let (offset, length) = (segment.offset + skipped, segment.length - skipped);
+        (length > 0).then_some(Segment { offset, length, ..*segment })
+    })
+}
+
 /// A part of a document, packed without being cut unless rows are shorter than it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fragment {

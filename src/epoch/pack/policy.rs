@@ -19,6 +19,10 @@ pub struct Policy {
     pub eos: bool,
     /// Documents and fragments take up multiples of this; it divides the capacity.
     pub multiple: u32,
+    /// Rows of `concat` begin with the last token of the row before.
+    pub overlap: bool,
+    /// What fills no row of `concat` at the end of a pass is left out.
+    pub whole_rows: bool,
 }
 
 /// What the rules leave out of one pass over a source.
@@ -35,6 +39,14 @@ pub struct Losses {
     pub truncated_tokens: u64,
     /// Tails that held nothing but an EOS, left out.
     pub lone_eos: u64,
+    /// Tokens at the end of the pass that fill no row, left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub partial_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Policy {
@@ -66,6 +78,19 @@ impl Policy {
     #[must_use]
     pub const fn slot(&self, tokens: u32) -> u32 {
         tokens.next_multiple_of(self.multiple)
+    }
+
+    /// Tokens at the end of a pass of so many that fill no row, where those are left out.
+    #[must_use]
+    pub fn partial(&self, tokens: u64) -> u64 {
+        let capacity = u64::from(self.capacity.max(1));
+        match (self.whole_rows, self.overlap) {
+            (false, _) => 0,
+            (true, false) => tokens % capacity,
+            // The first row has all its tokens for itself, each other one all but the first.
+            (true, true) if tokens < capacity => tokens,
+            (true, true) => (tokens - 1) % (capacity - 1).max(1),
+        }
     }
 
     /// Tokens packed in one pass.
@@ -104,7 +129,16 @@ mod tests {
     use super::*;
 
     fn policy(long: Long, kind: PackKind) -> Policy {
-        Policy { kind, capacity: 8, long, bos: true, eos: true, multiple: 1 }
+        Policy {
+            kind,
+            capacity: 8,
+            long,
+            bos: true,
+            eos: true,
+            multiple: 1,
+            overlap: false,
+            whole_rows: false,
+        }
     }
 
     #[test]

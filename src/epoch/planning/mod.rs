@@ -19,7 +19,7 @@ use super::error::EpochError;
 use super::masks;
 use super::open::Opened;
 use super::order::pacing::{self, Pace};
-use super::pack::Histogram;
+use super::pack::{Histogram, Losses};
 use super::pinned::{PinnedPool, PinnedSource};
 use super::plan::{
     Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, long_name, ratio, rules,
@@ -295,6 +295,14 @@ fn plan_source(
         let what = format!("what is left of source `{}`", source.name);
         return Err(EpochError::Empty { what, why: why.to_owned() });
     }
+    let partial_tokens = opened.partial_tokens(0);
+    if first.tokens == 0 && partial_tokens > 0 {
+        let why = format!(
+            "its {partial_tokens} tokens fill no row of {}: lower pack.length, or declare tokenizer.specials.pad with pack.options.partial = \"keep\"",
+            policy.capacity
+        );
+        return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
+    }
     if first.tokens == 0 {
         let why = format!(
             "all {all} are longer than a row of {} tokens and pack.long is {}",
@@ -311,7 +319,7 @@ fn plan_source(
         tokens: effective - added,
         effective_tokens: effective,
         packed_tokens: first.tokens,
-        losses: policy.losses(&histogram),
+        losses: Losses { partial_tokens, ..policy.losses(&histogram) },
         rows: first.rows,
         full_rows: first.full_rows,
         efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },

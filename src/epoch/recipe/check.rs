@@ -1,6 +1,7 @@
 //! Refuses recipes that contradict themselves, or ask for what is not built.
 
 use super::batch::{Batch, Tail};
+use super::check_concat;
 use super::form::Recipe;
 use super::mix::{Method, SchedulePoint, Unit};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
@@ -48,6 +49,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     check_select(recipe)?;
     check_mix(recipe)?;
     check_pack(recipe)?;
+    check_concat::check(recipe)?;
     check_order(recipe)?;
     recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
 }

@@ -1,10 +1,12 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
-//! `form` is its shape, with a file a table beside it; `check` refuses what contradicts itself or is not built.
+//! `form` is its shape, with a file a table beside it; `check` refuses what contradicts itself or is not
+//! built, `check_concat` what of that is about rows cut end to end.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
 
 mod batch;
 mod check;
+mod check_concat;
 mod column;
 mod form;
 mod mix;
@@ -14,13 +16,15 @@ mod pack;
 mod select;
 mod source;
 
+pub(super) use check_concat::counts_alike;
+
 pub use batch::{Batch, Count, PadTo, Tail};
 pub use column::{Column, ColumnKind};
 pub use form::Recipe;
 pub use mix::{Method, Mix, SchedulePoint, Unit};
 pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
 pub use output::{Compression, Format, Ids, Layout, Output};
-pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
+pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Partial, Target};
 pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
 pub use source::{SourcePack, SourceRecipe};
 

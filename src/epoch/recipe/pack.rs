@@ -48,6 +48,14 @@ pub struct PackOptions {
     pub pad_side: PadSide,
     /// What pads are to readers that derive segments.
     pub pad_view: PadView,
+    /// What becomes of the tokens at the end of a pass that fill no row of `concat`; absent: a row that is not
+    /// full, or nothing where the format has rows of one length and no pad is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
+    /// Every row of a pass but the first begins with the last token of the one before, so that none is without
+    /// its prediction: of `concat` with `target = "extra"`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub overlap: bool,
 }
 
 impl Default for PackOptions {
@@ -58,6 +66,8 @@ impl Default for PackOptions {
             doc_multiple: 1,
             pad_side: PadSide::Right,
             pad_view: PadView::Suffix,
+            partial: None,
+            overlap: false,
         }
     }
 }
@@ -83,6 +93,16 @@ pub enum Long {
     /// Keep the head that fits one row; the rest is lost and counted.
     Truncate,
     /// Leave the document out; counted.
+    Drop,
+}
+
+/// What becomes of tokens at the end of a pass that fill no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Partial {
+    /// They are a row, shorter or filled with pads.
+    Keep,
+    /// They are left out, and counted.
     Drop,
 }
 

@@ -130,8 +130,9 @@ impl Remainder {
             }
             let policy = source.rules().policy;
             for row in given.rows.get(&pass).into_iter().flatten() {
-                source.segments(row)?.iter().for_each(|segment| consumed.add(segment, &policy));
+                source.own_segments(row)?.iter().for_each(|segment| consumed.add(segment, &policy));
             }
+            leave_partial(source, pass, pass < last, &mut consumed)?;
             for pool in source.pinned().pools_of(pass) {
                 let left = consumed.left(pool, &policy);
                 left.layers.into_iter().for_each(|layer| add_copies(&mut layers, layer));
@@ -204,6 +205,35 @@ impl Remainder {
     }
 }
 
+/// What fills no row at the end of a pass stays left out when the pass is over: `is_over`, or when nothing else of
+/// it is left.
+fn leave_partial(
+    source: &Arc<SourceRows>,
+    pass: u32,
+    is_over: bool,
+    consumed: &mut Consumed,
+) -> Result<(), EpochError> {
+    let partial = source.partial(pass)?;
+    if partial.is_empty() {
+        return Ok(());
+    }
+    let policy = source.rules().policy;
+    let mut all = consumed.clone();
+    partial.iter().for_each(|segment| all.add(segment, &policy));
+    let mut any = false;
+    for pool in source.pinned().pools_of(pass).filter(|_| !is_over) {
+        let left = all.left(pool, &policy);
+        any |= !left.parts.is_empty();
+        for layer in &left.layers {
+            any |= !source.packed_of(layer)?.is_empty();
+        }
+    }
+    if !any {
+        *consumed = all;
+    }
+    Ok(())
+}
+
 /// Adds one more copy of every document of `more` to layers of which layer `k` has those that come more
 /// than `k` times.
 fn add_copies(layers: &mut Vec<RoaringTreemap>, mut more: RoaringTreemap) {
@@ -242,7 +272,7 @@ fn walk(
             *times -= 1;
             continue;
         }
-        for segment in source.segments(&row)? {
+        for segment in source.own_segments(&row)? {
             consumed.add(&segment, &policy);
         }
     }

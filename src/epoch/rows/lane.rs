@@ -67,6 +67,8 @@ impl Lane {
             let placed = state.third.checked_sub(1).and_then(|placed| u32::try_from(placed).ok());
             let cutter = match (placed, walk.last()) {
                 (Some(placed), Some(last)) => Cutter::resumed(policy, last, placed),
+                // The next row repeats the end of what was placed whole.
+                (None, Some(last)) if policy.overlap => Cutter::resumed(policy, last, last.length),
                 _ => Cutter::new(policy),
             };
             Way::Cut { cutter, walk: Box::new(walk) }
@@ -119,6 +121,7 @@ impl Lane {
 
     fn look_up(&mut self) -> Result<Option<RowRef>, EpochError> {
         let at = self.state.first;
+        let is_first = self.state == LaneState::default();
         match &mut self.way {
             Way::Packed { rows, .. } if at >= *rows => Ok(None),
             Way::Packed { order, .. } if !self.pool.counts_fast() => {
@@ -141,7 +144,10 @@ impl Lane {
                 None => Ok(None),
             },
             Way::Cut { cutter, walk } => match cutter.next_row(|| walk.next())? {
-                Some(segments) => self.pool.cut(self.lane, self.pass, segments).map(Some),
+                Some(segments) => {
+                    let repeated = u32::from(self.pool.rules().policy.overlap && !is_first);
+                    self.pool.cut(self.lane, self.pass, segments, repeated).map(Some)
+                }
                 None => Ok(None),
             },
         }
@@ -161,7 +167,7 @@ pub(super) fn count(pool: &Arc<PoolRows>, lane: u16, pass: u32) -> Result<PassCo
     let mut count = PassCount::default();
     while let Some(row) = walk.take()? {
         count.rows += 1;
-        count.full_rows += u64::from(row.tokens == capacity);
+        count.full_rows += u64::from(row.tokens + row.repeated == capacity);
         count.tokens += u64::from(row.tokens);
         count.amount += row.amount;
     }

@@ -18,7 +18,7 @@ pub(super) use paced::lane_table;
 use super::documents::Lengths;
 use super::error::EpochError;
 use super::mix::Fluid;
-use super::pack::{Histogram, Policy, Segment};
+use super::pack::{Histogram, Policy, Segment, own};
 use super::pinned::PinnedSource;
 use super::recipe::{OrderKind, PackKind, Unit};
 use super::trained::Trained;
@@ -77,8 +77,10 @@ pub(super) struct SourceRows {
 pub(super) struct RowRef {
     /// The pass it belongs to.
     pub pass: u32,
-    /// Its real tokens.
+    /// Its real tokens, those repeated apart.
     pub tokens: u32,
+    /// Tokens at its beginning that the row before has too.
+    pub repeated: u32,
     /// What it counts in the mix's unit.
     pub amount: u64,
     lane: u16,
@@ -256,6 +258,33 @@ impl SourceRows {
     /// Real tokens of a pass.
     pub fn pass_tokens(&self, pass: u32) -> u64 {
         self.amounts(self.pool_of(pass)).iter().sum()
+    }
+
+    /// Tokens at the end of a pass over a pool that fill no row and are left out.
+    pub fn partial_tokens(&self, pool: usize) -> u64 {
+        self.of_pool(pool).map(|rows| rows.partial_tokens()).sum()
+    }
+
+    /// What is left out at the end of a pass because it fills no row.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn partial(&self, pass: u32) -> Result<Vec<Segment>, EpochError> {
+        let mut left_out = Vec::new();
+        let pool = self.of_pool(self.pool_of(pass));
+        for rows in pool.filter(|rows| rows.partial_tokens() > 0) {
+            left_out.extend(walk::end_of_pass(rows, pass, rows.partial_tokens())?);
+        }
+        Ok(left_out)
+    }
+
+    /// What is in a row and not in the row before.
+    ///
+    /// # Errors
+    /// As [`SourceRows::segments`].
+    pub fn own_segments(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
+        let segments = self.segments(row)?;
+        Ok(if row.repeated == 0 { segments } else { own(&segments, row.repeated).collect() })
     }
 
     /// Tokens of each segment of a row, without finding its documents.

@@ -5,7 +5,7 @@ use crate::epoch::classes::ClassIndex;
 use crate::epoch::documents::{Lengths, blocks_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::order::torch::length_grouped_indices;
-use crate::epoch::pack::{Fragment, Histogram, Item, Items, Patterns, Segment};
+use crate::epoch::pack::{Fragment, Histogram, Item, Items, Patterns, Segment, own};
 use crate::epoch::permutation::{self, Permutation};
 use crate::epoch::pinned::{PinnedPool, PinnedSource};
 use crate::epoch::recipe::{OrderKind, PackKind, Unit};
@@ -40,7 +40,9 @@ pub(super) struct PoolRows {
     /// Name that keys its permutations.
     key: String,
     histogram: Histogram,
+    /// Tokens in the rows of a pass, and those at its end that fill none.
     packed_tokens: u64,
+    partial_tokens: u64,
     body: Body,
 }
 
@@ -81,7 +83,8 @@ impl PoolRows {
             None
         };
         let fragments: u64 = pool.fragments.iter().map(|part| u64::from(part.length)).sum();
-        let packed_tokens = rules.policy.packed_tokens(&histogram) + fragments;
+        let all_tokens = rules.policy.packed_tokens(&histogram) + fragments;
+        let partial_tokens = rules.policy.partial(all_tokens);
         let body = if patterned {
             let items = Items::of(&histogram, &pool.fragments, &rules.policy);
             let patterns = match rules.policy.kind {
@@ -109,7 +112,8 @@ impl PoolRows {
             at,
             key,
             histogram,
-            packed_tokens,
+            packed_tokens: all_tokens - partial_tokens,
+            partial_tokens,
             body,
         };
         if rules.exact.is_some() {
@@ -145,6 +149,10 @@ impl PoolRows {
         let whole: u64 = whole.map(|(length, count)| slot(policy.packed(*length)) * count).sum();
         let parts = self.at.pool().map(|pool| pool.fragments.as_slice()).unwrap_or_default();
         whole + parts.iter().map(|part| slot(part.length)).sum::<u64>()
+    }
+
+    pub const fn partial_tokens(&self) -> u64 {
+        self.partial_tokens
     }
 
     pub const fn histogram(&self) -> &Histogram {
@@ -272,6 +280,7 @@ impl PoolRows {
             return Ok(RowRef {
                 pass,
                 tokens,
+                repeated: 0,
                 amount: self.amount(tokens, segments)?,
                 lane,
                 place,
@@ -291,17 +300,23 @@ impl PoolRows {
             Unit::Documents => begun,
             _ => self.amount(tokens, || self.segments(pass, index))?,
         };
-        Ok(RowRef { pass, tokens, amount, lane, place })
+        Ok(RowRef { pass, tokens, repeated: 0, amount, lane, place })
     }
 
-    /// A row cut in order, as a reference.
+    /// A row cut in order, as a reference; `repeated`: tokens that the row before has too.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn cut(&self, lane: u16, pass: u32, segments: Vec<Segment>) -> Result<RowRef, EpochError> {
-        let tokens = segments.iter().map(|segment| segment.length).sum();
-        let amount = self.amount(tokens, || Ok(segments.clone()))?;
-        Ok(RowRef { pass, tokens, amount, lane, place: Place::Cut(segments) })
+    pub fn cut(
+        &self,
+        lane: u16,
+        pass: u32,
+        segments: Vec<Segment>,
+        repeated: u32,
+    ) -> Result<RowRef, EpochError> {
+        let tokens = own(&segments, repeated).map(|segment| segment.length).sum();
+        let amount = self.amount(tokens, || Ok(own(&segments, repeated).collect()))?;
+        Ok(RowRef { pass, tokens, repeated, amount, lane, place: Place::Cut(segments) })
     }
 
     fn amount(

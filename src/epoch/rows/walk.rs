@@ -2,7 +2,7 @@
 
 use super::pool::PoolRows;
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::Fragment;
+use crate::epoch::pack::{Fragment, Segment};
 use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::recipe::OrderKind;
 use std::sync::Arc;
@@ -75,4 +75,32 @@ impl Walk {
         self.next = 0;
         Ok(())
     }
+}
+
+/// The last `tokens` tokens of a pass over a pool, last first.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(super) fn end_of_pass(
+    pool: &Arc<PoolRows>,
+    pass: u32,
+    mut tokens: u64,
+) -> Result<Vec<Segment>, EpochError> {
+    let mut found = Vec::new();
+    let mut walk = Walk::at(Arc::clone(pool), pass, 0, 0)?;
+    for before in (0..pool.blocks().len() as u64).rev() {
+        if tokens == 0 {
+            break;
+        }
+        walk.entered = before;
+        walk.enter()?;
+        for at in (0..walk.parts.len() as u64).rev() {
+            let Some(part) = walk.part(at).filter(|_| tokens > 0) else { break };
+            let length = u32::try_from(tokens).unwrap_or(u32::MAX).min(part.length);
+            tokens -= u64::from(length);
+            let offset = part.offset + part.length - length;
+            found.push(Fragment { offset, length, ..part }.segment());
+        }
+    }
+    Ok(found)
 }

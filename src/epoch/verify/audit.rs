@@ -13,7 +13,7 @@ use crate::epoch::manifest::{Counts, RowCounts};
 use crate::epoch::mix::Scheduler;
 use crate::epoch::open::Opened;
 use crate::epoch::ordered::{GivenRow, Ordered};
-use crate::epoch::pack::Segment;
+use crate::epoch::pack::{Segment, own};
 use crate::epoch::read::{self, Layout, ReadError, ReadRow};
 use crate::epoch::recipe::{Column, Unit};
 use crate::model::Progress;
@@ -163,11 +163,15 @@ impl<'a> Audit<'a> {
         let plan = &self.opened.plan;
         let source = plan.sources.iter().position(|source| source.name == row.source);
         let pads = row.ids.len().saturating_sub(findings.real);
-        let documents = row.doc_offsets.iter().filter(|offset| **offset == 0).count();
-        let amount = self.amount(&findings)?;
-        let counted = RowCounts { tokens: findings.real, pads, documents, amount };
-        self.counts.add(source.unwrap_or(NO_SOURCE), counted);
-        self.tokens += findings.real as u64;
+        // What the row before has too counts there.
+        let repeated = expected.and_then(|row| row.row.as_ref()).map_or(0, |row| row.row.repeated);
+        let again = usize::from(repeated > 0 && row.doc_offsets.first() == Some(&0));
+        let documents = row.doc_offsets.iter().filter(|offset| **offset == 0).count() - again;
+        let segments: Vec<Segment> = own(&findings.segments, repeated).collect();
+        let tokens = findings.real.saturating_sub(repeated as usize);
+        let amount = self.amount(tokens, &segments)?;
+        self.counts.add(source.unwrap_or(NO_SOURCE), RowCounts { tokens, pads, documents, amount });
+        self.tokens += tokens as u64;
         let Some(source) = source else { return Ok(()) };
         let expected = expected.and_then(|expected| expected.row.as_ref());
         self.largest = self.largest.max(amount);
@@ -182,7 +186,7 @@ impl<'a> Audit<'a> {
         if let (Some(coverage), Some(rows)) =
             (self.coverage.get_mut(source), self.opened.sources.get(source))
         {
-            findings.segments.iter().for_each(|segment| coverage.add(pass, segment, rows));
+            segments.iter().for_each(|segment| coverage.add(pass, segment, rows));
         }
         if whole_window {
             self.settle(number, checks);
@@ -190,11 +194,10 @@ impl<'a> Audit<'a> {
         Ok(())
     }
 
-    /// What a row of the files counts in the mix's unit.
-    fn amount(&self, findings: &Findings) -> Result<u64, EpochError> {
-        let segments = &findings.segments;
+    /// What a row of the files counts in the mix's unit, by what no row before it has.
+    fn amount(&self, tokens: usize, segments: &[Segment]) -> Result<u64, EpochError> {
         match self.opened.plan.recipe.mix.unit {
-            Unit::Tokens => Ok(findings.real as u64),
+            Unit::Tokens => Ok(tokens as u64),
             Unit::Rows => Ok(1),
             Unit::Documents => Ok(segments.iter().filter(|found| found.offset == 0).count() as u64),
             Unit::LossTokens => {

@@ -8,7 +8,9 @@ use super::{Format, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
 use crate::epoch::manifest::{Counts, ManifestFile, RowCounts};
+use crate::epoch::pack::own;
 use crate::epoch::recipe::Unit;
+use crate::model::LossSpan;
 
 /// Rows of a group, at most: of a row group of Parquet, a record batch of Arrow.
 const GROUP_ROWS: usize = 1000;
@@ -108,16 +110,21 @@ impl Shards {
     }
 
     fn count(&self, row: &Row) -> RowCounts {
-        let documents = row.segments.iter().filter(|segment| segment.offset == 0).count();
+        // What the row before has too counts there.
+        let repeated = u32::try_from(row.repeated).unwrap_or_default();
+        let documents = own(&row.segments, repeated).filter(|segment| segment.offset == 0).count();
+        let first = row.shape.spans.first().map_or(0, |span| span.start) + repeated;
         let amount = match self.unit {
-            Unit::Tokens => row.real as u64,
+            Unit::Tokens => row.own() as u64,
             Unit::Rows => 1,
             Unit::Documents => documents as u64,
-            Unit::LossTokens => row.trained.as_ref().map_or(row.real as u64, |spans| {
-                spans.iter().map(|span| u64::from(span.end - span.start)).sum()
+            Unit::LossTokens => row.trained.as_ref().map_or(row.own() as u64, |spans| {
+                let tokens =
+                    |span: &LossSpan| u64::from(span.end - span.start.max(first).min(span.end));
+                spans.iter().map(tokens).sum()
             }),
         };
-        RowCounts { tokens: row.real, pads: row.ids.len() - row.real, documents, amount }
+        RowCounts { tokens: row.own(), pads: row.ids.len() - row.real, documents, amount }
     }
 
     /// Completes the last shard and the files of the whole directory; lists all files.

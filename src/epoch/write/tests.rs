@@ -18,6 +18,7 @@ fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> Row {
         source,
         real: lengths.iter().sum::<u32>() as usize,
         shape: Shape::packed(lengths, ids.len() as u32),
+        repeated: 0,
         ids,
         segments,
         trained: None,

@@ -3,12 +3,13 @@
 //!
 //! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
 //! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
-//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `trained`, `append` and `chains` take up what needs a corpus of its own.
+//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `trained`, `append`, `chains` and `ends` take up what needs a corpus of its own.
 
 mod append;
 mod batches;
 mod budgets;
 mod chains;
+mod ends;
 mod holdouts;
 mod laws;
 mod masks;

@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
                 of.documents,
                 documents.values().filter(|copies| copies.1 > 0).count() as u64
             );
-            let lost = of.dropped_tokens + of.truncated_tokens + of.lone_eos;
+            let lost = of.dropped_tokens + of.truncated_tokens + of.lone_eos + of.partial_tokens;
             let pass = of.tokens + of.specials_added - lost;
             let exact = documents.values().all(|(least, most)| least == most);
             if exact {
