@@ -340,7 +340,7 @@ fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
                 let shown = epochs.iter().skip(from).map(|record| record.number.to_string());
                 let shown = shown.collect::<Vec<_>>().join(", ");
                 let more = format!(
-                    "{} plans up to {}, listed by `corpusdb epoch list`",
+                    "a list of {} plans up to {}: `corpusdb epoch list`",
                     epochs.len(),
                     last.number
                 );

@@ -15,7 +15,6 @@ use crate::epoch::manifest::ManifestFile;
 use crate::epoch::recipe::Column;
 use ::arrow::array::ArrayRef;
 use ::arrow::datatypes::{DataType, Field, Int32Type};
-use rayon::prelude::*;
 
 struct Parquet(Options);
 
@@ -91,15 +90,15 @@ pub(super) fn fields(options: &Options) -> Vec<Field> {
 
 /// The columns of [`fields`].
 pub(super) fn columns(rows: &[&Row], options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
-    let ids: Vec<Vec<i32>> =
-        rows.par_iter().map(|row| options.signed(row)).collect::<Result<_, _>>()?;
+    let mut ids = Vec::with_capacity(rows.iter().map(|row| row.ids.len()).sum());
+    rows.iter().try_for_each(|row| options.put_signed(row, &mut ids))?;
     let of = |columns: &'static [Column]| -> Result<Vec<ArrayRef>, EpochError> {
         let asked = columns.iter().filter(|column| options.has(**column));
         asked.map(|column| array(*column, rows, options)).collect()
     };
     let widths = rows.iter().map(|row| row.ids.len());
     let [lengths, beside @ ..] = segment_columns(rows, options)?;
-    let mut columns = vec![list_column::<Int32Type>(ids.concat(), widths)];
+    let mut columns = vec![list_column::<Int32Type>(ids, widths)];
     columns.extend(of(&BEFORE)?);
     columns.push(lengths);
     columns.extend(of(&AMONG)?);
