@@ -53,9 +53,9 @@ impl<'a> Groups<'a> {
         Ok(Self { view, sources, field, blocks: VecDeque::new() })
     }
 
-    /// Whether the groups are the sources.
-    pub(super) const fn are_sources(&self) -> bool {
-        self.field.is_none()
+    /// Whether the groups are keywords.
+    pub(super) const fn are_keywords(&self) -> bool {
+        matches!(self.field, Some((_, FieldKind::Keyword)))
     }
 
     pub(super) fn of(&mut self, document: DocId) -> Result<Group, QueryError> {

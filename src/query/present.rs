@@ -11,7 +11,8 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 
 /// Columns that follow the decisions in force.
-const OF_STANDING: [&str; 6] = ["kept", "standing", "dup_of", "jaccard", "cluster", "cluster_size"];
+const OF_STANDING: [&str; 7] =
+    ["kept", "standing", "dup_of", "jaccard", "cluster", "cluster_size", "crowded"];
 /// Functions of the clock.
 const OF_CLOCK: [&str; 6] =
     ["now", "today", "current_date", "current_time", "current_timestamp", "uuid"];

@@ -285,7 +285,8 @@ fn losses(
             share_bytes: share(lost.bytes, total.bytes),
         });
     }
-    if !groups.are_sources() {
+    // Terms are numbered as they came; integers are in order already.
+    if groups.are_keywords() {
         found.sort_by(|a, b| a.source.cmp(&b.source));
     }
     Ok(found)

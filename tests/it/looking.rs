@@ -225,6 +225,29 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     fails(&["--by", "quality"], &["`quality`", "source, language, month, day"]);
 }
 
+/// They were listed as they are spelled: 10 before 2.
+#[test]
+fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "day:int"]);
+    let mut lines = String::new();
+    for day in [-3, 10, 2, 100] {
+        let text = words(&format!("day{day}"), &[]);
+        lines.push_str(&format!("{}\n", json!({ "text": text, "day": day })).repeat(2));
+    }
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines)], &["--source", "web"]);
+    let run = |more: &[&str]| corpusdb(&[&["duplicates", &corpus, "--by", "day"], more].concat());
+    let found = run(&["--json"]).good().json();
+    let sources = found["sources"].as_array().unwrap().iter();
+    let days: Vec<&str> = sources.map(|row| row["source"].as_str().unwrap()).collect();
+    assert_eq!(days, ["-3", "2", "10", "100"]);
+    let matrix = run(&["--matrix"]).good().stdout;
+    let rows = matrix.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once("] "));
+    let days: Vec<&str> = rows.filter_map(|(_, row)| row.split_whitespace().next()).collect();
+    assert_eq!(days, ["-3", "2", "10", "100"]);
+}
+
 #[test]
 fn a_summary_agrees_with_the_list_on_a_crawl() {
     let scratch = Scratch::new();

@@ -110,11 +110,14 @@ fn all_pairs(found: &DuplicatesSummary) -> anyhow::Result<()> {
         "removed documents by {0}, a line each, and {0} of the witness, a column each:",
         found.by
     ))?;
-    let names: BTreeSet<&str> = found
+    // Integers by their value, texts as they are spelled.
+    let names: BTreeSet<(Option<i64>, &str)> = found
         .source_pairs
         .iter()
         .flat_map(|pair| [pair.source.as_str(), pair.witness_source.as_str()])
+        .map(|name| (name.parse().ok(), name))
         .collect();
+    let names: Vec<&str> = names.into_iter().map(|(_, name)| name).collect();
     let counts: BTreeMap<(&str, &str), u64> = found
         .source_pairs
         .iter()
