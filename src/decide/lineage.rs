@@ -1,8 +1,9 @@
 //! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
 //!
-//! A document takes the place of the one it supersedes, of those it displaces as witness, and of its own
-//! witness when that goes. It then has their roots instead of, or beside, itself. A duplicate that was
-//! never anything else has its witness's roots, without rows; a newcomer that is like nothing has its own.
+//! A document takes the place of the one it supersedes, of those it displaces as witness, of its own
+//! witness when that goes, and of those it is like that leave in the commit it comes in (`heirs`). It then
+//! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
+//! witness's roots, without rows; a newcomer that is like nothing has its own.
 
 use super::error::DecideError;
 use super::session::Session;
@@ -80,29 +81,36 @@ impl<'v> Lineages<'v> {
 }
 
 /// The witness of a duplicate.
-fn in_cluster(matched: Match) -> Option<DocId> {
+pub(super) fn in_cluster(matched: Match) -> Option<DocId> {
     (matched.kind != MatchKind::Superseded).then_some(matched.witness)
 }
 
 impl Session {
-    /// Writes whose place the documents of this commit took. Reads nothing for newcomers that supersede
-    /// nothing and displace nothing.
-    pub(super) fn write_lineage(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    /// A stored document's roots without this commit; none of a newcomer.
+    pub(super) fn roots_before(
+        &self,
+        lineages: &Lineages<'_>,
+        document: DocId,
+    ) -> Result<Roots, DecideError> {
+        if self.scene.is_new(document) {
+            return Ok(Roots::default());
+        }
+        let matched = match self.scene.matches.get(&document) {
+            Some(change) => change.before,
+            // Only what is kept and stays so is asked for, which no match explains.
+            None => None,
+        };
+        lineages.before(document, matched)
+    }
+
+    /// Writes whose place the documents of this commit took, and says how many texts were compared for it.
+    /// Reads nothing for newcomers that supersede nothing and displace nothing.
+    pub(super) fn write_lineage(&self, batch: &mut Batch<'_>) -> Result<u64, DecideError> {
         let scene = &self.scene;
         let view = scene.view.clone();
         let mut lineages = Lineages::new(&view)?;
-        // A stored document's roots without this commit.
-        let before = |lineages: &Lineages<'_>, document: DocId| -> Result<Roots, DecideError> {
-            if scene.is_new(document) {
-                return Ok(Roots::default());
-            }
-            let matched = match scene.matches.get(&document) {
-                Some(change) => change.before,
-                // Only what is kept and stays so is asked for, which no match explains.
-                None => None,
-            };
-            lineages.before(document, matched)
-        };
+        let mut leavers = self.leavers(batch.memory_aside())?;
+        let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.superseded {
             let of_old = match lineages.now(*old) {
@@ -130,6 +138,9 @@ impl Session {
             let own = before(&lineages, next)?;
             lineages.join(next, own, &takes);
         }
+        if let Some(leavers) = &mut leavers {
+            self.hand_down(leavers, &mut lineages, true)?;
+        }
         for (document, change) in &scene.matches {
             let Some(was) = change.before else { continue };
             let (witness, next) = (in_cluster(was), change.now.and_then(in_cluster));
@@ -147,9 +158,12 @@ impl Session {
                 lineages.join(*document, own, &Roots::default());
             }
         }
+        if let Some(leavers) = &mut leavers {
+            self.hand_down(leavers, &mut lineages, false)?;
+        }
         for (document, roots) in lineages.rows()? {
             batch.descend(document, &roots)?;
         }
-        Ok(())
+        Ok(leavers.map_or(0, |leavers| leavers.verified))
     }
 }

@@ -11,7 +11,7 @@
 //! * `neighbours`: buckets, estimate, verification;
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
-//! * `lineage`: whose place each document took;
+//! * `lineage`: whose place each document took; `heirs`: of those that leave as it comes;
 //! * `blockade`: what removals by the user keep out;
 //! * `outcome`: what was decided, into the batch;
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again; `refused` what has none.
@@ -23,6 +23,7 @@ mod crowded;
 mod eligible;
 mod error;
 mod followers;
+mod heirs;
 mod independent;
 mod lineage;
 mod neighbours;

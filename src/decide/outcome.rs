@@ -27,7 +27,7 @@ impl Session {
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
-            self.write_lineage(batch)?;
+            self.counts.heirs = self.write_lineage(batch)?;
         }
         for ((form, hash), document) in &self.scene.exact {
             batch.exact(*form as u8, *hash, *document)?;
@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// The keys of a stored document's buckets; none without a sketch.
-    fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
+    pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
         // Most successors differ in other fields only: what they joined need not be computed again.
         if let Some(found) = self.scene.match_of(document)?
             && let Some(bands) = self.scene.indexed.get(&found.witness)

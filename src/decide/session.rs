@@ -71,6 +71,8 @@ pub struct Counts {
     pub members: u64,
     /// Blocks of standings that were read: of one block once a commit.
     pub standings: u64,
+    /// Texts compared with documents that left in the same commit, to tell whose place newcomers took.
+    pub heirs: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -82,6 +84,7 @@ impl std::ops::AddAssign for Counts {
         self.reconsidered += other.reconsidered;
         self.members += other.members;
         self.standings += other.standings;
+        self.heirs += other.heirs;
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
 //! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
-//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `trained`, `append`, `chains` and `ends` take up what needs a corpus of its own.
+//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `ends`
+//! and `refusals` take up what needs a corpus of its own.
 
 mod append;
 mod batches;
@@ -14,6 +15,7 @@ mod holdouts;
 mod laws;
 mod masks;
 mod mixes;
+mod moves;
 mod orders;
 mod place;
 mod row;

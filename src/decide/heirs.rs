@@ -1,0 +1,314 @@
+//! Which documents are like those that leave in the same commit: they go on with their lineages.
+//!
+//! Had the newcomer come in a commit before, it would have met the one that leaves, which would have been its
+//! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
+//! left in an earlier commit is met by nobody.
+
+use super::error::DecideError;
+use super::lineage::{Lineages, in_cluster};
+use super::neighbours::{Verdict, Verifier, closest};
+use super::scene::TextForm;
+use super::session::Session;
+use crate::dedup::{Family, Fingerprinter, Sought, estimate_floor};
+use crate::model::{BucketMap, DedupMode, DocId, Standing};
+use crate::store::Roots;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashMap};
+
+/// Documents whose candidates are held at once.
+const PART: usize = 512;
+/// Members of a bucket from which they are found by a join: fewer are compared one by one.
+const FEW: usize = 16;
+/// Documents read at once to be put in; the first of them give the family its order.
+const READ: usize = 1024;
+
+/// Documents that were kept before this commit and are not any more, by what others meet them under.
+#[derive(Default)]
+pub(super) struct Leavers {
+    texts: HashMap<(TextForm, [u8; 16]), DocId>,
+    buckets: BucketMap<Vec<DocId>>,
+    /// Those of full buckets, joined by what is rare among them.
+    family: Option<Family>,
+    /// The buckets of each that has any.
+    bands: HashMap<DocId, Vec<u64>>,
+    roots: HashMap<DocId, Roots>,
+    /// Documents that may be like them: kept ones, and duplicates.
+    kept: Vec<DocId>,
+    duplicates: Vec<DocId>,
+    /// Texts compared.
+    pub(super) verified: u64,
+}
+
+/// A document with those that it may be like.
+type Heir = (DocId, Vec<DocId>);
+
+impl Session {
+    /// The documents that leave, when there are others that may go on with their lineages.
+    pub(super) fn leavers(&self, budget: usize) -> Result<Option<Leavers>, DecideError> {
+        let gone = self.no_longer_kept();
+        if gone.is_empty() || self.mode() == DedupMode::None {
+            return Ok(None);
+        }
+        let mut leavers = Leavers::default();
+        for (id, change) in &self.scene.standings {
+            let was_kept = change.before == Some(Standing::Kept);
+            if was_kept
+                || !change.now.is_some_and(Standing::is_eligible)
+                || self.is_like_before(*id)?
+            {
+                continue;
+            }
+            let is_kept = change.now == Some(Standing::Kept);
+            if is_kept { &mut leavers.kept } else { &mut leavers.duplicates }.push(*id);
+        }
+        if leavers.kept.is_empty() && leavers.duplicates.is_empty() {
+            return Ok(None);
+        }
+        for document in &gone {
+            let header = self.scene.header(*document)?;
+            for form in self.forms() {
+                leavers.texts.insert((*form, self.scene.text_hash(*form, &header)), *document);
+            }
+        }
+        if self.mode().is_near() {
+            let bands = gone.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
+            let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
+            for (document, bands) in gone.into_iter().zip(bands) {
+                for key in (0..=u8::MAX).zip(bands.iter().copied()) {
+                    leavers.buckets.entry(key).or_default().push(document);
+                }
+                leavers.bands.insert(document, bands);
+            }
+            self.join_full(&mut leavers, budget)?;
+        }
+        Ok(Some(leavers))
+    }
+
+    /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.
+    fn is_like_before(&self, document: DocId) -> Result<bool, DecideError> {
+        let Some(old) = self.superseded.get(&document) else { return Ok(false) };
+        let was = self.scene.standings.get(old).and_then(|change| change.before);
+        if !was.is_some_and(Standing::is_eligible) {
+            return Ok(false);
+        }
+        let (own, other) = (self.scene.header(document)?, self.scene.header(*old)?);
+        Ok(own.source == other.source && own.normalised == other.normalised)
+    }
+
+    /// Members of buckets that are too full to compare with all of them are found by a join instead: of
+    /// those that somebody meets, as many as `budget` bytes hold.
+    fn join_full(&self, leavers: &mut Leavers, budget: usize) -> Result<(), DecideError> {
+        if self.mode() == DedupMode::Lsh {
+            return Ok(());
+        }
+        let mut members = BTreeSet::new();
+        let mut met: BucketMap<()> = BucketMap::default();
+        for document in leavers.kept.iter().chain(&leavers.duplicates) {
+            for key in (0..=u8::MAX).zip(self.bands_of(*document)?) {
+                if let Some(full) = leavers.buckets.get(&key).filter(|full| full.len() > FEW)
+                    && met.insert(key, ()).is_none()
+                {
+                    members.extend(full.iter().copied());
+                }
+            }
+        }
+        let members: Vec<DocId> = members.into_iter().collect();
+        let mut family: Option<Family> = None;
+        for part in members.chunks(READ) {
+            let entrants = self.scene.entrants(part)?;
+            let family = family.get_or_insert_with(|| {
+                let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
+                Family::new(self.scene.view.policy().threshold, &sample)
+            });
+            for one in entrants {
+                family.insert(one.document, one.sketch, &one.shingles);
+            }
+            if family.bytes() > budget {
+                break;
+            }
+        }
+        if let Some(family) = &mut family {
+            family.settle();
+        }
+        leavers.family = family;
+        Ok(())
+    }
+
+    /// Gives the lineages of those that leave to what is like them: to kept documents, or to duplicates. Nothing is
+    /// compared whose roots a document has already.
+    pub(super) fn hand_down(
+        &self,
+        leavers: &mut Leavers,
+        lineages: &mut Lineages<'_>,
+        to_kept: bool,
+    ) -> Result<(), DecideError> {
+        let heirs = if to_kept { &mut leavers.kept } else { &mut leavers.duplicates };
+        let heirs = std::mem::take(heirs);
+        let mut craft = Fingerprinter::new(self.scene.view.policy());
+        for part in heirs.chunks(PART) {
+            let mut open = Vec::new();
+            for document in part {
+                let (equal, met) = self.met(leavers, *document, &mut craft)?;
+                if equal.is_empty() && met.is_empty() {
+                    continue;
+                }
+                let own = self.own_roots(lineages, *document)?;
+                let mut held = own.clone();
+                held.join(&self.roots_of_witness(lineages, *document)?);
+                for leaver in equal {
+                    let roots = self.roots_of_leaver(leavers, lineages, leaver)?;
+                    if !held.holds(&roots) {
+                        lineages.join(*document, own.clone(), &roots);
+                        held.join(&roots);
+                    }
+                }
+                let mut candidates = Vec::new();
+                for leaver in met {
+                    if !held.holds(&self.roots_of_leaver(leavers, lineages, leaver)?) {
+                        candidates.push(leaver);
+                    }
+                }
+                if !candidates.is_empty() {
+                    open.push((*document, candidates));
+                }
+            }
+            for (document, similar, verified) in self.compared_with(open)? {
+                leavers.verified += verified;
+                let own = self.own_roots(lineages, document)?;
+                for leaver in similar {
+                    let roots = self.roots_of_leaver(leavers, lineages, leaver)?;
+                    lineages.join(document, own.clone(), &roots);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that leave and have the document's text, and those that share a bucket with it.
+    fn met(
+        &self,
+        leavers: &mut Leavers,
+        document: DocId,
+        craft: &mut Fingerprinter,
+    ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
+        let header = self.scene.header(document)?;
+        let texts = self.forms().iter().map(|form| (*form, self.scene.text_hash(*form, &header)));
+        let equal: Vec<DocId> =
+            texts.filter_map(|text| leavers.texts.get(&text).copied()).collect();
+        if leavers.buckets.is_empty() {
+            return Ok((equal, Vec::new()));
+        }
+        let bands = self.bands_of(document)?;
+        let keys = (0..=u8::MAX).zip(bands.iter().copied());
+        let met: Vec<&Vec<DocId>> = keys.filter_map(|key| leavers.buckets.get(&key)).collect();
+        let is_full = met.iter().any(|members| members.len() > FEW);
+        let family = leavers.family.as_mut().filter(|_| is_full);
+        let is_told = |other: DocId| family.as_ref().is_some_and(|family| family.contains(other));
+        let mut candidates: BTreeSet<DocId> = BTreeSet::new();
+        for members in met {
+            candidates.extend(members.iter().filter(|one| !is_told(**one)).take(self.reach.read));
+        }
+        if is_full && let Some(sketch) = self.scene.sketch(document)? {
+            if candidates.len() > self.reach.verified && self.mode() != DedupMode::Lsh {
+                let ranks = candidates.iter().map(|other| self.scene.rank(*other));
+                let ranks = ranks.collect::<Result<_, DecideError>>()?;
+                let (close, _) = closest(&self.scene, &sketch, ranks, self.reach.verified)?;
+                candidates = close.into_iter().map(|rank| rank.document).collect();
+            }
+            if let Some(family) = family {
+                let shingles = self.scene.shingles(document, craft)?;
+                let floor = estimate_floor(self.scene.view.policy());
+                let sought = Sought { shingles: &shingles, sketch: &sketch, floor };
+                let shares = |other: &DocId| {
+                    let theirs = leavers.bands.get(other).into_iter().flatten();
+                    bands.iter().zip(theirs).any(|(own, other)| own == other)
+                };
+                candidates.extend(family.find(sought, |_| true).into_iter().filter(shares));
+            }
+        }
+        candidates.retain(|other| !equal.contains(other));
+        Ok((equal, candidates.into_iter().collect()))
+    }
+
+    /// Of each its candidates that are similar, and how many texts that took.
+    fn compared_with(
+        &self,
+        heirs: Vec<Heir>,
+    ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
+        let scene = &self.scene;
+        if self.mode() == DedupMode::Lsh {
+            return Ok(heirs.into_iter().map(|(heir, met)| (heir, met, 0)).collect());
+        }
+        heirs
+            .into_par_iter()
+            .with_min_len(8)
+            .map_init(
+                || Fingerprinter::new(scene.view.policy()),
+                |craft, (document, candidates)| {
+                    let (mut similar, mut verified) = (Vec::new(), 0);
+                    let Some(sketch) = scene.sketch(document)? else {
+                        return Ok((document, similar, verified));
+                    };
+                    let mut verifier = Verifier { scene, document, sketch: &sketch, own: None };
+                    for candidate in candidates {
+                        match verifier.verify(candidate, craft)? {
+                            Verdict::Far => {}
+                            Verdict::Different => verified += 1,
+                            Verdict::Similar(_) => {
+                                verified += 1;
+                                similar.push(candidate);
+                            }
+                        }
+                    }
+                    Ok((document, similar, verified))
+                },
+            )
+            .collect()
+    }
+
+    fn bands_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
+        if let Some(found) = self.prefetched.get(&document) {
+            return Ok(found.bands.clone());
+        }
+        match self.scene.indexed.get(&document) {
+            Some(bands) => Ok(bands.clone()),
+            None => self.buckets_of(document),
+        }
+    }
+
+    /// What a document has by now, or has without this commit.
+    fn own_roots(&self, lineages: &Lineages<'_>, document: DocId) -> Result<Roots, DecideError> {
+        match lineages.now(document) {
+            Some(roots) => Ok(roots.clone()),
+            None => self.roots_before(lineages, document),
+        }
+    }
+
+    fn roots_of_witness(
+        &self,
+        lineages: &Lineages<'_>,
+        document: DocId,
+    ) -> Result<Roots, DecideError> {
+        match self.scene.match_of(document)?.and_then(in_cluster) {
+            None => Ok(Roots::default()),
+            Some(witness) => {
+                let roots = self.own_roots(lineages, witness)?;
+                Ok(if roots.is_empty() { Roots::of(witness) } else { roots })
+            }
+        }
+    }
+
+    fn roots_of_leaver(
+        &self,
+        leavers: &mut Leavers,
+        lineages: &Lineages<'_>,
+        leaver: DocId,
+    ) -> Result<Roots, DecideError> {
+        if let Some(roots) = leavers.roots.get(&leaver) {
+            return Ok(roots.clone());
+        }
+        let roots = self.roots_before(lineages, leaver)?;
+        leavers.roots.insert(leaver, roots.clone());
+        Ok(roots)
+    }
+}
