@@ -212,12 +212,46 @@ pub(super) fn words(error: &DataFusionError) -> String {
         DataFusionError::SQL(inner, _) => {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()
         }
-        other => other.strip_backtrace(),
+        DataFusionError::NotImplemented(text) => misplaced(text).unwrap_or_else(|| text.clone()),
+        other => pattern(&other.strip_backtrace()).unwrap_or_else(|| other.strip_backtrace()),
     };
     // The catalogue's own name, which users never wrote.
     let text = text.replace(CATALOGUE, "").replace('\n', " ");
     let tables = if text.starts_with("table '") { TABLES } else { "" };
     format!("{}{tables}", text.trim_end_matches('.'))
+}
+
+/// What is wrong with a regular expression, which is no fault of the engine's.
+fn pattern(text: &str) -> Option<String> {
+    let (_, why) = text.split_once("Regular expression did not compile: ")?;
+    Some(match why.split_once("CompiledTooBig(") {
+        Some((_, rest)) => {
+            let most: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            format!(
+                "the regular expression takes more than {most} bytes when it is compiled: use smaller counts in its braces"
+            )
+        }
+        None => format!(
+            "the regular expression is wrong: {}",
+            why.split(". This").next().unwrap_or(why)
+        ),
+    })
+}
+
+/// What stands where nothing computes it, and the way out, in place of how the engine writes it down.
+fn misplaced(text: &str) -> Option<String> {
+    let (_, named) = text.split_once("does not support logical expression ")?;
+    Some(if named.starts_with("WindowFunction") {
+        "a window function (OVER) cannot stand in a condition: compute it in a sub-query, as in `id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 100)`".to_owned()
+    } else if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"]
+        .iter()
+        .any(|kind| named.starts_with(kind))
+    {
+        "a sub-query cannot stand here: use it in a condition of its own, as in `id IN (SELECT witness FROM duplicates)`".to_owned()
+    } else {
+        let kind: String = named.chars().take_while(|c| c.is_alphanumeric()).collect();
+        format!("an expression of the kind {kind} cannot stand here: leave it out")
+    })
 }
 
 /// The name of the column an error complains of.

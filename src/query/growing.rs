@@ -25,13 +25,14 @@ const NUMBER: u64 = 32;
 
 /// Puts bounded functions in the place of those that are not: together at most `limit` bytes of a batch.
 pub(super) fn bound(registry: &mut dyn FunctionRegistry, limit: usize) -> Result<()> {
-    let functions: [(&str, Size); 7] = [
+    let functions: [(&str, Size); 8] = [
         ("concat", joined),
         ("concat_ws", joined_with),
         ("repeat", repeated),
         ("lpad", padded),
         ("rpad", padded),
         ("replace", replaced),
+        ("overlay", joined),
         ("regexp_replace", replaced_by_pattern),
     ];
     for (name, size) in functions {

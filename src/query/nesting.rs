@@ -186,7 +186,10 @@ impl Visitor for Spelt {
         let most = done.names.values().copied().max().unwrap_or(1);
         let size = Size { tables: done.tables, growth: done.growth.max(1).saturating_mul(most) };
         match (self.named.remove(&place(query)), self.open.last_mut()) {
-            (Some(name), _) => self.known.push((name, size)),
+            // One that reads no table is work all the same wherever it is named.
+            (Some(name), _) => {
+                self.known.push((name, Size { tables: size.tables.max(1), ..size }));
+            }
             (None, Some(outer)) => {
                 outer.tables = outer.tables.saturating_add(size.tables);
                 outer.growth = outer.growth.max(size.growth);
@@ -270,6 +273,8 @@ mod tests {
         assert_eq!(spelt(&doubled(8)), Ok(()));
         assert!(spelt(&doubled(9)).unwrap_err().contains("512 tables"));
         assert!(spelt(&doubled(100)).unwrap_err().contains("2^64"));
+        let of_nothing = doubled(29).replace("SELECT id FROM documents", "SELECT 1 AS id");
+        assert!(spelt(&of_nothing).unwrap_err().contains("536870912 tables"));
         let grown = |levels: usize| {
             let mut sql = "WITH t0 AS (SELECT id AS x FROM documents)".to_owned();
             for level in 1..=levels {

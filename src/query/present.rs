@@ -3,6 +3,7 @@
 
 use super::error::QueryError;
 use super::runtime;
+use super::schema::DocumentColumns;
 use super::select::unusable;
 use super::session;
 use crate::store::View;
@@ -10,9 +11,6 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 
-/// Columns that follow the decisions in force.
-const OF_STANDING: [&str; 7] =
-    ["kept", "standing", "dup_of", "jaccard", "cluster", "cluster_size", "crowded"];
 /// Functions of the clock.
 const OF_CLOCK: [&str; 6] =
     ["now", "today", "current_date", "current_time", "current_timestamp", "uuid"];
@@ -44,6 +42,7 @@ pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryErro
         };
         planned.map_err(|error| fault(&error))
     })?;
+    let columns = DocumentColumns::of(view);
     let mut found = Dependence::default();
     let mut scans = 0;
     let walked = plan.apply_with_subqueries(|node| {
@@ -62,7 +61,7 @@ pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryErro
         }
         node.apply_expressions(|expression| {
             expression.apply(|part| {
-                found.look_at(part);
+                found.look_at(part, &columns);
                 Ok(TreeNodeRecursion::Continue)
             })
         })
@@ -76,10 +75,13 @@ impl Dependence {
         self.present.get_or_insert_with(|| what.to_owned());
     }
 
-    fn look_at(&mut self, part: &Expr) {
+    fn look_at(&mut self, part: &Expr, columns: &DocumentColumns) {
         match part {
-            Expr::Column(column) if OF_STANDING.contains(&column.name.as_str()) => {
-                self.note(&format!("`{}`", column.name));
+            Expr::Column(column) => {
+                let known = columns.named(&column.name);
+                if known.is_some_and(|known| known.source.is_of_standing()) {
+                    self.note(&format!("`{}`", column.name));
+                }
             }
             Expr::ScalarFunction(call) => {
                 let name = call.func.name();

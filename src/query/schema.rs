@@ -48,6 +48,30 @@ pub(super) enum Content {
     Keyword(FieldId),
 }
 
+impl Content {
+    /// Whether it follows the decisions in force, and so may change after a document came. What a field is set
+    /// to from outside is not meant.
+    pub(super) const fn is_of_standing(self) -> bool {
+        match self {
+            Self::Kept
+            | Self::Standing
+            | Self::Crowded
+            | Self::DuplicateOf
+            | Self::Jaccard
+            | Self::Cluster
+            | Self::ClusterSize => true,
+            Self::Id
+            | Self::Key
+            | Self::SourceName
+            | Self::Text
+            | Self::Meta
+            | Self::Integer { .. }
+            | Self::Float(_)
+            | Self::Keyword(_) => false,
+        }
+    }
+}
+
 /// One column of `documents`.
 #[derive(Clone, Debug)]
 pub(super) struct DocumentColumn {

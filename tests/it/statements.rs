@@ -114,6 +114,15 @@ fn statements_without_end_are_refused_before_anything_recurses() {
 }
 
 #[test]
+fn a_regular_expression_that_is_too_large_is_said_to_be_so() {
+    let scratch = Scratch::new();
+    let corpus = skewed(&scratch);
+    let statement = "SELECT count(*) FROM documents WHERE regexp_like(text, '(a{1,1000}){1,1000}')";
+    let ran = corpusdb(&sql(&corpus, statement)).fails(&["regular expression", "smaller counts"]);
+    assert!(!ran.stderr.contains("bug"), "{}", ran.stderr);
+}
+
+#[test]
 fn texts_that_a_statement_makes_are_bounded() {
     // Each grew to gigabytes, whatever --memory said.
     let scratch = Scratch::new();
@@ -128,6 +137,10 @@ fn texts_that_a_statement_makes_are_bounded() {
         ("SELECT sum(length(lpad(text, 900000000))) FROM documents", "`lpad` would make"),
         ("SELECT sum(length(rpad(text, 900000000, 'é'))) FROM documents", "`rpad` would make"),
         ("SELECT length(repeat('x', 3000000000))", "`repeat` would make"),
+        (
+            "SELECT length(overlay(text PLACING repeat('z', 900000) FROM 1)) FROM documents",
+            "`overlay` would make",
+        ),
         ("SELECT sum(length(repeat(text, 1000))) FROM documents", "`repeat` would make"),
         (
             "SELECT sum(length(replace(text, 'o', repeat('x', 9000)))) FROM documents",

@@ -2,8 +2,9 @@
 //!
 //! `select` finds the documents of each source, `holdout` those on one side of the border, `strata` puts them in classes for a curriculum,
 //! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
-//! the passes of a source from all that, `shares` sets what each source gives.
+//! the passes of a source from all that, `shares` sets what each source gives, `filled` refuses what fills no batch.
 
+mod filled;
 mod holdout;
 mod paragraph;
 mod pin;
@@ -209,6 +210,7 @@ fn continued(
     plan.check_feasible(0)?;
     check_padding(&plan)?;
     masks::check(view, tokenizer, &plan, &pinned)?;
+    filled::check(view, &plan, &pinned)?;
     Ok(Planned { plan, pinned })
 }
 

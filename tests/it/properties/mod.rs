@@ -18,6 +18,7 @@ mod mixes;
 mod moves;
 mod orders;
 mod place;
+mod refusals;
 mod row;
 mod run;
 mod selection;

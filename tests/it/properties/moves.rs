@@ -23,24 +23,24 @@ fn pages_that_move_while_their_old_keys_become_stubs_in_one_commit_stay_on_their
     ] {
         let mut random = Random::new(seed);
         let mut pages = Pages::new(&keep);
-        let crawl = first_crawl(&mut random, 80);
+        let crawl = first_crawl(&mut random, 60);
         pages.pour(&crawl);
         let before = pages.sides();
-        let moved = crawl.iter().zip(keys(80)).map(|(page, key)| again(page, format!("new-{key}")));
+        let moved = crawl.iter().zip(keys(60)).map(|(page, key)| again(page, format!("new-{key}")));
         let stub =
             |key| Page::keyed(key, format!("This page has moved. {}", prose(&mut random, 0, 20)));
-        let mut file: Vec<Page> = moved.chain(keys(80).map(stub)).collect();
+        let mut file: Vec<Page> = moved.chain(keys(60).map(stub)).collect();
         if stubs_first {
-            file.rotate_left(80);
+            file.rotate_left(60);
         }
         assert_eq!(pages.pour(&file).commits, 1);
         let after = pages.sides();
-        assert_eq!(after.0.len() + after.1.len(), 160, "nothing met another lineage");
+        assert_eq!(after.0.len() + after.1.len(), 120, "nothing met another lineage");
         assert_eq!(leaks(&pages, 0.6, &before, &after), 0, "{keep:?}, stubs first {stubs_first}");
         // A later crawl goes on from there.
         let third: Vec<Page> = crawl
             .iter()
-            .zip(keys(80))
+            .zip(keys(60))
             .map(|(page, key)| again(page, format!("third-{key}")))
             .collect();
         pages.pour(&third);
@@ -56,33 +56,37 @@ fn shifted(crawl: &[Page], first: &Page) -> Vec<Page> {
 
 #[test]
 fn row_numbers_as_keys_that_shift_by_one_in_one_commit_move_nothing_over_the_border() {
-    for (seed, keep) in [(75, KeepOrder::First), (76, KeepOrder::Longest)] {
+    for (seed, keep, is_template) in [
+        (75, KeepOrder::First, false),
+        (76, KeepOrder::Longest, false),
+        (78, KeepOrder::First, true),
+    ] {
         let mut random = Random::new(seed);
         let mut pages = Pages::new(&keep);
-        let crawl = first_crawl(&mut random, 120);
+        let crawl = if is_template { fills(&mut random, 80) } else { first_crawl(&mut random, 80) };
         pages.pour(&crawl);
         let before = pages.sides();
         let first = Page::new(prose(&mut random, 0, 60));
         assert_eq!(pages.pour(&shifted(&crawl, &first)).commits, 1);
         let after = pages.sides();
         assert!(
-            after.0.len() > 40 && !after.1.is_empty(),
+            after.0.len() > 25 && !after.1.is_empty(),
             "{} and {}",
             after.0.len(),
             after.1.len()
         );
-        assert_eq!(leaks(&pages, 0.6, &before, &after), 0, "{keep:?}");
+        assert_eq!(leaks(&pages, 0.75, &before, &after), 0, "{keep:?}, {is_template}");
     }
 }
 
 /// Pages of one template: every bucket of one is crowded, and no two are similar.
 fn fills(random: &mut Random, count: usize) -> Vec<Page> {
-    let template = prose(random, 0, 90);
+    let template = prose(random, 0, 50);
     let words: Vec<&str> = template.split(' ').collect();
     keys(count)
         .map(|key| {
             let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            for at in (5..90).step_by(23) {
+            for at in [16, 34] {
                 words[at] = format!("fill{}", random.below(1_000_000));
             }
             Page::keyed(key, words.join(" "))
@@ -106,19 +110,16 @@ fn whose_place_is_taken_within_a_commit_costs_a_comparison_a_document_that_chang
                 crawl.iter().zip(keys(count)).map(|(page, key)| again(page, key)).collect();
             let same_keys = pages.pour(&footers).dedup.heirs;
             let first = Page::new(prose(&mut random, 0, 60));
-            let before = pages.sides();
-            let moved = pages.pour(&shifted(&footers, &first)).dedup.heirs;
-            assert_eq!(leaks(&pages, 0.8, &before, &pages.sides()), 0);
-            told.push((same_keys, moved));
+            told.push((same_keys, pages.pour(&shifted(&footers, &first)).dedup.heirs));
         }
         told
     };
-    let (few, many) = (costs(150), costs(300));
+    let (few, many) = (costs(60), costs(120));
     for (few, many) in few.iter().zip(&many) {
         assert!(
             many.0 <= 2 * few.0 + 20 && many.1 <= 2 * few.1 + 20,
-            "{few:?} of 150, {many:?} of 300"
+            "{few:?} of 60, {many:?} of 120"
         );
-        assert!(few.1 <= 3 * 150, "{few:?} of 150");
+        assert!(few.1 <= 3 * 60, "{few:?} of 60");
     }
 }

@@ -1,0 +1,50 @@
+//! Refuses a plan of whose epochs none has a row, where that is quickly told.
+
+use crate::epoch::arrange::Arrangement;
+use crate::epoch::error::EpochError;
+use crate::epoch::index::Index;
+use crate::epoch::open::Opened;
+use crate::epoch::pinned::PinnedSource;
+use crate::epoch::plan::Plan;
+use crate::epoch::recipe::Tail;
+use crate::epoch::rows::Purpose;
+use crate::model::Interrupt;
+use crate::store::View;
+use std::sync::Arc;
+
+/// Batches that an epoch may hold, about, for its rows to be counted while planning.
+const BATCHES: u128 = 2;
+
+/// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for
+/// the size of a batch.
+///
+/// # Errors
+/// [`EpochError::NoRows`]; [`EpochError::Store`].
+pub(super) fn check(
+    view: &View,
+    plan: &Plan,
+    pinned: &[Arc<PinnedSource>],
+) -> Result<(), EpochError> {
+    let Some(batch) = &plan.recipe.batch else { return Ok(()) };
+    let Some(rows) = batch.rows else { return Ok(()) };
+    let later = match batch.tail {
+        Tail::Pad => return Ok(()),
+        // What one epoch carries fills batches of the next one.
+        Tail::Carry => plan.check_feasible(1).is_ok(),
+        Tail::Drop => false,
+    };
+    if later || about_rows(plan) > BATCHES * u128::from(rows) {
+        return Ok(());
+    }
+    let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
+    let index = Index::of(&opened, &Arrangement::of(plan), 0, &Interrupt::default())?;
+    index.refuse_empty(plan)
+}
+
+/// Rows of an epoch, about: in proportion to what it takes of each pass.
+fn about_rows(plan: &Plan) -> u128 {
+    let of = |rows: u64, taken: u64, pass: u64| {
+        u128::from(rows) * u128::from(taken) / u128::from(pass.max(1))
+    };
+    plan.sources.iter().map(|source| of(source.rows, source.expected, source.amount)).sum()
+}
