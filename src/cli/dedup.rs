@@ -223,13 +223,20 @@ fn bytes(found: &DedupExplanation) -> anyhow::Result<()> {
 
 fn sample(found: &DedupExplanation) -> anyhow::Result<()> {
     let Some(sample) = &found.sample else { return Ok(()) };
+    let crowded = match sample.capped {
+        0 => "no crowded buckets".to_owned(),
+        capped => format!(
+            "of {} crowded buckets only the first 1,024 documents each were counted",
+            print::number(capped)
+        ),
+    };
     print::line(&format!(
-        "candidates of {} kept documents: {:.2} each, {} at most; {:.2} each compared by text; {} crowded buckets",
+        "candidates of {} kept documents: {:.2} each, {} at most; {:.2} each compared by text; {}",
         print::number(sample.documents),
         sample.candidates,
         print::number(sample.most),
         sample.verified,
-        print::number(sample.capped)
+        crowded
     ))?;
     match sample.candidates_after {
         None => Ok(()),

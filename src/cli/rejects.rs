@@ -33,7 +33,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         let head: String =
             raw.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
         print::line(&format!(
-            "{}:{} (byte {}, source {}): {}: {head}",
+            "{}: record {} (counted from 0, byte {}, source {}): {}: {head}",
             reject.path, reject.number, reject.offset, reject.source, reject.reason
         ))
     })?;

@@ -120,14 +120,14 @@ fn report(found: &SimilarReport, corpus: &Corpus, context: &Context) -> anyhow::
     }
     if found.capped > 0 {
         print::talk(&format!(
-            "{} crowded buckets: of each only the first {} documents were looked at",
+            "{} crowded buckets, of more than {} documents each: the sketches of all of these were looked at",
             n(found.capped),
             n(found.cap)
         ));
     }
     if found.passed_over > 0 {
         print::talk(&format!(
-            "{} members of large clusters were passed over",
+            "{} members of large clusters, or less likely than 65,536 others, were passed over",
             n(found.passed_over)
         ));
     }

@@ -6,12 +6,15 @@ use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
 use crate::model::{
     Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
 };
-use crate::store::{Fault, Header, View};
+use crate::store::{Fault, Header, StoredIds, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use std::sync::Mutex;
 
 /// Documents checked as one piece of parallel work.
 const PIECE: u64 = 1024;
+/// A text of more than this part of the memory of a query is a long one.
+const LONG: u64 = 64;
 /// Faults listed before the rest is only counted.
 const MOST: usize = 100;
 
@@ -26,12 +29,13 @@ pub fn check(
     progress: &dyn Progress,
 ) -> Result<Vec<Fault>, CurateError> {
     progress.begin("recomputing fingerprints and ids", Some(view.documents()));
+    let long = Mutex::new(());
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
     let mut faults = Vec::new();
     // Groups bound what is held and let progress show.
     for group in pieces.chunks(16) {
         let found: Vec<Vec<Fault>> =
-            group.par_iter().map(|piece| check_piece(view, tokenizers, *piece)).collect();
+            group.par_iter().map(|piece| check_piece(view, tokenizers, &long, *piece)).collect();
         faults.extend(found.into_iter().flatten());
         progress.advance(group.last().map_or(0, |piece| (piece + 1) * PIECE));
     }
@@ -43,20 +47,45 @@ pub fn check(
     Ok(faults)
 }
 
-fn check_piece(view: &View, tokenizers: &[(TokenizerId, &Tokenizer)], piece: u64) -> Vec<Fault> {
+fn check_piece(
+    view: &View,
+    tokenizers: &[(TokenizerId, &Tokenizer)],
+    long: &Mutex<()>,
+    piece: u64,
+) -> Vec<Fault> {
     let range = piece * PIECE..((piece + 1) * PIECE).min(view.documents());
     let mut checker =
         Checker { view, tokenizers, craft: Fingerprinter::new(view.policy()), faults: Vec::new() };
+    let most = view.query_memory() as u64 / LONG;
     let walked = view.for_each_header(range, |document, header| {
+        // Text, shingles and ids of one take many times its bytes: one at a time.
+        let alone = (header.bytes > most).then(|| long.lock());
         if let Err(error) = checker.document(document, &header) {
             checker.fault("documents", format!("document {document}: {error}"));
         }
+        drop(alone);
         Ok::<(), CurateError>(())
     });
     if let Err(error) = walked {
         checker.fault("documents", error.to_string());
     }
     checker.faults
+}
+
+/// The first position at which ids differ. Those of a long text are not held twice.
+fn first_difference(stored: StoredIds<'_>, computed: &[u32]) -> Option<usize> {
+    const PART: usize = 1 << 16;
+    let mut part = Vec::new();
+    for (number, computed) in computed.chunks(PART).enumerate() {
+        let from = number * PART;
+        part.clear();
+        stored.slice(from..from + computed.len()).append(&mut part);
+        if part != computed {
+            let same = part.iter().zip(computed).take_while(|(a, b)| a == b).count();
+            return Some(from + same);
+        }
+    }
+    (stored.len() != computed.len()).then_some(computed.len())
 }
 
 struct Checker<'a> {
@@ -198,21 +227,28 @@ impl Checker<'_> {
             self.form(document, text, form);
         }
         for (id, tokenizer) in self.tokenizers {
-            let mut stored = Encoded { ids: Vec::new(), spans: self.view.loss(*id, document)? };
-            if !self.view.tokens(*id, document, &mut stored.ids)? {
-                continue;
-            }
+            let spans = self.view.loss(*id, document)?;
             if form.as_ref().is_some_and(|form| form.given == Some(*id)) {
-                self.given(document, *id, tokenizer, &stored);
+                let mut stored = Encoded { ids: Vec::new(), spans };
+                if self.view.tokens(*id, document, &mut stored.ids)? {
+                    self.given(document, *id, tokenizer, &stored);
+                }
                 continue;
             }
-            let computed = encode_text(tokenizer, &mut tokenizer.encoder(), text, form.as_ref())?;
-            if stored.ids != computed.ids {
-                let at = stored.ids.iter().zip(&computed.ids).take_while(|(a, b)| a == b).count();
+            let mut computed = None;
+            self.view.for_each_tokens(*id, &[document], |_, stored| {
+                let Some(stored) = stored else { return Ok(()) };
+                let mut encoder = tokenizer.encoder();
+                let encoded = encode_text(tokenizer, &mut encoder, text, form.as_ref())?;
+                computed = Some((first_difference(stored, &encoded.ids), encoded.spans));
+                Ok::<(), CurateError>(())
+            })?;
+            let Some((differs, computed)) = computed else { continue };
+            if let Some(at) = differs {
                 let what =
                     format!("document {document}, tokenizer {id}: ids differ from position {at}");
                 self.fault("tokens", what);
-            } else if stored.spans != computed.spans {
+            } else if spans != computed {
                 let what = format!(
                     "document {document}, tokenizer {id}: trained tokens are not those of its text"
                 );

@@ -26,7 +26,7 @@ pub enum IngestError {
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// A bad record, with `--on-error fail`.
-    #[error("{}: record {number} at byte {offset}: {reason}; mend it, or ingest with --on-error reject to set it aside", path.display())]
+    #[error("{}: record {number} (counted from 0) at byte {offset}: {reason}; mend it, or ingest with --on-error reject to set it aside", path.display())]
     Rejected {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum IngestError {
         reason: String,
     },
     /// A text that a tokenizer refused, with `--on-error fail`.
-    #[error("{}: record {number}: tokenizer `{tokenizer}` cannot encode its text: {why}; ingest with --on-error reject to store it without ids of that tokenizer", path.display())]
+    #[error("{}: record {number} (counted from 0): tokenizer `{tokenizer}` cannot encode its text: {why}; ingest with --on-error reject to store it without ids of that tokenizer", path.display())]
     Refused {
         /// The file.
         path: PathBuf,

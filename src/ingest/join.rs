@@ -210,7 +210,7 @@ fn named_value(
         Item::Record(record) => record,
         Item::Reject(reject) => {
             return Err(IngestError::Join(format!(
-                "{}: record {} at byte {}: {}",
+                "{}: record {} (counted from 0) at byte {}: {}",
                 reject.origin.path.display(),
                 reject.origin.number,
                 reject.origin.offset,
@@ -221,7 +221,7 @@ fn named_value(
     let fail = |record: &Record, what: String| {
         let origin = &record.origin;
         let (path, number) = (origin.path.display(), origin.number);
-        IngestError::Join(format!("{path}: record {number}: {what}"))
+        IngestError::Join(format!("{path}: record {number} (counted from 0): {what}"))
     };
     let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
         .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;

@@ -14,6 +14,7 @@ mod chat;
 mod decisions;
 mod encode;
 mod error;
+mod flight;
 mod form;
 mod given;
 mod identify;

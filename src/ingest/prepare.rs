@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::store::{Indexed, indexed};
 use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A record with everything that is known of it alone.
 pub(super) struct Prepared {
@@ -22,9 +23,40 @@ pub(super) struct Prepared {
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
+    /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
+    pub(super) shingles: Shingles,
     pub(super) chars: u64,
     pub(super) indexed: Indexed,
+}
+
+/// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
+/// them before the text is encoded.
+pub(super) struct Shingles {
+    count: u32,
+    hashes: Mutex<Arc<[u64]>>,
+}
+
+impl Shingles {
+    fn new(hashes: Vec<u64>) -> Self {
+        let count = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
+        Self { count, hashes: Mutex::new(hashes.into()) }
+    }
+
+    /// How many they are, taken or not.
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// They stay here.
+    pub(super) fn shared(&self) -> Arc<[u64]> {
+        Arc::clone(&self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// They are gone from here.
+    pub(super) fn take(&self) -> Arc<[u64]> {
+        std::mem::take(&mut *self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 pub(super) enum Ready {
@@ -88,7 +120,9 @@ fn one(
 ) -> Prepared {
     let Formed { record, form, given } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
-    let fingerprint = craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
+    let mut fingerprint =
+        craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
+    let shingles = Shingles::new(std::mem::take(&mut fingerprint.shingles));
     let raw = half(&blake3::hash(record.text.as_bytes()));
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     Prepared {
@@ -98,6 +132,7 @@ fn one(
         content,
         identity: record_identity(&record, source, &content),
         fingerprint,
+        shingles,
         chars: record.text.chars().count() as u64,
         indexed: indexed(&record.metadata, fields),
         record,

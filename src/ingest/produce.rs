@@ -56,6 +56,8 @@ pub(super) struct Chunk {
     pub(super) unchanged: u64,
     /// Compressed bytes of input consumed so far, those of skipped files included.
     pub(super) input_bytes: u64,
+    /// Bytes of its records: texts, metadata and what was rejected.
+    pub(super) bytes: u64,
     /// Why reading stopped behind this chunk.
     pub(super) error: Option<IngestError>,
     pub(super) seconds: f64,
@@ -352,7 +354,7 @@ impl Producer<'_> {
     fn flush(&mut self) -> bool {
         let mut chunk = std::mem::take(&mut self.chunk);
         chunk.seconds = self.started.elapsed().as_secs_f64();
-        self.bytes = 0;
+        chunk.bytes = std::mem::take(&mut self.bytes);
         self.records = 0;
         let go_on = (self.send)(chunk);
         self.started = Instant::now();

@@ -2,6 +2,7 @@
 
 use super::decisions::Decisions;
 use super::error::IngestError;
+use super::flight::Flight;
 use super::form::Former;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
@@ -51,10 +52,15 @@ pub fn ingest(
     progress.begin("ingesting", Some(inputs_size));
     let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
     let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
+    let flight = Flight::of(options.batch_bytes);
     let result = std::thread::scope(|scope| {
         let (pool, policy, fields, former) = (&pool, &policy, &fields, &former);
+        let flight = &flight;
         let reading = scope.spawn(move || {
-            produce(inputs, options, former, interrupt, &mut |chunk| send_raw.send(chunk).is_ok());
+            produce(inputs, options, former, interrupt, &mut |chunk| {
+                flight.enter(chunk.bytes);
+                send_raw.send(chunk).is_ok()
+            });
         });
         let fingerprinting = scope.spawn(move || {
             let mut seconds = 0.0;
@@ -72,6 +78,7 @@ pub fn ingest(
             }
             seconds
         });
+        let taker = flight.taker();
         let written = drain(
             writer,
             receive_ready,
@@ -82,7 +89,9 @@ pub fn ingest(
             &mut watch,
             &mut report,
             interrupt,
+            flight,
         );
+        drop(taker);
         match (reading.join(), fingerprinting.join()) {
             (Ok(()), Ok(seconds)) => report.stages.fingerprint = seconds,
             // The input was not read to its end: that must not look like success.
@@ -115,6 +124,7 @@ fn drain(
     watch: &mut Watch,
     report: &mut IngestReport,
     interrupt: &Interrupt,
+    flight: &Flight,
 ) -> Result<(), IngestError> {
     let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
     for mut chunk in chunks {
@@ -135,6 +145,9 @@ fn drain(
         if let Some(error) = chunk.chunk.error.take() {
             return Err(error);
         }
+        let bytes = chunk.chunk.bytes;
+        drop(chunk);
+        flight.leave(bytes);
     }
     decisions.map_or(Ok(()), Decisions::finish)
 }

@@ -78,7 +78,11 @@ impl Watch {
         let Rejected { records, first, files, first_file } = &mut self.rejected;
         *records += 1;
         first.get_or_insert_with(|| {
-            format!("{}: record {}: {reason}", origin.path.display(), origin.number)
+            format!(
+                "{}: record {} (counted from 0): {reason}",
+                origin.path.display(),
+                origin.number
+            )
         });
         if matches!(reason, RejectReason::NotText(_)) {
             *files += 1;

@@ -96,10 +96,10 @@ pub(super) fn write(
             id,
             header,
             sketch: prepared.fingerprint.sketch.clone(),
-            shingles: prepared.fingerprint.shingles.as_slice().into(),
             number: number(&session, prepared),
             supersedes: document.supersedes,
             is_blocked: is_blocked(&mut blockade, prepared)?,
+            shingles: prepared.shingles.take(),
         })?;
     }
     session.settle()?;
@@ -115,6 +115,7 @@ pub(super) fn write(
     watch.see_open(session.left_open());
     watch.allow(&session, batch.view())?;
     let kept_again = session.newly_kept(true);
+    // The session ends, with the shingles of all newcomers: ids take their place.
     report.dedup += session.apply(&mut batch)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
@@ -252,7 +253,7 @@ fn is_blocked(blockade: &mut Blockade<'_>, prepared: &Prepared) -> Result<bool, 
         normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
         sketch: sketch.cloned(),
     };
-    blockade.keeps_out(&of, None, |_| Ok(fingerprint.shingles.as_slice().into()))
+    blockade.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }
 
 fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<DocId>) -> Header {
@@ -272,7 +273,7 @@ fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<D
         bytes: prepared.record.text.len() as u64,
         chars: prepared.chars,
         words: prepared.fingerprint.tokens,
-        shingles: u32::try_from(prepared.fingerprint.shingles.len()).unwrap_or(u32::MAX),
+        shingles: prepared.shingles.count(),
         text_of,
     }
 }

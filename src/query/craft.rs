@@ -6,6 +6,7 @@ use crate::dedup::{
 };
 use crate::model::{DocId, Policy, Scope, SourceId, half};
 use crate::store::{Blocked, View};
+use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 
 /// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
@@ -103,7 +104,35 @@ pub(super) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
     }
 }
 
-/// Documents admitted by `keep` that share a bucket with the sketch.
+/// Documents admitted by `keep` that share a bucket with the sketch: all of them, however crowded a bucket
+/// is, as a bitmap that `each` adds to. Answers how many buckets were asked and how many of them are crowded.
+pub(super) fn all_candidates(
+    view: &View,
+    sketch: &Sketch,
+    source: Option<SourceId>,
+    keep: impl Fn(DocId) -> bool,
+    found: &mut RoaringTreemap,
+) -> Result<(u64, u64), QueryError> {
+    let (mut asked, mut crowded) = (0, 0);
+    for source in scopes(view, source) {
+        let keys = band_keys(sketch, view.policy(), source);
+        for (key, bucket) in keys.iter().zip(view.buckets(&keys, BUCKET_CAP, &keep)?) {
+            asked += 1;
+            let Some(bucket) = bucket else { continue };
+            found.extend(bucket.members.iter().map(|member| member.0));
+            if bucket.capped {
+                crowded += 1;
+                // One crowded bucket at a time is held.
+                for bucket in view.buckets(&[*key], usize::MAX, &keep)?.into_iter().flatten() {
+                    found.extend(bucket.members.iter().map(|member| member.0));
+                }
+            }
+        }
+    }
+    Ok((asked, crowded))
+}
+
+/// Documents admitted by `keep` that share a bucket with the sketch, of crowded buckets the first ones.
 pub(super) fn candidates(
     view: &View,
     sketch: &Sketch,

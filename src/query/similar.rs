@@ -1,8 +1,7 @@
 //! Stored documents similar to a text, asked of the index; nothing is ingested.
 
 use super::craft::{
-    BUCKET_CAP, Candidates, Craft, candidates, equals, floor, overlap, raw_hash, shared_bands,
-    sketch,
+    BUCKET_CAP, Craft, all_candidates, equals, floor, overlap, raw_hash, shared_bands, sketch,
 };
 use super::duplicates::Pairs;
 use super::error::QueryError;
@@ -13,8 +12,9 @@ use crate::store::View;
 use crate::store::fields;
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
+/// Candidates that are held by their estimates, the likeliest; twice as many for a moment.
+const RANKED: usize = 1 << 16;
 /// Members read of one cluster when removed documents are asked for, too.
 const MEMBERS: usize = 1000;
 
@@ -63,16 +63,16 @@ pub struct SimilarReport {
     pub found_at_threshold: f64,
     /// Buckets of the index that were asked.
     pub buckets: u64,
-    /// Of these, those of which only the first members were read.
+    /// Of these, crowded ones, with more than `cap` members: the sketches of all of them were looked at.
     pub capped: u64,
-    /// Members read of a bucket at most.
+    /// Members from which on a bucket is crowded.
     pub cap: u64,
     /// Documents found in them.
     pub candidates: u64,
     /// Of these, those whose text was read for the exact similarity: in the order of their estimates, until
     /// none of the rest can be among the most similar.
     pub verified: u64,
-    /// Members of large clusters that were passed over.
+    /// Members of large clusters that were passed over, and candidates less likely than some 65,536 others.
     pub passed_over: u64,
     /// The most similar documents, most similar first, then by id.
     pub found: Vec<SimilarDocument>,
@@ -142,25 +142,14 @@ pub fn similar(
     let mut looking = Looking { view, source, all: options.all, passed_over: 0 };
     let (by, mut found) = looking.candidates(text, &query)?;
     if let Some(own) = own {
-        found.found.remove(&own);
+        found.documents.remove(own.0);
     }
-    let mut ranked = Vec::new();
-    for document in &found.found {
-        let sketch = sketch(view, *document)?;
-        let estimate = match (&query.sketch, &sketch) {
-            (Some(own), Some(other)) => Some(own.estimate(other)),
-            _ => None,
-        };
-        ranked.push(Candidate { document: *document, sketch, estimate });
-    }
-    // Those without an estimate are equal texts: first.
-    let order = |candidate: &Candidate| candidate.estimate.unwrap_or(f64::INFINITY);
-    ranked.sort_by(|a, b| order(b).total_cmp(&order(a)).then(a.document.cmp(&b.document)));
+    let ranked = looking.likeliest(&found.documents, query.sketch.as_ref())?;
     let mut verified = 0;
     let mut best: Vec<(Match, Candidate, String)> = Vec::new();
     for candidate in ranked {
         if let (Some((last, ..)), true) = (best.last(), best.len() >= options.k)
-            && order(&candidate) < floor(last.jaccard(), policy)
+            && candidate.order() < floor(last.jaccard(), policy)
         {
             break;
         }
@@ -188,9 +177,9 @@ pub fn similar(
         threshold: policy.threshold,
         found_at_threshold: policy.detection(policy.threshold),
         buckets: found.buckets,
-        capped: found.capped,
+        capped: found.crowded,
         cap: count(BUCKET_CAP),
-        candidates: count(found.found.len()),
+        candidates: found.documents.len(),
         verified,
         passed_over: looking.passed_over,
         found: found_documents,
@@ -208,8 +197,26 @@ fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
 
 struct Candidate {
     document: DocId,
-    sketch: Option<Sketch>,
     estimate: Option<f64>,
+}
+
+impl Candidate {
+    /// Those without an estimate are equal texts: first.
+    fn order(&self) -> f64 {
+        self.estimate.unwrap_or(f64::INFINITY)
+    }
+
+    fn sort(ranked: &mut [Self]) {
+        ranked.sort_by(|a, b| b.order().total_cmp(&a.order()).then(a.document.cmp(&b.document)));
+    }
+}
+
+/// Documents that may be similar.
+#[derive(Default)]
+struct Found {
+    documents: RoaringTreemap,
+    buckets: u64,
+    crowded: u64,
 }
 
 /// Where is looked, and what was not looked at.
@@ -225,7 +232,7 @@ impl Looking<'_> {
         &mut self,
         text: &str,
         query: &Fingerprint,
-    ) -> Result<(&'static str, Candidates), QueryError> {
+    ) -> Result<(&'static str, Found), QueryError> {
         let (view, source) = (self.view, self.source);
         let of_source = match source {
             Some(id) => Some(view.documents_with(fields::SOURCE, &fields::source_value(id))?),
@@ -235,40 +242,71 @@ impl Looking<'_> {
             let within = |set: &RoaringTreemap| set.contains(document.0);
             kept.is_none_or(within) && of_source.as_ref().is_none_or(within)
         };
-        let (by, mut found) = match &query.sketch {
-            _ if view.policy().mode == DedupMode::Exact => ("equal-bytes", Candidates::default()),
-            None => ("equal-text", Candidates::default()),
+        let mut found = Found::default();
+        let documents = &mut found.documents;
+        let (by, (buckets, crowded)) = match &query.sketch {
+            _ if view.policy().mode == DedupMode::Exact => ("equal-bytes", (0, 0)),
+            None => ("equal-text", (0, 0)),
             // A removed document of the source may be reached only through a witness of another.
-            Some(sketch) if self.all => ("bands", candidates(view, sketch, source, |_| true)?),
+            Some(sketch) if self.all => {
+                ("bands", all_candidates(view, sketch, source, |_| true, documents)?)
+            }
             Some(sketch) => {
                 let kept = view.kept()?;
-                ("bands", candidates(view, sketch, source, |other| admit(other, Some(&kept)))?)
+                let admit = |other| admit(other, Some(&kept));
+                ("bands", all_candidates(view, sketch, source, admit, documents)?)
             }
         };
-        // An equal text is found also where its buckets are crowded.
-        found.found.extend(if by == "equal-bytes" {
-            equals(view, 0, raw_hash(text), source)?
-        } else {
-            equals(view, 1, query.normalised, source)?
-        });
+        // An equal text is in none of the buckets when it is shorter than a shingle.
+        let equal = match by {
+            "equal-bytes" => equals(view, 0, raw_hash(text), source)?,
+            _ => equals(view, 1, query.normalised, source)?,
+        };
+        documents.extend(equal.into_iter().map(|document| document.0));
         if self.all {
-            self.add_members(&mut found.found)?;
+            self.add_members(documents)?;
         }
         let kept = if self.all { None } else { Some(view.kept()?) };
-        found.found.retain(|document| admit(*document, kept.as_ref()));
+        let standing = kept.as_ref().into_iter().chain(of_source.as_ref());
+        standing.for_each(|set| *documents &= set);
+        (found.buckets, found.crowded) = (buckets, crowded);
         Ok((by, found))
     }
 
+    /// The candidates by their estimates, the likeliest first.
+    fn likeliest(
+        &mut self,
+        found: &RoaringTreemap,
+        own: Option<&Sketch>,
+    ) -> Result<Vec<Candidate>, QueryError> {
+        let mut ranked = Vec::new();
+        for document in found.iter().map(DocId) {
+            let estimate = match (own, sketch(self.view, document)?) {
+                (Some(own), Some(other)) => Some(own.estimate(&other)),
+                _ => None,
+            };
+            ranked.push(Candidate { document, estimate });
+            if ranked.len() >= 2 * RANKED {
+                Candidate::sort(&mut ranked);
+                ranked.truncate(RANKED);
+            }
+        }
+        Candidate::sort(&mut ranked);
+        let over = found.len().saturating_sub(ranked.len() as u64);
+        self.passed_over += over;
+        Ok(ranked)
+    }
+
     /// Adds what the candidates removed: most of it was never in the index itself.
-    fn add_members(&mut self, found: &mut BTreeSet<DocId>) -> Result<(), QueryError> {
-        let mut members = BTreeSet::new();
+    fn add_members(&mut self, found: &mut RoaringTreemap) -> Result<(), QueryError> {
+        let mut members = RoaringTreemap::new();
         for witness in found.iter() {
-            let of_witness = self.view.members(*witness)?;
+            let of_witness = self.view.members(DocId(witness))?;
             let over = of_witness.len().saturating_sub(MEMBERS);
             self.passed_over += u64::try_from(over).unwrap_or(u64::MAX);
-            members.extend(of_witness.into_iter().take(MEMBERS));
+            members.extend(of_witness.into_iter().take(MEMBERS).map(|member| member.0));
         }
-        found.extend(members);
+        *found |= members;
         Ok(())
     }
 }
@@ -295,8 +333,8 @@ fn shown(
 ) -> Result<SimilarDocument, QueryError> {
     let policy = view.policy();
     let (key, source) = names.named(candidate.document)?;
-    let shared = match (&query.sketch, &candidate.sketch) {
-        (Some(own), Some(other)) => shared_bands(own, other, policy).len(),
+    let shared = match (&query.sketch, sketch(view, candidate.document)?) {
+        (Some(own), Some(other)) => shared_bands(own, &other, policy).len(),
         _ => 0,
     };
     let by_bands = candidate.estimate.is_some();

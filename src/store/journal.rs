@@ -9,6 +9,8 @@
 
 use super::bytes::Cursor;
 use super::error::StoreError;
+use super::grown::Noted;
+use super::place::Place;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -121,6 +123,53 @@ pub(super) fn read(path: &Path) -> Result<Entries, StoreError> {
     Ok(Entries::of(&bytes))
 }
 
+/// Bytes at the end of a journal that are read first: some 1,300 commits.
+const TAIL: u64 = 64 << 10;
+
+/// Reads the end of a journal, as far back as an opening needs: the last commits, and every log that is not
+/// noted as one that became tables. The commits before are left out.
+///
+/// # Errors
+/// [`StoreError::Io`] when the file, or the note of the manifest, cannot be read.
+pub(super) fn read_end(place: &Place) -> Result<Entries, StoreError> {
+    // Before the journal and the database: neither can need a log that is older.
+    let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
+    read_back_to(&place.journal(), oldest)
+}
+
+/// Reads the end of a journal, with every log from number `oldest` on.
+///
+/// # Errors
+/// [`StoreError::Io`] when the file cannot be read.
+pub(super) fn read_back_to(path: &Path, oldest: u64) -> Result<Entries, StoreError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Entries::default());
+        }
+        Err(error) => return Err(StoreError::io("opening", path)(error)),
+    };
+    let length = file.metadata().map_err(StoreError::io("measuring", path))?.len();
+    let mut tail = TAIL;
+    loop {
+        let before = length.saturating_sub(tail) / RECORD as u64;
+        let from = before * RECORD as u64;
+        file.seek(SeekFrom::Start(from)).map_err(StoreError::io("seeking in", path))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?;
+        #[cfg(test)]
+        super::counted::read("journal", bytes.len() / RECORD);
+        let mut entries = Entries::of(&bytes);
+        // Numbers of logs ascend: with an older one before them, all that may be needed are here.
+        let first = entries.logs.first_key_value().map(|(number, _)| *number);
+        if before == 0 || (!entries.good.is_empty() && first.is_some_and(|first| first < oldest)) {
+            entries.records += usize::try_from(before).unwrap_or(usize::MAX);
+            return Ok(entries);
+        }
+        tail = tail.saturating_mul(4);
+    }
+}
+
 /// The writer's end.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -155,6 +204,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::counted;
 
     fn entry(commit: u64) -> Entry {
         Entry { commit, documents: commit * 10 }
@@ -211,6 +261,34 @@ mod tests {
         assert_eq!((commits(&torn), torn.logs.get(&12).unwrap().end), (vec![1, 2, 3], 80));
         Journal::open(&path, &torn).unwrap().append(entry(4), None).unwrap();
         assert_eq!(commits(&read(&path).unwrap()), [1, 2, 3, 4]);
+    }
+
+    /// All of it was read and held at every opening.
+    #[test]
+    fn a_long_journal_is_read_from_its_end_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let cost = |commits: u64, oldest: u64| {
+            let mut bytes = Vec::new();
+            for commit in 1..=commits {
+                // A log takes a hundred commits.
+                bytes.extend(encode(commit / 100, commit, PLACE));
+                bytes.extend(encode(commit, 2 * commit, COMMIT));
+            }
+            // A torn record, as a crash leaves it.
+            bytes.extend([7; 11]);
+            std::fs::write(&path, &bytes).unwrap();
+            let (end, read_rows) = counted::during(|| read_back_to(&path, oldest).unwrap());
+            let whole = read(&path).unwrap();
+            assert_eq!((end.last(), end.records), (whole.last(), whole.records));
+            assert!(end.logs.range(oldest..).eq(whole.logs.range(oldest..)));
+            read_rows.get("journal").copied().unwrap_or(0)
+        };
+        let (small, large) = (cost(10_000, 99), cost(20_000, 199));
+        assert!(small == large && small < 3_000, "{small} then {large}");
+        // Logs of long ago may be needed: as much is read as that takes.
+        assert!(cost(20_000, 150) > 10_000);
+        assert_eq!(cost(100, 0), 200);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Writer {
         let found = place.read_format()?;
         let lock = place.lock()?;
         scratch::sweep(&place, &[held::KIND, twin::KIND]);
-        let entries = journal::read(&place.journal())?;
+        let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
         let noted = Noted::read(&place)?;
         let oldest = noted.map_or(0, |noted| noted.oldest_log);

@@ -58,7 +58,7 @@ pub(super) fn patient<T>(
     let mut missed: Option<String> = None;
     for tried in 0..TRIES + HELD_TRIES {
         // The journal first: the database, read later, can only be ahead of it.
-        let journal = journal::read(&place.journal())?;
+        let journal = journal::read_end(place)?;
         let held = if tried < TRIES { None } else { Held::take(place) };
         let real = place.database();
         let database = held.as_ref().map_or(real.as_path(), Held::path);
@@ -101,7 +101,9 @@ fn attempt(
     let found = if is_held {
         logs::lost(place, database, journal, oldest)?
     } else {
-        logs::lost(place, database, &journal::read(&place.journal())?, oldest)?
+        // What is noted by now may be ahead of `db`.
+        let journal = journal::read_back_to(&place.journal(), oldest)?;
+        logs::lost(place, database, &journal, oldest)?
     };
     match found {
         None => {}

@@ -107,6 +107,7 @@ impl Fast {
             panic.to_string()
         })??;
         out.extend_from_slice(PipelineToken::cast_slice(&scratch.ids));
+        scratch.release();
         Ok(())
     }
 }
@@ -114,6 +115,9 @@ impl Fast {
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
+
+/// Ids of a text that is no longer usual: their place is given back.
+const MOST_IDS: usize = 1 << 20;
 
 /// What is kept from text to text.
 #[derive(Default)]
@@ -123,4 +127,15 @@ pub(super) struct FastScratch {
     words: Vec<Span>,
     /// The words that the model remembers, where they are not cut by the crate's own pre-tokenizer.
     memory: Option<<PipelineModel as Model>::Scratch>,
+}
+
+impl FastScratch {
+    fn release(&mut self) {
+        if self.ids.capacity() > MOST_IDS {
+            self.ids = Vec::new();
+        }
+        if self.words.capacity() > MOST_IDS {
+            self.words = Vec::new();
+        }
+    }
 }

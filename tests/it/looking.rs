@@ -792,3 +792,33 @@ fn candidates_are_counted_by_looking_up_kept_documents() {
     let after = corpus.explain_dedup(Some(&other)).unwrap().sample.unwrap().candidates_after;
     assert_eq!(after, Some(meetings(&policy, Some(&other)) as f64 / 4.0));
 }
+
+/// Only the first 1,024 documents of a bucket were looked at, whatever they were.
+#[test]
+fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--threshold", "0.95"]);
+    // Fills of one template: all share buckets, no two are duplicates.
+    let words: String = (0..300).map(|n| format!("template{n} ")).collect();
+    let fill = |n: usize| {
+        format!("{words} {}", (0..9).map(|at| format!("fill{n}x{at} ")).collect::<String>())
+    };
+    let lines: String = (0..1900).map(|n| format!("{}\n", json!({ "text": fill(n) }))).collect();
+    let file = scratch.write("fills.jsonl", lines);
+    let report = ingest(&corpus, &[&file], &["--source", "web"]);
+    assert_eq!(report["kept"], json!(1900));
+    // One word of the last of them is another.
+    let text = fill(1899).replace("fill1899x5", "other");
+    let found = corpusdb(&["similar", &corpus, "--text", &text, "-k", "1", "--json"]).good().json();
+    assert!(found["capped"].as_u64().unwrap() > 0, "{found}");
+    assert_eq!(found["found"][0]["id"], json!(1899));
+    assert!(found["verified"].as_u64().unwrap() < 1900, "{found}");
+    let shown = corpusdb(&["similar", &corpus, "--text", &text]).good();
+    assert!(shown.stderr.contains("the sketches of all of these were looked at"), "{shown}");
+    let explained = corpusdb(&["dedup", "explain", &corpus]).good();
+    assert!(
+        explained.stdout.contains("only the first 1,024 documents each were counted"),
+        "{explained}"
+    );
+}

@@ -5,6 +5,7 @@ use crate::epoch::documents::Lengths;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Fragment;
 use crate::model::DocId;
+use rayon::prelude::*;
 
 /// Tells where the tokens of a text end. Implemented by what knows the tokenizer.
 pub trait TokenEnds: Sync {
@@ -43,6 +44,14 @@ pub(super) fn fragments(
         offset += taken;
     }
     Ok(fragments)
+}
+
+/// Cuts documents of given lengths on all threads, since each is encoded for it; what they give is in their order.
+pub(super) fn in_order<T: Send>(
+    documents: &[(DocId, u32)],
+    cut: impl Fn((DocId, u32)) -> Result<T, EpochError> + Sync,
+) -> Result<Vec<T>, EpochError> {
+    documents.par_iter().map(|document| cut(*document)).collect()
 }
 
 /// A place to cut, and whether a paragraph ends there; a line ends at every one.
@@ -91,6 +100,8 @@ fn cut(breaks: &[Break], offset: u32, capacity: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
 
     /// One token a byte.
     fn cuts(text: &str, capacity: u32, bos: bool) -> Vec<u32> {
@@ -114,5 +125,27 @@ mod tests {
         assert_eq!(cuts("aaaaaaaaaa", 4, false), [4, 4, 2]);
         assert_eq!(cuts("aaa\n\nbb\n\ncccc", 6, true), [6, 4, 4]);
         assert_eq!(cuts("aaa\r\n\r\nbb", 7, false), [7, 2]);
+    }
+
+    /// They were encoded one after the other, however many threads there were.
+    #[test]
+    fn documents_are_cut_on_several_threads_and_stay_in_order() {
+        let documents: Vec<(DocId, u32)> = (0..64).map(|n| (DocId(n), 64 - n as u32)).collect();
+        let (met, changed) = (Mutex::new(0_u32), Condvar::new());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let cut = pool.install(|| {
+            in_order(&documents, |(document, length)| {
+                // The first waits until another thread has begun on one.
+                let mut begun = met.lock().unwrap();
+                *begun += 1;
+                changed.notify_all();
+                let limit = Duration::from_secs(60);
+                let (_, waited) =
+                    changed.wait_timeout_while(begun, limit, |begun| *begun < 2).unwrap();
+                assert!(!waited.timed_out());
+                Ok((document, length))
+            })
+        });
+        assert_eq!(cut.unwrap(), documents);
     }
 }

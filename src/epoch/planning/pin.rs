@@ -1,7 +1,7 @@
 //! Makes the passes of a source from its documents: strata, copies, fragments, and what a parent plan left.
 
 use super::Against;
-use super::paragraph::{TokenEnds, fragments};
+use super::paragraph::{TokenEnds, fragments, in_order};
 use super::strata::strata;
 use crate::epoch::documents::{Lengths, blocks_of};
 use crate::epoch::error::EpochError;
@@ -143,15 +143,19 @@ impl<'a> Pinning<'a> {
         for layer in &mut pool.layers {
             let mut long = RoaringTreemap::new();
             for (block, _) in blocks_of(layer) {
+                let mut longer = Vec::new();
                 for (slot, length) in lengths.of(layer, block)? {
                     if length > policy.capacity {
                         let document = DocId::at(block, slot);
                         long.insert(document.0);
-                        let measure = (length, policy.capacity);
-                        let cut = fragments(&lengths, ends, policy.bos, document, measure)?;
-                        pool.fragments.extend(cut);
+                        longer.push((document, length));
                     }
                 }
+                let cut = in_order(&longer, |(document, length)| {
+                    let measure = (length, policy.capacity);
+                    fragments(&lengths, ends, policy.bos, document, measure)
+                })?;
+                pool.fragments.extend(cut.into_iter().flatten());
             }
             *layer -= long;
         }
