@@ -140,9 +140,8 @@ mod tests {
                 *begun += 1;
                 changed.notify_all();
                 let limit = Duration::from_secs(60);
-                let (_, waited) =
-                    changed.wait_timeout_while(begun, limit, |begun| *begun < 2).unwrap();
-                assert!(!waited.timed_out());
+                let waited = changed.wait_timeout_while(begun, limit, |begun| *begun < 2).unwrap();
+                assert!(!waited.1.timed_out());
                 Ok((document, length))
             })
         });
