@@ -68,7 +68,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     let mut report = writer.set_field(&set.files, &options, progress, &context.interrupt)?;
     report.dry_run = set.dry_run;
     show(&report, context)?;
-    let is_bad = report.records > 0 && report.unknown == report.records;
+    let is_bad = report.records > 0 && report.changed + report.unchanged == 0;
     Ok(if is_bad { Outcome::Bad } else { Outcome::Good })
 }
 

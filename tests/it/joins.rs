@@ -164,3 +164,16 @@ fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
     assert_eq!(ran.code, Some(1), "{ran}");
     sound(&corpus);
 }
+
+/// One record without a value beside those of unknown documents, and nothing done counted as success.
+#[test]
+fn a_join_that_finds_no_document_says_so_whatever_else_is_in_the_file() {
+    let scratch = Scratch::new();
+    let corpus = corpus(&scratch, "corpus");
+    let file = scratch.write("s.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\"}\n");
+    let ran = corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    let file =
+        scratch.write("t.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\",\"grade\":2}\n");
+    corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]).good();
+}
