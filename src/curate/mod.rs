@@ -13,6 +13,7 @@
 
 mod analyse;
 mod check;
+mod decided;
 mod encode;
 mod equals;
 mod error;

@@ -1,9 +1,10 @@
 //! Deciding again under another policy, from stored sketches and texts: a generation beside the
 //! current one is filled commit by commit, and one small commit makes it current.
 
+use super::decided::decide;
 use super::error::CurateError;
 use super::redo_lineage::descend;
-use crate::decide::{LoadedTokenizer, Session, Stored, encode_kept_again, stored_sketch};
+use crate::decide::{LoadedTokenizer, Session, Stored, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
     Standing,
@@ -98,13 +99,8 @@ pub fn redo(
         for document in documents {
             session.admit(document)?;
         }
-        session.settle()?;
-        let newly_kept = session.newly_kept(false);
-        let gone = session.no_longer_kept();
-        record.capped += session.apply(&mut batch)?.capped;
-        for tokenizer in tokenizers {
-            encode_kept_again(&mut batch, tokenizer, &newly_kept)?;
-        }
+        let decided = decide(&mut batch, session, tokenizers, false)?;
+        record.capped += decided.counts.capped;
         record.next = end;
         batch.put_redo(Some(&record))?;
         batch.commit(&CommitRecord {
@@ -113,8 +109,8 @@ pub fn redo(
             ..CommitRecord::default()
         })?;
         let kept = Arc::make_mut(&mut kept);
-        kept.extend(newly_kept.iter().map(|id| id.0));
-        gone.iter().for_each(|id| {
+        kept.extend(decided.newly_kept.iter().map(|id| id.0));
+        decided.no_longer_kept.iter().for_each(|id| {
             kept.remove(id.0);
         });
         progress.advance(end);

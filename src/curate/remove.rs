@@ -1,10 +1,9 @@
 //! Removing documents and taking that back: eligibility changes, the rest follows.
 
+use super::decided::decide;
 use super::equals;
 use super::error::CurateError;
-use crate::decide::{
-    Blockable, Blockade, Counts, LoadedTokenizer, Reach, Session, encode_kept_again,
-};
+use crate::decide::{Blockable, Blockade, Counts, LoadedTokenizer, Reach, Session};
 use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing};
 use crate::store::{Batch, Blocked, CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -198,20 +197,16 @@ fn in_chunks(
 /// Decides and commits; `changed` is what the report said before this commit.
 fn finish(
     mut batch: Batch<'_>,
-    mut session: Session,
+    session: Session,
     tokenizers: &[LoadedTokenizer],
     kind: &str,
     changed: u64,
     report: &mut RemovalReport,
 ) -> Result<(), CurateError> {
-    session.settle()?;
-    let kept_again = session.newly_kept(true);
-    report.kept_again += kept_again.len() as u64;
-    report.no_longer_kept += session.no_longer_kept().len() as u64;
-    report.dedup += session.apply(&mut batch)?;
-    for tokenizer in tokenizers {
-        encode_kept_again(&mut batch, tokenizer, &kept_again)?;
-    }
+    let decided = decide(&mut batch, session, tokenizers, true)?;
+    report.kept_again += decided.newly_kept.len() as u64;
+    report.no_longer_kept += decided.no_longer_kept.len() as u64;
+    report.dedup += decided.counts;
     batch.commit(&CommitRecord {
         kind: kind.to_owned(),
         changed: report.changed - changed,

@@ -1,7 +1,8 @@
 //! Settling: documents whose decision left candidates out are decided again with all of them.
 
+use super::decided::decide;
 use super::error::CurateError;
-use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
+use crate::decide::{Counts, LoadedTokenizer, Session};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::{CommitRecord, Writer};
 use serde::Serialize;
@@ -58,14 +59,10 @@ pub fn settle(
         for document in chunk {
             session.reconsider(*document)?;
         }
-        session.settle()?;
-        let kept_again = session.newly_kept(true);
-        report.kept_again += kept_again.len() as u64;
-        report.no_longer_kept += session.no_longer_kept().len() as u64;
-        report.dedup += session.apply(&mut batch)?;
-        for tokenizer in tokenizers {
-            encode_kept_again(&mut batch, tokenizer, &kept_again)?;
-        }
+        let decided = decide(&mut batch, session, tokenizers, true)?;
+        report.kept_again += decided.newly_kept.len() as u64;
+        report.no_longer_kept += decided.no_longer_kept.len() as u64;
+        report.dedup += decided.counts;
         batch.commit(&CommitRecord {
             kind: "settle".to_owned(),
             changed: chunk.len() as u64,

@@ -1,0 +1,35 @@
+//! What every commit here does once it is said what comes and goes: deciding what follows, and encoding what is
+//! kept again.
+
+use super::error::CurateError;
+use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
+use crate::model::DocId;
+use crate::store::Batch;
+
+/// What the decisions of a commit came to.
+pub(super) struct Decided {
+    /// Documents that are kept now and were not.
+    pub(super) newly_kept: Vec<DocId>,
+    /// Documents that were kept and are not any more.
+    pub(super) no_longer_kept: Vec<DocId>,
+    /// Work done and limits met.
+    pub(super) counts: Counts,
+}
+
+/// Decides, writes the outcome into the batch, and encodes what is kept again by every tokenizer.
+/// `stored_only`: documents that the session saw come in are no news.
+pub(super) fn decide(
+    batch: &mut Batch<'_>,
+    mut session: Session,
+    tokenizers: &[LoadedTokenizer],
+    stored_only: bool,
+) -> Result<Decided, CurateError> {
+    session.settle()?;
+    let newly_kept = session.newly_kept(stored_only);
+    let no_longer_kept = session.no_longer_kept();
+    let counts = session.apply(batch)?;
+    for tokenizer in tokenizers {
+        encode_kept_again(batch, tokenizer, &newly_kept)?;
+    }
+    Ok(Decided { newly_kept, no_longer_kept, counts })
+}
