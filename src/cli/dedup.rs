@@ -36,8 +36,8 @@ pub(super) struct Redo {
 /// Compare what crowded buckets left out for want of memory, and decide those documents again
 ///
 /// An ingest that meets more members of crowded buckets than an eighth of --memory holds compares with the
-/// closest, marks the documents concerned (`crowded` in SQL) and says so. Here half of --memory holds them; what
-/// still does not fit is compared one by one. After an interrupt run the same command again.
+/// closest, marks the documents concerned (`crowded` in SQL) and says so. Here a quarter of --memory holds them;
+/// what still does not fit is passed in parts, in another quarter. After an interrupt run the same command again.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb dedup settle crawl --memory 16GB\n  corpusdb dedup settle crawl --dry-run\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE crowded\""

@@ -5,7 +5,7 @@ use crate::curate::TrainedOn;
 use crate::epoch::Recipe;
 use crate::ingest::IngestOptions;
 use crate::ingest::read::ReadOptions;
-use crate::model::{DedupMode, Interrupt, Policy, Silent};
+use crate::model::{DedupMode, Interrupt, KeepOrder, Policy, Silent};
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
@@ -31,9 +31,14 @@ struct Place {
 }
 
 impl Place {
-    fn new(mode: DedupMode, documents: u64) -> Self {
+    fn under(policy: &Policy) -> Self {
         let place = Self { directory: tempfile::tempdir().unwrap() };
-        Corpus::init(&place.path(), &Policy::new(mode, 0.8).unwrap(), &[]).unwrap();
+        Corpus::init(&place.path(), policy, &[]).unwrap();
+        place
+    }
+
+    fn new(mode: DedupMode, documents: u64) -> Self {
+        let place = Self::under(&Policy::new(mode, 0.8).unwrap());
         place.pour(&mut place.writer(), 0..documents);
         place
     }
@@ -47,8 +52,12 @@ impl Place {
     }
 
     fn pour(&self, writer: &mut CorpusWriter, numbers: std::ops::Range<u64>) {
+        self.ingest(writer, &records(numbers));
+    }
+
+    fn ingest(&self, writer: &mut CorpusWriter, records: &str) {
         let file = self.directory.path().join("records.jsonl");
-        std::fs::write(&file, records(numbers)).unwrap();
+        std::fs::write(&file, records).unwrap();
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
         let file = [file.display().to_string()];
@@ -64,6 +73,47 @@ fn rows(work: impl FnOnce() + Send) -> BTreeMap<&'static str, u64> {
 
 fn of(rows: &BTreeMap<&'static str, u64>, family: &str) -> u64 {
     rows.get(family).copied().unwrap_or(0)
+}
+
+/// Pages of one cluster, each with another word than the others.
+fn alike(count: u64) -> String {
+    let page = |number: u64| {
+        let words = (0..100).map(|at| match at {
+            50 => format!("own{number}"),
+            _ => format!("w{at}"),
+        });
+        let text = words.collect::<Vec<_>>().join(" ");
+        format!("{}\n", serde_json::json!({ "id": format!("k{number}"), "text": text }))
+    };
+    (0..count).map(page).collect()
+}
+
+#[test]
+fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
+    for keep in ["first", "longest"].map(|order| KeepOrder::parse(order).unwrap()) {
+        let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.8).unwrap() };
+        let cost = |count: u64| {
+            let place = Place::under(&policy);
+            let mut writer = place.writer();
+            place.ingest(&mut writer, &alike(count));
+            let kept = writer.view().kept().unwrap();
+            assert_eq!(kept.len(), 1);
+            let others: Vec<u64> = (0..count).filter(|id| !kept.contains(*id)).collect();
+            // The first one that goes has the cluster read.
+            let gone = [others[7], others[20], others[60]];
+            gone.map(|id| {
+                let rows = rows(|| {
+                    let one = [id].into_iter().collect();
+                    writer.remove(&one, false, &Silent, &Interrupt::default()).unwrap();
+                });
+                (of(&rows, "documents"), of(&rows, "members"))
+            })
+        };
+        let (few, many) = (cost(150), cost(300));
+        assert!(few[0].0 >= 150 && many[0].0 >= 300, "{policy}: {few:?} and {many:?}");
+        assert_eq!(few[1..], many[1..], "{policy}");
+        assert!(few[1..].iter().all(|rows| (1..20).contains(&rows.0)), "{policy}: {few:?}");
+    }
 }
 
 #[test]

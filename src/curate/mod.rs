@@ -8,6 +8,7 @@
 //! * `remove` and restore documents
 //! * `redo` all decisions under another policy
 //! * `settle` decisions that left candidates out
+//! * `decided`: what a commit of these does once it is said what comes and goes
 //! * `tokens` of one document, to be shown
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
 

@@ -6,9 +6,13 @@ use crate::decide::{Counts, LoadedTokenizer, Session};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::{CommitRecord, Writer};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
-/// Documents decided again in one commit: each may be compared with a whole crowd.
-const CHUNK: usize = 512;
+/// Bytes, of what may be kept between commits, for each document decided again in one commit: the fewer commits,
+/// the less often a crowd that memory does not hold is passed.
+const ROOM: usize = 1 << 13;
+/// Documents decided again in one commit, at least and at most.
+const CHUNK: RangeInclusive<usize> = 64..=1 << 14;
 
 /// What settling came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -32,8 +36,9 @@ pub struct SettleReport {
     pub dry_run: bool,
 }
 
-/// Decides every marked document again, with all its candidates, in commits of their own. After an
-/// interrupt the same call goes on with those that are left.
+/// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd
+/// memory does not hold is passed part by part in each of them. After an interrupt the same call goes on with
+/// those that are left.
 ///
 /// # Errors
 /// [`CurateError`]; what was committed before it stays.
@@ -47,16 +52,18 @@ pub fn settle(
     let mut report =
         SettleReport { r#type: "settle", crowded: marked.len(), ..SettleReport::default() };
     progress.begin("settling", Some(marked.len()));
-    let marked: Vec<DocId> = marked.iter().map(DocId).collect();
-    for chunk in marked.chunks(CHUNK) {
+    let mut marked = marked.iter().map(DocId).peekable();
+    while marked.peek().is_some() {
         if interrupt.is_raised() {
             return Err(CurateError::Interrupted);
         }
         let mut batch = writer.begin()?;
+        let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
+        let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
         let mut session = Session::new(&batch);
         session.heed(interrupt);
         session.exhaust();
-        for document in chunk {
+        for document in &chunk {
             session.reconsider(*document)?;
         }
         let decided = decide(&mut batch, session, tokenizers, true)?;

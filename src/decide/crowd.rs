@@ -11,17 +11,23 @@ use crate::store::Batch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Kept members from which a bucket is crowded: fewer are compared one by one.
+/// Kept members beyond which a bucket is crowded. Those of fewer are compared one by one, but for those that
+/// a crowded bucket of the same document has as well: the crowd tells which of them may be similar
+/// ([`Crowd::tells_of`]).
 pub(super) const CROWDED: usize = 128;
 /// Members read at once to be put in; the first of them give a family its order.
 const READ: usize = 1024;
 /// Members looked at to tell which family a bucket is of.
 const TOLD: usize = 64;
 
+/// Bytes of a bucket or of a member's home in their tables, about.
+const ROW: usize = 32;
+
 /// What is known of a crowded bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    family: u32,
+    /// None when there was no room for a family of its members.
+    family: Option<u32>,
     /// All its kept members are here. If not, there was no room for them.
     pub(super) is_whole: bool,
 }
@@ -50,16 +56,25 @@ pub(super) struct Crowd {
     dead: usize,
     /// Something was put in since the last commit.
     is_changed: bool,
+    /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
+    late: Option<Family>,
 }
 
 impl Crowd {
     /// The crowd that the last commit left, if it is of the generation that this one writes to.
-    pub(super) fn take(batch: &Batch<'_>) -> Self {
+    pub(super) fn of(left: Option<Self>, batch: &Batch<'_>) -> Self {
         let (view, budget) = (batch.view(), batch.memory_aside());
-        let left: Option<Self> = batch.take_aside();
-        left.filter(|left| left.generation == view.generation()).unwrap_or_else(|| Self {
-            generation: view.generation(),
-            threshold: view.policy().threshold,
+        match left.filter(|left| left.generation == view.generation()) {
+            // The room is this commit's, whatever the last one had.
+            Some(left) => Self { budget, is_changed: false, ..left },
+            None => Self::new(view.generation(), view.policy().threshold, budget),
+        }
+    }
+
+    fn new(generation: Generation, threshold: f64, budget: usize) -> Self {
+        Self {
+            generation,
+            threshold,
             budget,
             families: Vec::new(),
             buckets: BucketMap::default(),
@@ -67,24 +82,53 @@ impl Crowd {
             bytes: 0,
             dead: 0,
             is_changed: false,
-        })
-    }
-
-    /// Leaves the crowd to the next commit. `gone` are documents that are not kept any more: when they are
-    /// the most, what is left is read again when it is met.
-    pub(super) fn leave(mut self, batch: &mut Batch<'_>, gone: &[DocId]) {
-        self.dead += gone.iter().filter(|document| self.homes.contains_key(document)).count();
-        if !self.is_changed && self.dead == 0 {
-            batch.return_aside(self);
-        } else if 2 * self.dead <= self.homes.len() {
-            self.is_changed = false;
-            batch.leave_aside(self);
+            late: None,
         }
     }
 
-    /// Gives the crowd more room, for work that holds little else.
-    pub(super) const fn widen(&mut self) {
-        self.budget = self.budget.saturating_mul(4);
+    /// Says which documents are not kept any more.
+    pub(super) fn forget_gone(&mut self, gone: &[DocId]) {
+        let dead = gone.iter().filter(|document| self.homes.contains_key(document)).count();
+        self.dead += dead;
+        self.is_changed |= dead > 0;
+    }
+
+    /// Whether it is another than the one that was left by the last commit.
+    pub(super) const fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// What of it is left to the next commit: nothing when most of its members are not kept any more and they take
+    /// room that others need, so that those that are kept will be read again when they are met.
+    pub(super) fn leave(mut self) -> Option<Self> {
+        self.late = None;
+        if 2 * ROW * self.buckets.len() > self.budget {
+            self.forget_partial();
+        }
+        let is_waste = 2 * self.dead > self.homes.len() && 4 * self.bytes() > self.budget;
+        (!is_waste).then_some(self)
+    }
+
+    /// Gives the crowd of this commit twice the room, for work that holds little else. Buckets that found none
+    /// may find some now.
+    pub(super) fn widen(&mut self) {
+        self.budget = self.budget.saturating_mul(2);
+        if self.has_room() {
+            self.forget_partial();
+        }
+    }
+
+    /// Forgets everything when it takes more than there is room for: what it was made in had more.
+    pub(super) fn shrink(&mut self) {
+        if self.bytes() > self.budget {
+            *self = Self::new(self.generation, self.threshold, self.budget);
+            self.is_changed = true;
+        }
+    }
+
+    fn forget_partial(&mut self) {
+        self.is_changed = true;
+        self.buckets.retain(|_, held| held.is_whole);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -95,8 +139,19 @@ impl Crowd {
         self.buckets.get(&(band, hash)).copied()
     }
 
+    /// Bytes that are held, about.
+    pub(super) fn bytes(&self) -> usize {
+        let rows = self.homes.len() + self.buckets.len();
+        self.bytes + rows * ROW + self.families.len() * size_of::<Family>()
+    }
+
+    /// Bytes that may be held.
+    pub(super) const fn budget(&self) -> usize {
+        self.budget
+    }
+
     fn has_room(&self) -> bool {
-        self.bytes + self.homes.len() * 32 + self.buckets.len() * 32 < self.budget
+        self.bytes() < self.budget
     }
 
     /// Takes a bucket in. `members` are all its kept members.
@@ -107,13 +162,13 @@ impl Crowd {
         read: &Read<'_>,
     ) -> Result<(), DecideError> {
         self.is_changed = true;
-        let home = self.home_of(members);
-        let mut missing: Vec<DocId> = match home.and_then(|at| self.families.get(at as usize)) {
+        let mut home = self.home_of(members);
+        let is_new = home.is_none();
+        let mut missing: Vec<DocId> = match self.family(home) {
             Some(family) => members.iter().copied().filter(|one| !family.contains(*one)).collect(),
             None => members.to_vec(),
         };
         missing.sort_unstable();
-        let (is_new, mut home) = (home.is_none(), home);
         let mut is_whole = true;
         for part in missing.chunks(READ) {
             if !self.has_room() {
@@ -128,15 +183,18 @@ impl Crowd {
             home = Some(at);
             is_whole &= entrants.into_iter().all(|entrant| self.put(at, entrant));
         }
-        let family = match home {
-            Some(at) => at,
-            None => self.found(&[]),
-        };
-        if let Some(family) = self.families.get_mut(family as usize).filter(|_| is_new) {
+        if is_new
+            && let Some(at) = home
+            && let Some(family) = self.families.get_mut(at as usize)
+        {
             family.settle();
         }
-        self.buckets.insert(bucket, Held { family, is_whole });
+        self.buckets.insert(bucket, Held { family: home, is_whole });
         Ok(())
+    }
+
+    fn family(&self, at: Option<u32>) -> Option<&Family> {
+        self.families.get(at? as usize)
     }
 
     /// The family that most of the members are of, if most are of one.
@@ -163,10 +221,14 @@ impl Crowd {
 
     /// Puts a document into a family; false when there is no room.
     fn put(&mut self, at: u32, entrant: Entrant) -> bool {
-        if !self.has_room() {
+        let has_room = self.has_room();
+        let Some(family) = self.families.get_mut(at as usize) else { return false };
+        if family.contains(entrant.document) {
+            return true;
+        }
+        if !has_room {
             return false;
         }
-        let Some(family) = self.families.get_mut(at as usize) else { return false };
         let before = family.bytes();
         family.insert(entrant.document, entrant.sketch, &entrant.shingles);
         self.bytes = (self.bytes + family.bytes()).saturating_sub(before);
@@ -181,9 +243,11 @@ impl Crowd {
         buckets: &[(u8, u64)],
         entrant: impl Fn() -> Result<Entrant, DecideError>,
     ) -> Result<(), DecideError> {
-        let held = buckets.iter().filter_map(|key| self.buckets.get(key));
-        let families: BTreeSet<u32> =
-            held.filter(|held| held.is_whole).map(|held| held.family).collect();
+        let held = |crowd: &Self| -> Vec<Held> {
+            buckets.iter().filter_map(|key| crowd.buckets.get(key)).copied().collect()
+        };
+        let whole = held(self).into_iter().filter(|held| held.is_whole);
+        let families: BTreeSet<u32> = whole.filter_map(|held| held.family).collect();
         for family in families {
             self.is_changed = true;
             if self.put(family, entrant()?) {
@@ -191,13 +255,46 @@ impl Crowd {
             }
             for key in buckets {
                 if let Some(held) = self.buckets.get_mut(key)
-                    && held.family == family
+                    && held.family == Some(family)
                 {
                     held.is_whole = false;
                 }
             }
         }
+        if self.late.is_some() && held(self).iter().any(|held| !held.is_whole) {
+            let Entrant { document, sketch, shingles } = entrant()?;
+            if let Some(late) = &mut self.late {
+                late.insert(document, sketch, &shingles);
+            }
+        }
         Ok(())
+    }
+
+    /// From now on those that join buckets that are not whole are held until the end of the commit; they are
+    /// much like these.
+    pub(super) fn await_late(&mut self, like: &[Arc<[u64]>]) {
+        if self.late.is_none() {
+            self.late = Some(Family::new(self.threshold, like));
+        }
+    }
+
+    /// Whether those that join buckets that are not whole are held.
+    pub(super) const fn awaits_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Whether [`Crowd::find_late`] tells of the document, if it may be similar.
+    pub(super) fn tells_of_late(&self, document: DocId) -> bool {
+        self.late.as_ref().is_some_and(|late| late.contains(document))
+    }
+
+    /// Those that joined buckets that are not whole, that `admit` lets pass and that may be similar.
+    pub(super) fn find_late(
+        &mut self,
+        sought: Sought<'_>,
+        admit: impl Fn(DocId) -> bool,
+    ) -> Vec<DocId> {
+        self.late.as_mut().map_or_else(Vec::new, |late| late.find(sought, admit))
     }
 
     /// The members of the families of these buckets that `admit` lets pass and that may be similar: all that
@@ -219,7 +316,13 @@ impl Crowd {
 
     /// The families that a look-up of these buckets asks.
     pub(super) fn families_of(&self, buckets: impl Iterator<Item = (u8, u64)>) -> BTreeSet<u32> {
-        buckets.filter_map(|key| self.buckets.get(&key)).map(|held| held.family).collect()
+        buckets.filter_map(|key| self.buckets.get(&key)?.family).collect()
+    }
+
+    /// Whether a look-up of this bucket is told of the document by the crowd.
+    pub(super) fn has(&self, bucket: &(u8, u64), document: DocId) -> bool {
+        let family = self.family(self.buckets.get(bucket).and_then(|held| held.family));
+        family.is_some_and(|family| family.contains(document))
     }
 
     /// Whether one of these families has the document: then [`Crowd::find`] tells of it, if it may be
@@ -237,12 +340,17 @@ impl Crowd {
         read: &Read<'_>,
     ) -> Result<(), DecideError> {
         for at in self.families_of(buckets.iter().copied()) {
-            let Some(family) = self.families.get(at as usize).filter(|family| family.is_stale())
+            let Some(family) =
+                self.families.get_mut(at as usize).filter(|family| family.is_stale())
             else {
                 continue;
             };
+            // The old one goes before the new one is made, so that there is never room for both needed.
+            let old = std::mem::replace(family, Family::new::<&[u64]>(self.threshold, &[]));
+            self.bytes = self.bytes.saturating_sub(old.bytes());
             let members: Vec<DocId> =
-                family.documents().iter().copied().filter(|one| is_kept(*one)).collect();
+                old.documents().iter().copied().filter(|one| is_kept(*one)).collect();
+            drop(old);
             let step = members.len().div_ceil(READ).max(1);
             let sample: Vec<DocId> = members.iter().copied().step_by(step).collect();
             let sample: Vec<Arc<[u64]>> =
@@ -255,11 +363,83 @@ impl Crowd {
             }
             fresh.settle();
             self.is_changed = true;
+            self.bytes += fresh.bytes();
             if let Some(family) = self.families.get_mut(at as usize) {
-                self.bytes = (self.bytes + fresh.bytes()).saturating_sub(family.bytes());
                 *family = fresh;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::left::{leave, take};
+    use crate::model::{DedupMode, Policy};
+    use crate::store::{CommitRecord, Memory, Writer, create};
+
+    fn writer(directory: &tempfile::TempDir) -> Writer {
+        let path = directory.path().join("corpus");
+        create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
+        Writer::open(&path, Memory::within(32 << 20), 1).unwrap()
+    }
+
+    /// A document like no other.
+    fn entrant(document: DocId) -> Entrant {
+        let mut shingles: Vec<u64> = (0..300)
+            .map(|at| (document.0 * 300 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        shingles.sort_unstable();
+        Entrant { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
+    }
+
+    fn read(documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
+        Ok(documents.iter().copied().map(entrant).collect())
+    }
+
+    #[test]
+    fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer(&directory);
+        let room = writer.begin().unwrap().memory_aside();
+        for commit in 0..4_u64 {
+            let mut batch = writer.begin().unwrap();
+            let (mut crowd, twins) = take(&batch);
+            assert_eq!(crowd.budget(), room, "commit {commit}");
+            crowd.widen();
+            assert_eq!(crowd.budget(), 2 * room, "commit {commit}");
+            let members: Vec<DocId> = (commit * 3000..(commit + 1) * 3000).map(DocId).collect();
+            crowd.absorb((0, commit), &members, &read).unwrap();
+            // The last document that there is room for may go beyond it, and tables grow by doubling.
+            assert!(crowd.bytes() < 3 * room, "commit {commit}: {} of {room}", crowd.bytes());
+            leave(&mut batch, crowd, twins, &[]);
+            batch.commit(&CommitRecord::default()).unwrap();
+        }
+        // What comes after has the room that it had before.
+        let (mut crowd, _) = take(&writer.begin().unwrap());
+        assert!(crowd.bytes() > room);
+        crowd.shrink();
+        assert!(crowd.bytes() < room && crowd.is_empty());
+    }
+
+    #[test]
+    fn buckets_that_find_no_room_take_none_beside_their_row() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer(&directory);
+        let batch = writer.begin().unwrap();
+        let mut crowd = Crowd { budget: 100, ..take(&batch).0 };
+        let members: Vec<DocId> = (0..200).map(DocId).collect();
+        crowd.absorb((0, 0), &members, &read).unwrap();
+        let before = crowd.bytes();
+        for bucket in 1..=1000 {
+            let members: Vec<DocId> = (0..200).map(|at| DocId(bucket * 200 + at)).collect();
+            crowd.absorb((1, bucket), &members, &read).unwrap();
+            assert!(crowd.held(1, bucket).is_some_and(|held| !held.is_whole));
+        }
+        assert_eq!(crowd.bytes() - before, 1000 * ROW);
+        assert_eq!(crowd.families.len(), 1);
+        // And these rows are forgotten when they are the most.
+        assert!(crowd.leave().is_some_and(|left| left.buckets.len() <= 1));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::crowd::{CROWDED, Entrant};
 use super::error::DecideError;
-use super::neighbours::closest;
+use super::neighbours::{WHOLE, closest};
 use super::rank::Rank;
 use super::session::Session;
 use crate::dedup::{Sketch, Sought, estimate_floor};
@@ -31,18 +31,25 @@ impl Session {
             }
         }
         if !filled.is_empty() {
-            let is_kept = |other| self.scene.is_kept(other);
-            let stored = self.scene.view.buckets(&filled, usize::MAX, is_kept)?;
-            for (key, bucket) in filled.into_iter().zip(stored) {
-                let mut members: BTreeSet<DocId> =
-                    bucket.map(|bucket| bucket.members).unwrap_or_default().into_iter().collect();
-                members.extend(self.scene.local(key.0, key.1));
-                let members: Vec<DocId> = members.into_iter().collect();
-                let scene = &self.scene;
-                self.crowd.absorb(key, &members, &|part| scene.entrants(part))?;
-            }
+            self.absorb(&filled)?;
         }
         Ok(found)
+    }
+
+    /// Takes these buckets into the crowd, with those that joined them in this commit.
+    fn absorb(&mut self, filled: &[(u8, u64)]) -> Result<(), DecideError> {
+        for part in filled.chunks(WHOLE) {
+            let scene = &self.scene;
+            let stored = scene.view.buckets(part, usize::MAX, |other| scene.is_kept(other))?;
+            for (key, bucket) in part.iter().zip(stored) {
+                let mut members: BTreeSet<DocId> =
+                    bucket.map(|bucket| bucket.members).unwrap_or_default().into_iter().collect();
+                members.extend(scene.local(key.0, key.1));
+                let members: Vec<DocId> = members.into_iter().collect();
+                self.crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+            }
+        }
+        Ok(())
     }
 
     /// Members of the crowd that share one of these buckets and may be similar, of those that `admit` lets
@@ -75,7 +82,8 @@ impl Session {
                 // An error counts as yes: it shows when the candidate is looked at.
                 && scene.rank(other).map_or(true, &admit)
         };
-        let found = self.crowd.find(&held, sought, admitted);
+        let mut found = self.crowd.find(&held, sought, &admitted);
+        found.extend(self.crowd.find_late(sought, &admitted));
         let mut candidates = BTreeSet::new();
         for other in found {
             let Some(theirs) = self.scene.sketch(other)? else { continue };

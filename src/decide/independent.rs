@@ -5,9 +5,10 @@
 //! document whose being kept changes puts those it may matter to behind itself: each is decided once.
 
 use super::error::DecideError;
-use super::neighbours::{Verdict, Verifier, Wanted, prefetch};
+use super::neighbours::{Passed, Verdict, Verifier, Wanted, prefetch};
 use super::rank::Rank;
 use super::session::{Decision, Session};
+use super::twins::text_of;
 use crate::dedup::Sketch;
 use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
 use crate::store::Header;
@@ -84,7 +85,8 @@ impl Session {
     }
 
     fn take_in(&mut self, wanted: Vec<Wanted>) -> Result<(), DecideError> {
-        for (document, answer) in prefetch(&self.scene, &mut self.crowd, self.reach, wanted)? {
+        let (scene, crowd) = (&self.scene, &mut self.crowd);
+        for (document, answer) in prefetch(scene, crowd, self.reach, wanted, &self.interrupt)? {
             self.counts.compared += answer.compared;
             self.counts.verified += answer.verified;
             self.prefetched.insert(document, answer);
@@ -120,6 +122,11 @@ impl Session {
         if let Some(twin) = self.twin(rank, &header)?
             && let Some(decision) = self.follow(&header, twin)?
         {
+            // What the twin's decision left out, this one leaves out.
+            if self.mode() == DedupMode::Witness && self.is_open(twin)? {
+                self.passed = Passed::default();
+                self.leave_open(rank.document);
+            }
             self.lead_texts(rank, &header)?;
             return Ok(decision);
         }
@@ -140,6 +147,7 @@ impl Session {
             let leader = self.scene.exact(*form, hash)?;
             let mut leads = leader.is_none();
             if let Some(leader) = leader.filter(|leader| *leader != rank.document) {
+                self.twins.pair(text_of(*form, hash), leader, rank.document);
                 let other = self.scene.rank(leader)?;
                 let is_eligible = self.scene.is_eligible(leader)?;
                 leads = other > rank || !is_eligible;
@@ -198,8 +206,11 @@ impl Session {
         let mut candidates = BTreeSet::new();
         let joined = self.joined_before(&keys, &found.taken)?;
         let asked = self.crowd.families_of(keys.iter().copied());
+        let asks_crowd = keys.iter().any(|(band, hash)| self.crowd.held(*band, *hash).is_some());
         for other in joined {
-            if other != id && self.scene.is_kept(other) && !self.crowd.tells_of(&asked, other) {
+            let is_told =
+                self.crowd.tells_of(&asked, other) || asks_crowd && self.crowd.tells_of_late(other);
+            if other != id && self.scene.is_kept(other) && !is_told {
                 let other = self.scene.rank(other)?;
                 candidates.extend((other < best).then_some(other));
             }
@@ -251,7 +262,12 @@ impl Session {
             }
         }
         let stored = found.buckets.clone();
-        for candidate in self.crowded(id, sketch, &keys, |other| other > rank)? {
+        let before = (self.counts.capped, self.passed.count);
+        let candidates = self.crowded(id, sketch, &keys, |other| other > rank)?;
+        if before != (self.counts.capped, self.passed.count) {
+            self.leave_open(id);
+        }
+        for candidate in candidates {
             if self.first_similar(id, sketch, BTreeSet::from([candidate]))?.is_some() {
                 self.queue.insert(candidate);
             }
@@ -273,9 +289,11 @@ impl Session {
             let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
             self.join_crowd(id, sketch, &keys)?;
         }
-        let crowd = &self.crowd;
-        let is_whole = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
-        self.scene.index(id, bands, |band, hash| is_kept && !is_whole(band, hash));
+        // Those of crowded buckets are met in the crowd, if it has room for them.
+        let (crowd, awaits) = (&self.crowd, self.crowd.awaits_late());
+        let is_told =
+            |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole || awaits);
+        self.scene.index(id, bands, |band, hash| is_kept && !is_told(band, hash));
         Ok(())
     }
 }

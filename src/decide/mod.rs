@@ -7,9 +7,11 @@
 //!
 //! * `scene`: the store as it will be after the decisions made so far;
 //! * `rank`: the keep order;
-//! * `texts`: the exact rows, while documents come and go;
+//! * `texts`: the exact rows, while documents come and go; `twins` remembers who has equal ones;
+//! * `left`: what a commit leaves in memory for the next;
 //! * `neighbours`: buckets, estimate, verification;
-//! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it;
+//! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it, `passes` looks
+//!   through what it has no room for;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took; `heirs`: of those that leave as it comes;
 //! * `blockade`: what removals by the user keep out;
@@ -25,9 +27,11 @@ mod error;
 mod followers;
 mod heirs;
 mod independent;
+mod left;
 mod lineage;
 mod neighbours;
 mod outcome;
+mod passes;
 mod rank;
 mod refused;
 mod remembered;
@@ -35,6 +39,7 @@ mod scene;
 mod session;
 mod texts;
 mod tokens;
+mod twins;
 
 pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;

@@ -2,17 +2,21 @@
 
 use super::crowd::{CROWDED, Crowd, Entrant};
 use super::error::DecideError;
+use super::passes;
 use super::rank::Rank;
 use super::scene::Scene;
 use crate::dedup::{Fingerprinter, Sketch, estimate_floor, shared_at_least};
-use crate::model::{DocId, Match, MatchKind, Policy};
+use crate::model::{DocId, Interrupt, Match, MatchKind, Policy};
 use crate::store::{Bucket, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Members of a bucket, kept or not, that are read by each look-up: with more of them it comes into the crowd.
-const BUSY: usize = 1024;
+const BUSY: usize = 256;
+
+/// Crowded buckets whose members are read whole at once: each may have as many as there are documents.
+pub(super) const WHOLE: usize = 8;
 
 /// How far is looked where the members of a crowded bucket are not in memory.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +30,13 @@ pub(super) struct Reach {
 impl Reach {
     /// What a commit spends on a document. What is passed over is told.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
-    /// Everything.
+    /// Everything: what memory does not hold is passed part by part.
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
+
+    /// Whether nothing is passed over.
+    pub(super) const fn is_all(self) -> bool {
+        self.read == usize::MAX
+    }
 
     /// Members linked to of a bucket in the transitive modes, beyond what they always look at.
     pub(super) const fn most(self) -> usize {
@@ -71,10 +80,15 @@ pub(super) fn prefetch(
     crowd: &mut Crowd,
     reach: Reach,
     wanted: Vec<Wanted>,
+    interrupt: &Interrupt,
 ) -> Result<Vec<(DocId, Prefetched)>, DecideError> {
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(scene, crowd, reach, &keys)?;
+    let passed_by = match found.partial.is_empty() {
+        true => passes::Passed::default(),
+        false => passes::pass(scene, crowd, &found.partial, &wanted, interrupt)?,
+    };
     let crowd = &*crowd;
     wanted
         .into_par_iter()
@@ -85,6 +99,7 @@ pub(super) fn prefetch(
             |craft, (wanted, places)| {
                 let Wanted { document, sketch, bands } = wanted;
                 // The crowd tells of the members of these at the decision, whichever bucket they share.
+                let found_by_pass = passed_by.found(document);
                 let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
                 let mut answer = Prefetched { bands, ..Prefetched::default() };
                 let own = scene.rank(document)?;
@@ -99,12 +114,18 @@ pub(super) fn prefetch(
                     };
                     answer.taken.push(if is_beyond { 0 } else { bucket.members.len() });
                     let into = if is_beyond { &mut beyond } else { &mut candidates };
-                    let is_open =
-                        |other: &&DocId| **other != document && !crowd.tells_of(&asked, **other);
+                    let is_open = |other: &&DocId| {
+                        **other != document
+                            && !crowd.tells_of(&asked, **other)
+                            && !(found_by_pass.is_some() && passed_by.tells_of(**other))
+                    };
                     for member in bucket.members.iter().filter(is_open) {
                         into.insert(scene.rank(*member)?);
                     }
                     answer.capped += u64::from(is_beyond && bucket.capped);
+                }
+                for member in found_by_pass.unwrap_or_default() {
+                    candidates.insert(scene.rank(*member)?);
                 }
                 if !beyond.is_empty() {
                     let (close, passed) = closest(scene, &sketch, beyond, reach.verified)?;
@@ -177,6 +198,8 @@ struct Kept {
     places: Vec<Vec<u32>>,
     /// Places of crowded buckets that are not whole in the crowd.
     beyond: BTreeSet<u32>,
+    /// These buckets, when they are passed part by part: then nothing of them was read.
+    partial: Vec<(u8, u64)>,
 }
 
 fn look_up_kept(
@@ -201,11 +224,11 @@ fn look_up_kept(
             met.push(*key);
         }
     }
-    if !met.is_empty() {
-        let whole = scene.view.buckets_bulk(&met, usize::MAX, &is_kept)?;
-        for (key, bucket) in met.into_iter().zip(whole) {
+    for part in met.chunks(WHOLE) {
+        let whole = scene.view.buckets_bulk(part, usize::MAX, &is_kept)?;
+        for (key, bucket) in part.iter().zip(whole) {
             let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
-            crowd.absorb(key, &members, &|part| scene.entrants(part))?;
+            crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
         }
     }
     let mut beyond = BTreeSet::new();
@@ -213,12 +236,17 @@ fn look_up_kept(
     for ((at, key), bucket) in (0_u32..).zip(&wanted).zip(&mut buckets) {
         match (crowd.held(key.0, key.1), bucket) {
             (Some(held), Some(bucket)) if held.is_whole => bucket.members.clear(),
-            (Some(_), Some(_)) => {
+            (Some(_), Some(bucket)) => {
+                bucket.members.clear();
+                bucket.capped = false;
                 beyond.insert(at);
                 unheld.push(*key);
             }
             _ => {}
         }
+    }
+    if reach.is_all() {
+        return Ok(Kept { buckets, places, beyond, partial: unheld });
     }
     if !unheld.is_empty() {
         let read = scene.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
@@ -228,7 +256,7 @@ fn look_up_kept(
             }
         }
     }
-    Ok(Kept { buckets, places, beyond })
+    Ok(Kept { buckets, places, beyond, partial: Vec::new() })
 }
 
 /// Looks sorted buckets up: the members of those that are not in the crowd, and of the others whether

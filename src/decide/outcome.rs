@@ -1,6 +1,7 @@
 //! The outcome of a commit's decisions, written into its batch.
 
 use super::error::DecideError;
+use super::left;
 use super::session::{Counts, Session};
 use crate::model::{BucketMap, DocId, Standing};
 use crate::store::Batch;
@@ -36,7 +37,7 @@ impl Session {
         self.write_joined(batch)?;
         self.mark_open(batch)?;
         let gone = self.no_longer_kept();
-        self.crowd.leave(batch, &gone);
+        left::leave(batch, self.crowd, self.twins, &gone);
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
         Ok(self.counts)

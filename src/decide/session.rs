@@ -2,14 +2,17 @@
 
 use super::crowd::Crowd;
 use super::error::DecideError;
+use super::left;
 use super::neighbours::{Passed, Prefetched, Reach};
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene, TextForm};
+use super::twins::Twins;
 use crate::dedup::{Fingerprinter, Sketch};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use crate::store::{Batch, Header};
+use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -97,7 +100,10 @@ pub struct Session {
     pub(super) prefetched: HashMap<DocId, Prefetched>,
     pub(super) counts: Counts,
     pub(super) crowd: Crowd,
+    pub(super) twins: Twins,
     pub(super) followers: Followers,
+    /// Members in these.
+    pub(super) followers_held: usize,
     pub(super) reach: Reach,
     /// Candidates that the decision being made passed over.
     pub(super) passed: Passed,
@@ -113,7 +119,9 @@ pub struct Session {
     texts: HashMap<[u8; 16], DocId>,
     /// What newcomers supersede.
     pub(super) superseded: BTreeMap<DocId, DocId>,
-    interrupt: Interrupt,
+    pub(super) interrupt: Interrupt,
+    /// The marked documents of the store, once they were asked for.
+    marked: Option<RoaringTreemap>,
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
 }
@@ -126,18 +134,22 @@ impl Session {
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
         let scene = Scene::new(view, batch.kept_before(), batch.undecided_from());
+        let (crowd, twins) = left::take(batch);
         Self {
             scene,
             craft,
             prefetched: HashMap::new(),
             counts: Counts::default(),
-            crowd: Crowd::take(batch),
+            crowd,
+            twins,
             followers: Followers::default(),
+            followers_held: 0,
             reach: Reach::BOUNDED,
             passed: Passed::default(),
             open: BTreeMap::new(),
             reconsidered: BTreeSet::new(),
             interrupt: Interrupt::default(),
+            marked: None,
             queue: BTreeSet::new(),
             left: BTreeMap::new(),
             texts: HashMap::new(),
@@ -347,6 +359,9 @@ impl Session {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn settle(&mut self) -> Result<(), DecideError> {
+        if !self.reach.is_all() {
+            self.crowd.shrink();
+        }
         self.hand_on_texts()?;
         self.remember_texts()?;
         match self.mode() {
@@ -376,6 +391,25 @@ impl Session {
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
 
+    /// The marked documents of the store.
+    fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
+        let found = match self.marked.take() {
+            Some(found) => found,
+            None => self.scene.view.crowded()?,
+        };
+        Ok(self.marked.insert(found))
+    }
+
+    /// Whether the decision in force about a document left candidates out.
+    pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
+        let is_decided =
+            self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
+        Ok(match is_decided {
+            true => self.open.contains_key(&document),
+            false => self.marked()?.contains(document.0),
+        })
+    }
+
     /// Notes that the decision about a document left candidates out.
     pub(super) fn leave_open(&mut self, document: DocId) {
         self.open.insert(document, self.passed.example);
@@ -390,12 +424,12 @@ impl Session {
 
     /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
     pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        let marked = self.scene.view.crowded()?;
-        for document in marked.iter().map(DocId) {
-            let is_decided = self.scene.standings.contains_key(&document)
-                || self.reconsidered.contains(&document);
-            if is_decided && !self.open.contains_key(&document) {
-                batch.mark_crowded(document, false)?;
+        self.marked()?;
+        let Some(marked) = self.marked.take() else { return Ok(()) };
+        let decided = self.scene.standings.keys().chain(&self.reconsidered);
+        for document in decided.filter(|document| marked.contains(document.0)) {
+            if !self.open.contains_key(document) {
+                batch.mark_crowded(*document, false)?;
             }
         }
         for document in self.open.keys() {

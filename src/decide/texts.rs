@@ -4,8 +4,15 @@ use super::error::DecideError;
 use super::rank::Rank;
 use super::scene::TextForm;
 use super::session::Session;
+use super::twins::text_of;
 use crate::model::DocId;
+use crate::store::Header;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A text by its whole hash.
+type Text = (TextForm, [u8; 16]);
+/// The best-ranked document of each text.
+type Heirs = BTreeMap<Text, Rank>;
 
 impl Session {
     /// Reads the exact rows of everything that is to be decided at once.
@@ -23,7 +30,7 @@ impl Session {
     /// The exact rows that lead to documents that left lead to the next eligible document of the
     /// same text. Documents of one text share their fate, so it is of the same cluster.
     pub(super) fn hand_on_texts(&mut self) -> Result<(), DecideError> {
-        let mut vacant: BTreeMap<DocId, BTreeSet<(TextForm, [u8; 16])>> = BTreeMap::new();
+        let mut vacant: BTreeMap<DocId, BTreeSet<Text>> = BTreeMap::new();
         for (document, kept) in &self.left {
             let header = self.scene.header(*document)?;
             for form in self.forms() {
@@ -34,27 +41,79 @@ impl Session {
             }
         }
         for (kept, texts) in vacant {
-            let mut heirs: BTreeMap<(TextForm, [u8; 16]), Rank> = BTreeMap::new();
-            let mut cluster = self.scene.members(kept)?;
-            cluster.insert(kept);
-            for heir in cluster {
-                if !self.scene.is_eligible(heir)? {
-                    continue;
-                }
-                let header = self.scene.header(heir)?;
-                for form in self.forms() {
-                    let text = (*form, self.scene.text_hash(*form, &header));
-                    if texts.contains(&text) {
-                        let rank = self.scene.rank(heir)?;
-                        let best = heirs.entry(text).or_insert(rank);
-                        *best = rank.min(*best);
-                    }
-                }
-            }
+            let heirs = match self.mode().is_transitive() {
+                // Such a cluster is put together again as a whole.
+                true => self.read_heirs(kept, &texts, false)?,
+                false => self.heirs(kept, &texts)?,
+            };
             for text in texts {
                 self.scene.exact.insert(text, heirs.get(&text).map(|rank| rank.document));
             }
         }
         Ok(())
+    }
+
+    /// The best-ranked eligible documents of these texts in a cluster.
+    fn heirs(&mut self, kept: DocId, texts: &BTreeSet<Text>) -> Result<Heirs, DecideError> {
+        let mut heirs = Heirs::new();
+        for (form, hash) in texts {
+            let Some(known) = self.twins.of_text(kept, text_of(*form, *hash)) else {
+                return self.read_heirs(kept, texts, true);
+            };
+            for heir in known {
+                let is_of = *heir == kept
+                    || self.scene.match_of(*heir)?.is_some_and(|found| found.witness == kept);
+                if is_of && self.scene.is_eligible(*heir)? {
+                    self.consider(*heir, texts, &mut heirs)?;
+                }
+            }
+        }
+        Ok(heirs)
+    }
+
+    /// The same by reading the cluster, which is remembered if it is to be and is large.
+    fn read_heirs(
+        &mut self,
+        kept: DocId,
+        texts: &BTreeSet<Text>,
+        is_to_be_known: bool,
+    ) -> Result<Heirs, DecideError> {
+        let mut heirs = Heirs::new();
+        let mut cluster = self.scene.members(kept)?;
+        cluster.insert(kept);
+        let mut known = (is_to_be_known && self.twins.admits(cluster.len())).then(Vec::new);
+        for heir in cluster {
+            if !self.scene.is_eligible(heir)? {
+                continue;
+            }
+            let header = self.consider(heir, texts, &mut heirs)?;
+            for form in self.forms() {
+                let text = text_of(*form, self.scene.text_hash(*form, &header));
+                known.iter_mut().for_each(|known| known.push((text, heir)));
+            }
+        }
+        if let Some(known) = known {
+            self.twins.remember(kept, known);
+        }
+        Ok(heirs)
+    }
+
+    /// Makes a document the heir of those of the texts that it has, if it outranks the one so far.
+    fn consider(
+        &self,
+        heir: DocId,
+        texts: &BTreeSet<Text>,
+        heirs: &mut Heirs,
+    ) -> Result<Header, DecideError> {
+        let header = self.scene.header(heir)?;
+        for form in self.forms() {
+            let text = (*form, self.scene.text_hash(*form, &header));
+            if texts.contains(&text) {
+                let rank = self.scene.rank(heir)?;
+                let best = heirs.entry(text).or_insert(rank);
+                *best = rank.min(*best);
+            }
+        }
+        Ok(header)
     }
 }

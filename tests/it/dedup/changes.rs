@@ -55,7 +55,12 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
         }
         world.agrees(&format!("seed {seed}, step {step}, {log:#?}"));
     }
-    world.digest();
+    let digest = world.digest();
+    if world.names_the_best() {
+        // And as a decision of everything at once would name it.
+        world.redo(policy);
+        assert_eq!(world.digest(), digest, "seed {seed}, {policy}, {log:#?}");
+    }
     (world.witnesses, world.others)
 }
 
@@ -73,7 +78,8 @@ fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
             others += found.1;
         }
     }
-    println!("{others} of {witnesses} witnesses are not the best-ranked kept neighbour");
+    // Under `first` alone, and seldom: who came back explains better, and nobody looked.
+    assert!(20 * others <= witnesses, "{others} of {witnesses} witnesses are not the best-ranked");
     assert!(witnesses > 2_500, "{witnesses} removals are too few to mean anything");
 }
 

@@ -172,6 +172,7 @@ fn random_upserts_leave_what_a_decision_from_scratch_would_keep() {
         others += world.others;
         world.digest();
     }
-    println!("{others} of {witnesses} witnesses are not the best-ranked kept neighbour");
+    // Under `first` alone, and seldom: who came back explains better, and nobody looked.
+    assert!(20 * others <= witnesses, "{others} of {witnesses} witnesses are not the best-ranked");
     assert!(superseded > 180, "{superseded} upserts are too few to mean anything");
 }

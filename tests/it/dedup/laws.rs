@@ -28,7 +28,6 @@ fn ingested(
 
 #[test]
 fn any_batches_and_threads_give_one_digest() {
-    let (mut pairs, mut differing) = (0, 0);
     for (seed, policy) in (0..).zip(policies(0.7)) {
         if seed % 2 == 1 || policy.mode == DedupMode::None && seed % 5 != 0 {
             continue;
@@ -49,15 +48,13 @@ fn any_batches_and_threads_give_one_digest() {
         for (batch, threads) in [(2 << 10, 2), (7 << 10, 1)] {
             let found = ingested(&scratch, &policy, &files, batch, threads);
             assert_eq!(found.1, expected.1, "{what}: kept, batches of {batch} B");
-            if keyed {
-                pairs += 1;
-                differing += usize::from(found.0 != expected.0);
-            } else {
+            // Under `first` a document that was never kept before may come back by a supersession, and nobody
+            // looks for those that it would explain better.
+            if !keyed || policy.mode != DedupMode::Witness || policy.keep != KeepOrder::First {
                 assert_eq!(found.0, expected.0, "{what}: digest, batches of {batch} B");
             }
         }
     }
-    println!("{differing} of {pairs} digests differ after supersession");
 }
 
 #[test]

@@ -1,26 +1,8 @@
 //! Laws of deciding again: every other policy, back to the first, interrupted, and with an ingest between.
 
-use super::{SOURCES, World, kin, orders, page_of, policies, policy};
+use super::{Raise, SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, pour};
-use corpusdb::{DedupMode, Interrupt, KeepOrder, Policy, Profile, Progress, Scope, Silent, Tally};
-
-/// Raises the interrupt when so much is done.
-struct Raise {
-    interrupt: Interrupt,
-    at: u64,
-}
-
-impl Progress for Raise {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, done: u64) {
-        if done >= self.at {
-            self.interrupt.raise();
-        }
-    }
-    fn tally(&self, _: &Tally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
-}
+use corpusdb::{DedupMode, Interrupt, KeepOrder, Policy, Profile, Scope, Silent};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {
@@ -128,7 +110,8 @@ fn after_deciding_again_changes_are_as_ever() {
         witnesses += world.witnesses;
         others += world.others;
     }
-    println!("{others} of {witnesses} witnesses are not the best-ranked kept neighbour");
+    // Under `first` alone, and seldom: who came back explains better, and nobody looked.
+    assert!(20 * others <= witnesses, "{others} of {witnesses} witnesses are not the best-ranked");
 }
 
 /// More documents than one commit of a re-decision takes, of few texts each.

@@ -1,0 +1,130 @@
+//! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own.
+
+use super::crowd::{Crowd, Entrant};
+use super::error::DecideError;
+use super::neighbours::{WHOLE, Wanted};
+use super::scene::Scene;
+use crate::dedup::{Family, Fingerprinter, Sought, estimate_floor};
+use crate::model::{DocId, Interrupt};
+use roaring::RoaringTreemap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Documents read at once; the first of a part give it its order.
+const READ: usize = 256;
+
+/// What was found by looking through crowded buckets.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// Those who were looked at.
+    members: RoaringTreemap,
+    /// Those of them that may be similar to each document that asked, all that are and share a bucket with it.
+    found: HashMap<DocId, Vec<DocId>>,
+}
+
+impl Passed {
+    /// The members that may be similar to a document; none when it did not ask.
+    pub(super) fn found(&self, document: DocId) -> Option<&[DocId]> {
+        self.found.get(&document).map(Vec::as_slice)
+    }
+
+    /// Whether a document that asked is told of this one, if they are similar.
+    pub(super) fn tells_of(&self, document: DocId) -> bool {
+        self.members.contains(document.0)
+    }
+}
+
+/// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any, but for
+/// those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
+pub(super) fn pass(
+    scene: &Scene,
+    crowd: &mut Crowd,
+    partial: &[(u8, u64)],
+    wanted: &[Wanted],
+    interrupt: &Interrupt,
+) -> Result<Passed, DecideError> {
+    let policy = scene.view.policy();
+    let floor = estimate_floor(policy);
+    let mut craft = Fingerprinter::new(policy);
+    let is_partial: HashSet<&(u8, u64)> = partial.iter().collect();
+    let mut passed = Passed::default();
+    let mut asking: Vec<&Wanted> = Vec::new();
+    for one in wanted {
+        if (0..=u8::MAX).zip(one.bands.iter().copied()).any(|key| is_partial.contains(&key)) {
+            passed.found.insert(one.document, Vec::new());
+            asking.push(one);
+        }
+    }
+    let mut sample: Vec<Arc<[u64]>> = Vec::new();
+    for one in asking.iter().take(READ) {
+        sample.push(scene.shingles(one.document, &mut craft)?);
+    }
+    // Those that are decided now are those that join.
+    crowd.await_late(&sample);
+    passed.members = members(scene, crowd, partial)?;
+    let mut members = passed.members.iter().map(DocId);
+    while let Some(mut part) = read_part(scene, crowd, &mut members, policy.threshold, interrupt)? {
+        for one in &asking {
+            let shingles = scene.shingles(one.document, &mut craft)?;
+            let sought = Sought { shingles: &shingles, sketch: &one.sketch, floor };
+            for other in part.find(sought, |other| other != one.document) {
+                let Some(sketch) = part.sketch(other) else { continue };
+                let theirs = scene.band_keys(other, sketch)?;
+                if theirs.iter().zip(&one.bands).any(|(theirs, own)| theirs == own)
+                    && let Some(found) = passed.found.get_mut(&one.document)
+                {
+                    found.push(other);
+                }
+            }
+        }
+    }
+    Ok(passed)
+}
+
+/// The kept members of the buckets that no look-up of theirs is told of by the crowd.
+fn members(
+    scene: &Scene,
+    crowd: &Crowd,
+    partial: &[(u8, u64)],
+) -> Result<RoaringTreemap, DecideError> {
+    let mut members = RoaringTreemap::new();
+    for keys in partial.chunks(WHOLE) {
+        let is_kept = |other| scene.is_kept(other);
+        let read = scene.view.buckets_bulk(keys, usize::MAX, &is_kept)?;
+        for (key, bucket) in keys.iter().zip(read) {
+            let all = bucket.map(|bucket| bucket.members).unwrap_or_default();
+            let told = |member: &DocId| crowd.has(key, *member);
+            members.extend(all.into_iter().filter(|member| !told(member)).map(|member| member.0));
+        }
+    }
+    Ok(members)
+}
+
+/// The next members, as many as there is room for; none when there are no more.
+fn read_part(
+    scene: &Scene,
+    crowd: &Crowd,
+    members: &mut impl Iterator<Item = DocId>,
+    threshold: f64,
+    interrupt: &Interrupt,
+) -> Result<Option<Family>, DecideError> {
+    let mut part: Option<Family> = None;
+    while part.as_ref().is_none_or(|part| part.bytes() < crowd.budget()) {
+        if interrupt.is_raised() {
+            return Err(DecideError::Interrupted);
+        }
+        let next: Vec<DocId> = members.by_ref().take(READ).collect();
+        if next.is_empty() {
+            break;
+        }
+        let entrants = scene.entrants(&next)?;
+        let family = part.get_or_insert_with(|| {
+            let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
+            Family::new(threshold, &sample)
+        });
+        for Entrant { document, sketch, shingles } in &entrants {
+            family.insert(*document, sketch.clone(), shingles);
+        }
+    }
+    Ok(part)
+}

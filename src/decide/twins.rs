@@ -1,0 +1,119 @@
+//! Which documents of large clusters have equal texts: kept by the writer from commit to commit, so that
+//! whoever takes the place of one that goes is found without reading the headers of its whole cluster.
+//!
+//! It is a memory of what the store says, never stored: a cluster that is not in it is read.
+
+use super::scene::TextForm;
+use crate::model::{DocId, Generation};
+use std::collections::{BTreeSet, HashMap};
+
+/// Members of a cluster from which it is remembered.
+const LARGE: usize = 64;
+/// Bytes of a text that several documents have, and of each of these, about.
+const TEXT: usize = 96;
+const DOCUMENT: usize = 16;
+
+/// A text, by the beginning of its hash: who asks compares the whole one.
+type Text = (TextForm, u64);
+
+/// The documents of equal texts, of those clusters that were asked about.
+pub(super) struct Twins {
+    generation: Generation,
+    budget: usize,
+    /// By kept document.
+    clusters: BTreeSet<DocId>,
+    /// Documents with a text that another one has or had; those that left are still among them.
+    texts: HashMap<Text, Vec<DocId>>,
+    documents: usize,
+    is_changed: bool,
+}
+
+/// A text that clusters are asked about.
+pub(super) fn text_of(form: TextForm, hash: [u8; 16]) -> Text {
+    let [a, b, c, d, e, f, g, h, ..] = hash;
+    (form, u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+}
+
+impl Twins {
+    /// Nothing, with an eighth of `room` for what comes.
+    pub(super) fn new(generation: Generation, room: usize) -> Self {
+        Self {
+            generation,
+            budget: room / 8,
+            clusters: BTreeSet::new(),
+            texts: HashMap::new(),
+            documents: 0,
+            is_changed: false,
+        }
+    }
+
+    /// What the last commit left, if it is of this generation.
+    pub(super) fn of(left: Option<Self>, generation: Generation, room: usize) -> Self {
+        match left.filter(|left| left.generation == generation) {
+            Some(left) => Self { budget: room / 8, is_changed: false, ..left },
+            None => Self::new(generation, room),
+        }
+    }
+
+    /// Whether anything came since the last commit.
+    pub(super) const fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Whether any cluster is remembered: then whoever joins one must be told.
+    pub(super) fn is_empty(&self) -> bool {
+        self.clusters.is_empty()
+    }
+
+    /// The documents that have or had a text, beside one that has it alone; none when the cluster of this kept
+    /// document is not remembered.
+    pub(super) fn of_text(&self, cluster: DocId, text: Text) -> Option<&[DocId]> {
+        let known = self.clusters.contains(&cluster);
+        known.then(|| self.texts.get(&text).map_or(&[][..], Vec::as_slice))
+    }
+
+    /// Whether a cluster of so many members is worth remembering, and fits.
+    pub(super) const fn admits(&self, members: usize) -> bool {
+        // Both texts of each, while they are gathered.
+        members >= LARGE && members.saturating_mul(2 * 32) < self.budget
+    }
+
+    /// Remembers a cluster by the texts of all its documents.
+    pub(super) fn remember(&mut self, cluster: DocId, mut texts: Vec<(Text, DocId)>) {
+        texts.sort_unstable();
+        texts.dedup();
+        self.clusters.insert(cluster);
+        self.is_changed = true;
+        for same in texts.chunk_by(|(text, _), (other, _)| text == other) {
+            if let [(text, first), rest @ ..] = same {
+                rest.iter().for_each(|(_, other)| self.pair(*text, *first, *other));
+            }
+        }
+    }
+
+    /// Two documents have one text.
+    pub(super) fn pair(&mut self, text: Text, one: DocId, other: DocId) {
+        if self.is_empty() {
+            return;
+        }
+        let known = self.texts.entry(text).or_default();
+        for document in [one, other] {
+            // Few, but for a text that very many share: these come in ascending order, mostly.
+            if let Err(at) = known.binary_search(&document) {
+                known.insert(at, document);
+                self.documents += 1;
+                self.is_changed = true;
+            }
+        }
+        if self.texts.len() * TEXT + self.documents * DOCUMENT > self.budget {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.clusters.clear();
+        self.texts = HashMap::new();
+        self.documents = 0;
+        self.is_changed = true;
+    }
+}
