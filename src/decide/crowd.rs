@@ -47,6 +47,8 @@ pub(super) struct Crowd {
     generation: Generation,
     threshold: f64,
     budget: usize,
+    /// It was made with more room than a commit has otherwise.
+    is_wide: bool,
     families: Vec<Family>,
     buckets: BucketMap<Held>,
     /// The family that each member came into first.
@@ -76,6 +78,7 @@ impl Crowd {
             generation,
             threshold,
             budget,
+            is_wide: false,
             families: Vec::new(),
             buckets: BucketMap::default(),
             homes: HashMap::new(),
@@ -113,17 +116,19 @@ impl Crowd {
     /// may find some now.
     pub(super) fn widen(&mut self) {
         self.budget = self.budget.saturating_mul(2);
+        self.is_wide = true;
         if self.has_room() {
             self.forget_partial();
         }
     }
 
-    /// Forgets everything when it takes more than there is room for: what it was made in had more.
+    /// Forgets everything when it was made with more room than this commit has, and takes it.
     pub(super) fn shrink(&mut self) {
-        if self.bytes() > self.budget {
+        if self.is_wide && self.bytes() > self.budget {
             *self = Self::new(self.generation, self.threshold, self.budget);
             self.is_changed = true;
         }
+        self.is_wide = false;
     }
 
     fn forget_partial(&mut self) {
@@ -376,6 +381,7 @@ impl Crowd {
 mod tests {
     use super::*;
     use crate::decide::left::{leave, take};
+    use crate::decide::twins::Twins;
     use crate::model::{DedupMode, Policy};
     use crate::store::{CommitRecord, Memory, Writer, create};
 
@@ -421,6 +427,17 @@ mod tests {
         assert!(crowd.bytes() > room);
         crowd.shrink();
         assert!(crowd.bytes() < room && crowd.is_empty());
+        // One that is full of what it was given has all of it in the next commit.
+        let mut batch = writer.begin().unwrap();
+        let members: Vec<DocId> = (0..5000).map(DocId).collect();
+        crowd.absorb((0, 0), &members, &read).unwrap();
+        assert!(crowd.bytes() >= room && crowd.held(0, 0).is_some_and(|held| !held.is_whole));
+        let full = crowd.bytes();
+        leave(&mut batch, crowd, Twins::new(Generation(0), 0), &[]);
+        batch.commit(&CommitRecord::default()).unwrap();
+        let (mut crowd, _) = take(&writer.begin().unwrap());
+        crowd.shrink();
+        assert_eq!(crowd.bytes(), full);
     }
 
     #[test]

@@ -85,8 +85,9 @@ impl Session {
     }
 
     fn take_in(&mut self, wanted: Vec<Wanted>) -> Result<(), DecideError> {
-        let (scene, crowd) = (&self.scene, &mut self.crowd);
-        for (document, answer) in prefetch(scene, crowd, self.reach, wanted, &self.interrupt)? {
+        let (scene, crowd, passes) = (&self.scene, &mut self.crowd, &mut self.passes);
+        let found = prefetch(scene, crowd, self.reach, wanted, passes, &self.interrupt)?;
+        for (document, answer) in found {
             self.counts.compared += answer.compared;
             self.counts.verified += answer.verified;
             self.prefetched.insert(document, answer);

@@ -12,6 +12,7 @@
 //! * `neighbours`: buckets, estimate, verification;
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it, `passes` looks
 //!   through what it has no room for;
+//! * `marks`: whose decision left candidates out;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `lineage`: whose place each document took; `heirs`: of those that leave as it comes;
 //! * `blockade`: what removals by the user keep out;
@@ -29,6 +30,7 @@ mod heirs;
 mod independent;
 mod left;
 mod lineage;
+mod marks;
 mod neighbours;
 mod outcome;
 mod passes;

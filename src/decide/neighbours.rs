@@ -2,7 +2,7 @@
 
 use super::crowd::{CROWDED, Crowd, Entrant};
 use super::error::DecideError;
-use super::passes;
+use super::passes::{Looked, pass};
 use super::rank::Rank;
 use super::scene::Scene;
 use crate::dedup::{Fingerprinter, Sketch, estimate_floor, shared_at_least};
@@ -80,15 +80,14 @@ pub(super) fn prefetch(
     crowd: &mut Crowd,
     reach: Reach,
     wanted: Vec<Wanted>,
+    passed_by: &mut Looked,
     interrupt: &Interrupt,
 ) -> Result<Vec<(DocId, Prefetched)>, DecideError> {
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(scene, crowd, reach, &keys)?;
-    let passed_by = match found.partial.is_empty() {
-        true => passes::Passed::default(),
-        false => passes::pass(scene, crowd, &found.partial, &wanted, interrupt)?,
-    };
+    pass(scene, crowd, &found.partial, &wanted, passed_by, interrupt)?;
+    let passed_by = &*passed_by;
     let crowd = &*crowd;
     wanted
         .into_par_iter()
@@ -99,7 +98,6 @@ pub(super) fn prefetch(
             |craft, (wanted, places)| {
                 let Wanted { document, sketch, bands } = wanted;
                 // The crowd tells of the members of these at the decision, whichever bucket they share.
-                let found_by_pass = passed_by.found(document);
                 let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
                 let mut answer = Prefetched { bands, ..Prefetched::default() };
                 let own = scene.rank(document)?;
@@ -117,14 +115,14 @@ pub(super) fn prefetch(
                     let is_open = |other: &&DocId| {
                         **other != document
                             && !crowd.tells_of(&asked, **other)
-                            && !(found_by_pass.is_some() && passed_by.tells_of(**other))
+                            && !passed_by.tells(document, **other)
                     };
                     for member in bucket.members.iter().filter(is_open) {
                         into.insert(scene.rank(*member)?);
                     }
                     answer.capped += u64::from(is_beyond && bucket.capped);
                 }
-                for member in found_by_pass.unwrap_or_default() {
+                for member in passed_by.found(document).iter().filter(|one| scene.is_kept(**one)) {
                     candidates.insert(scene.rank(*member)?);
                 }
                 if !beyond.is_empty() {

@@ -13,47 +13,60 @@ use std::sync::Arc;
 /// Documents read at once; the first of a part give it its order.
 const READ: usize = 256;
 
-/// What was found by looking through crowded buckets.
+/// What was found by looking through crowded buckets in this commit.
 #[derive(Default)]
-pub(super) struct Passed {
-    /// Those who were looked at.
+pub(super) struct Looked {
+    /// Those who were looked at last, and those who asked then.
     members: RoaringTreemap,
-    /// Those of them that may be similar to each document that asked, all that are and share a bucket with it.
-    found: HashMap<DocId, Vec<DocId>>,
+    asking: HashSet<DocId>,
+    /// Of each document that ever asked the bands of the buckets that were looked through for it, and the members that
+    /// may be similar to it. Who joined these since is met otherwise, and who went is told apart: so nothing is looked
+    /// through twice for a document.
+    found: HashMap<DocId, (Vec<u8>, Vec<DocId>)>,
 }
 
-impl Passed {
-    /// The members that may be similar to a document; none when it did not ask.
-    pub(super) fn found(&self, document: DocId) -> Option<&[DocId]> {
-        self.found.get(&document).map(Vec::as_slice)
+impl Looked {
+    /// The members that may be similar to a document, if it asked.
+    pub(super) fn found(&self, document: DocId) -> &[DocId] {
+        self.found.get(&document).map_or(&[], |(_, found)| found.as_slice())
     }
 
-    /// Whether a document that asked is told of this one, if they are similar.
-    pub(super) fn tells_of(&self, document: DocId) -> bool {
-        self.members.contains(document.0)
+    /// Whether a document asked last and is told of the other one, if they are similar.
+    pub(super) fn tells(&self, document: DocId, other: DocId) -> bool {
+        self.members.contains(other.0) && self.asking.contains(&document)
     }
 }
 
-/// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any, but for
-/// those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
+/// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any and did not
+/// ask before, but for those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
 pub(super) fn pass(
     scene: &Scene,
     crowd: &mut Crowd,
     partial: &[(u8, u64)],
     wanted: &[Wanted],
+    passed: &mut Looked,
     interrupt: &Interrupt,
-) -> Result<Passed, DecideError> {
+) -> Result<(), DecideError> {
+    passed.members.clear();
+    passed.asking.clear();
     let policy = scene.view.policy();
     let floor = estimate_floor(policy);
     let mut craft = Fingerprinter::new(policy);
     let is_partial: HashSet<&(u8, u64)> = partial.iter().collect();
-    let mut passed = Passed::default();
     let mut asking: Vec<&Wanted> = Vec::new();
     for one in wanted {
-        if (0..=u8::MAX).zip(one.bands.iter().copied()).any(|key| is_partial.contains(&key)) {
-            passed.found.insert(one.document, Vec::new());
+        let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
+        let bands: Vec<u8> =
+            keys.filter(|key| is_partial.contains(key)).map(|(band, _)| band).collect();
+        let known = passed.found.get(&one.document).map_or(&[][..], |(bands, _)| bands);
+        if !bands.iter().all(|band| known.contains(band)) {
+            passed.found.insert(one.document, (bands, Vec::new()));
+            passed.asking.insert(one.document);
             asking.push(one);
         }
+    }
+    if asking.is_empty() {
+        return Ok(());
     }
     let mut sample: Vec<Arc<[u64]>> = Vec::new();
     for one in asking.iter().take(READ) {
@@ -71,14 +84,14 @@ pub(super) fn pass(
                 let Some(sketch) = part.sketch(other) else { continue };
                 let theirs = scene.band_keys(other, sketch)?;
                 if theirs.iter().zip(&one.bands).any(|(theirs, own)| theirs == own)
-                    && let Some(found) = passed.found.get_mut(&one.document)
+                    && let Some((_, found)) = passed.found.get_mut(&one.document)
                 {
                     found.push(other);
                 }
             }
         }
     }
-    Ok(passed)
+    Ok(())
 }
 
 /// The kept members of the buckets that no look-up of theirs is told of by the crowd.

@@ -4,6 +4,7 @@ use super::crowd::Crowd;
 use super::error::DecideError;
 use super::left;
 use super::neighbours::{Passed, Prefetched, Reach};
+use super::passes::Looked;
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene, TextForm};
 use super::twins::Twins;
@@ -101,6 +102,8 @@ pub struct Session {
     pub(super) counts: Counts,
     pub(super) crowd: Crowd,
     pub(super) twins: Twins,
+    /// What was looked through because memory does not hold it.
+    pub(super) passes: Looked,
     pub(super) followers: Followers,
     /// Members in these.
     pub(super) followers_held: usize,
@@ -121,7 +124,7 @@ pub struct Session {
     pub(super) superseded: BTreeMap<DocId, DocId>,
     pub(super) interrupt: Interrupt,
     /// The marked documents of the store, once they were asked for.
-    marked: Option<RoaringTreemap>,
+    pub(super) marked: Option<RoaringTreemap>,
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
 }
@@ -142,6 +145,7 @@ impl Session {
             counts: Counts::default(),
             crowd,
             twins,
+            passes: Looked::default(),
             followers: Followers::default(),
             followers_held: 0,
             reach: Reach::BOUNDED,
@@ -389,56 +393,6 @@ impl Session {
             (Standing::Near, MatchKind::Near)
         };
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
-    }
-
-    /// The marked documents of the store.
-    fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
-        let found = match self.marked.take() {
-            Some(found) => found,
-            None => self.scene.view.crowded()?,
-        };
-        Ok(self.marked.insert(found))
-    }
-
-    /// Whether the decision in force about a document left candidates out.
-    pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
-        let is_decided =
-            self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
-        Ok(match is_decided {
-            true => self.open.contains_key(&document),
-            false => self.marked()?.contains(document.0),
-        })
-    }
-
-    /// Notes that the decision about a document left candidates out.
-    pub(super) fn leave_open(&mut self, document: DocId) {
-        self.open.insert(document, self.passed.example);
-    }
-
-    /// How many decisions left candidates out, and a pair that was not compared, if one is known.
-    #[must_use]
-    pub fn left_open(&self) -> (u64, Option<(DocId, DocId)>) {
-        let example = self.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
-        (self.open.len() as u64, example)
-    }
-
-    /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
-    pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        self.marked()?;
-        let Some(marked) = self.marked.take() else { return Ok(()) };
-        let decided = self.scene.standings.keys().chain(&self.reconsidered);
-        for document in decided.filter(|document| marked.contains(document.0)) {
-            if !self.open.contains_key(document) {
-                batch.mark_crowded(*document, false)?;
-            }
-        }
-        for document in self.open.keys() {
-            if !marked.contains(document.0) {
-                batch.mark_crowded(*document, true)?;
-            }
-        }
-        self.counts.crowded += self.open.len() as u64;
-        Ok(())
     }
 
     /// Makes a decision part of the scene.

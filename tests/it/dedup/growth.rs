@@ -4,10 +4,10 @@ use super::{World, orders, policy};
 use crate::support::{Page, Random, prose};
 use corpusdb::{DedupMode, KeepOrder, Policy};
 
-/// A page of 60 words and its variants, each with another word and another length.
+/// A page of 80 words and its variants, each with another word and another length.
 fn variants(count: usize) -> Vec<Page> {
     let mut random = Random::new(3);
-    let page = prose(&mut random, 0, 60);
+    let page = prose(&mut random, 0, 80);
     let words: Vec<&str> = page.split(' ').collect();
     (0..count)
         .map(|number| {
