@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// a crowded bucket of the same document has as well: the crowd tells which of them may be similar
 /// ([`Crowd::tells_of`]).
 pub(super) const CROWDED: usize = 128;
+/// Crowded buckets whose members are read whole at once: each may have as many as there are documents.
+pub(super) const WHOLE: usize = 8;
 /// Members read at once to be put in; the first of them give a family its order.
 const READ: usize = 1024;
 /// Members looked at to tell which family a bucket is of.
@@ -374,89 +376,5 @@ impl Crowd {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::decide::left::{leave, take};
-    use crate::decide::twins::Twins;
-    use crate::model::{DedupMode, Policy};
-    use crate::store::{CommitRecord, Memory, Writer, create};
-
-    fn writer(directory: &tempfile::TempDir) -> Writer {
-        let path = directory.path().join("corpus");
-        create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-        Writer::open(&path, Memory::within(32 << 20), 1).unwrap()
-    }
-
-    /// A document like no other.
-    fn entrant(document: DocId) -> Entrant {
-        let mut shingles: Vec<u64> = (0..300)
-            .map(|at| (document.0 * 300 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-            .collect();
-        shingles.sort_unstable();
-        Entrant { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
-    }
-
-    fn read(documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
-        Ok(documents.iter().copied().map(entrant).collect())
-    }
-
-    #[test]
-    fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut writer = writer(&directory);
-        let room = writer.begin().unwrap().memory_aside();
-        for commit in 0..4_u64 {
-            let mut batch = writer.begin().unwrap();
-            let (mut crowd, twins) = take(&batch);
-            assert_eq!(crowd.budget(), room, "commit {commit}");
-            crowd.widen();
-            assert_eq!(crowd.budget(), 2 * room, "commit {commit}");
-            let members: Vec<DocId> = (commit * 3000..(commit + 1) * 3000).map(DocId).collect();
-            crowd.absorb((0, commit), &members, &read).unwrap();
-            // The last document that there is room for may go beyond it, and tables grow by doubling.
-            assert!(crowd.bytes() < 3 * room, "commit {commit}: {} of {room}", crowd.bytes());
-            leave(&mut batch, crowd, twins, &[]);
-            batch.commit(&CommitRecord::default()).unwrap();
-        }
-        // What comes after has the room that it had before.
-        let (mut crowd, _) = take(&writer.begin().unwrap());
-        assert!(crowd.bytes() > room);
-        crowd.shrink();
-        assert!(crowd.bytes() < room && crowd.is_empty());
-        // One that is full of what it was given has all of it in the next commit.
-        let mut batch = writer.begin().unwrap();
-        let members: Vec<DocId> = (0..5000).map(DocId).collect();
-        crowd.absorb((0, 0), &members, &read).unwrap();
-        assert!(crowd.bytes() >= room && crowd.held(0, 0).is_some_and(|held| !held.is_whole));
-        let full = crowd.bytes();
-        leave(&mut batch, crowd, Twins::new(Generation(0), 0), &[]);
-        batch.commit(&CommitRecord::default()).unwrap();
-        let (mut crowd, _) = take(&writer.begin().unwrap());
-        crowd.shrink();
-        assert_eq!(crowd.bytes(), full);
-    }
-
-    #[test]
-    fn buckets_that_find_no_room_take_none_beside_their_row() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut writer = writer(&directory);
-        let batch = writer.begin().unwrap();
-        let mut crowd = Crowd { budget: 100, ..take(&batch).0 };
-        let members: Vec<DocId> = (0..200).map(DocId).collect();
-        crowd.absorb((0, 0), &members, &read).unwrap();
-        let before = crowd.bytes();
-        for bucket in 1..=1000 {
-            let members: Vec<DocId> = (0..200).map(|at| DocId(bucket * 200 + at)).collect();
-            crowd.absorb((1, bucket), &members, &read).unwrap();
-            assert!(crowd.held(1, bucket).is_some_and(|held| !held.is_whole));
-        }
-        assert_eq!(crowd.bytes() - before, 1000 * ROW);
-        assert_eq!(crowd.families.len(), 1);
-        // And these rows are forgotten when they are the most.
-        assert!(crowd.leave().is_some_and(|left| left.buckets.len() <= 1));
     }
 }

@@ -1,8 +1,8 @@
 //! Asking the crowd for one document, and telling it of those that join.
 
-use super::crowd::{CROWDED, Entrant};
+use super::crowd::{CROWDED, Entrant, WHOLE};
 use super::error::DecideError;
-use super::neighbours::{WHOLE, closest};
+use super::neighbours::closest;
 use super::rank::Rank;
 use super::session::Session;
 use crate::dedup::{Sketch, Sought, estimate_floor};

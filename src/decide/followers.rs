@@ -4,8 +4,8 @@
 //! first. Only a document that is in the buckets is found: in keep orders other than `first` every one that
 //! was decided is, under `first` those that were kept once, or lost a witness.
 
+use super::crowd::WHOLE;
 use super::error::DecideError;
-use super::neighbours::WHOLE;
 use super::rank::Rank;
 use super::session::Session;
 use crate::dedup::Sketch;

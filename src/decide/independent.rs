@@ -5,7 +5,8 @@
 //! document whose being kept changes puts those it may matter to behind itself: each is decided once.
 
 use super::error::DecideError;
-use super::neighbours::{Passed, Verdict, Verifier, Wanted, prefetch};
+use super::neighbours::{Passed, Verdict, Verifier, prefetch};
+use super::passes::Wanted;
 use super::rank::Rank;
 use super::session::{Decision, Session};
 use super::twins::text_of;

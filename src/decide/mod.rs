@@ -22,6 +22,8 @@
 mod blockade;
 mod components;
 mod crowd;
+#[cfg(test)]
+mod crowd_tests;
 mod crowded;
 mod eligible;
 mod error;

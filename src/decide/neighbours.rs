@@ -1,8 +1,8 @@
 //! Finding similar documents: buckets, then the sketch estimate, then the exact similarity.
 
-use super::crowd::{CROWDED, Crowd, Entrant};
+use super::crowd::{CROWDED, Crowd, Entrant, WHOLE};
 use super::error::DecideError;
-use super::passes::{Looked, pass};
+use super::passes::{Looked, Wanted, pass};
 use super::rank::Rank;
 use super::scene::Scene;
 use crate::dedup::{Fingerprinter, Sketch, estimate_floor, shared_at_least};
@@ -14,9 +14,6 @@ use std::sync::Arc;
 
 /// Members of a bucket, kept or not, that are read by each look-up: with more of them it comes into the crowd.
 const BUSY: usize = 256;
-
-/// Crowded buckets whose members are read whole at once: each may have as many as there are documents.
-pub(super) const WHOLE: usize = 8;
 
 /// How far is looked where the members of a crowded bucket are not in memory.
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +61,6 @@ pub(super) struct Prefetched {
     /// Candidates whose sketch was compared, and those whose text was.
     pub(super) compared: u64,
     pub(super) verified: u64,
-}
-
-/// A sketched document to look up.
-pub(super) struct Wanted {
-    pub(super) document: DocId,
-    pub(super) sketch: Sketch,
-    pub(super) bands: Vec<u64>,
 }
 
 /// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are

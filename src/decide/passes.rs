@@ -1,10 +1,9 @@
 //! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own.
 
-use super::crowd::{Crowd, Entrant};
+use super::crowd::{Crowd, Entrant, WHOLE};
 use super::error::DecideError;
-use super::neighbours::{WHOLE, Wanted};
 use super::scene::Scene;
-use crate::dedup::{Family, Fingerprinter, Sought, estimate_floor};
+use crate::dedup::{Family, Fingerprinter, Sketch, Sought, estimate_floor};
 use crate::model::{DocId, Interrupt};
 use roaring::RoaringTreemap;
 use std::collections::{HashMap, HashSet};
@@ -12,6 +11,13 @@ use std::sync::Arc;
 
 /// Documents read at once; the first of a part give it its order.
 const READ: usize = 256;
+
+/// A sketched document to look up.
+pub(super) struct Wanted {
+    pub(super) document: DocId,
+    pub(super) sketch: Sketch,
+    pub(super) bands: Vec<u64>,
+}
 
 /// What was found by looking through crowded buckets in this commit.
 #[derive(Default)]

@@ -1,0 +1,89 @@
+//! The room that the crowd takes, from commit to commit.
+
+use super::crowd::{Crowd, Entrant};
+use super::error::DecideError;
+use super::left::{leave, take};
+use super::twins::Twins;
+use crate::dedup::Sketch;
+use crate::model::{DedupMode, DocId, Generation, Policy};
+use crate::store::{CommitRecord, Memory, Writer, create};
+
+/// A bucket that finds no room takes as much.
+const ROW: usize = 32;
+
+fn writer(directory: &tempfile::TempDir, memory: u64) -> Writer {
+    let path = directory.path().join("corpus");
+    create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
+    Writer::open(&path, Memory::within(memory), 1).unwrap()
+}
+
+/// A document like no other.
+fn entrant(document: DocId) -> Entrant {
+    let mut shingles: Vec<u64> =
+        (0..300).map(|at| (document.0 * 300 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    shingles.sort_unstable();
+    Entrant { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
+}
+
+fn read(documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
+    Ok(documents.iter().copied().map(entrant).collect())
+}
+
+fn commit(writer: &mut Writer, crowd: Crowd) {
+    let mut batch = writer.begin().unwrap();
+    let twins = Twins::new(Generation(0), 0);
+    leave(&mut batch, crowd, twins, &[]);
+    batch.commit(&CommitRecord::default()).unwrap();
+}
+
+#[test]
+fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 8 << 20);
+    let room = writer.begin().unwrap().memory_aside();
+    for number in 0..4_u64 {
+        let (mut crowd, _) = take(&writer.begin().unwrap());
+        assert_eq!(crowd.budget(), room, "commit {number}");
+        crowd.widen();
+        assert_eq!(crowd.budget(), 2 * room, "commit {number}");
+        let members: Vec<DocId> = (number * 1000..(number + 1) * 1000).map(DocId).collect();
+        crowd.absorb((0, number), &members, &read).unwrap();
+        // The last document that there is room for may go beyond it, and tables grow by doubling.
+        assert!(crowd.bytes() < 4 * room, "commit {number}: {} of {room}", crowd.bytes());
+        commit(&mut writer, crowd);
+    }
+    // What comes after has the room that it had before.
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    assert!(crowd.bytes() > room);
+    crowd.shrink();
+    assert!(crowd.bytes() < room && crowd.is_empty());
+    // One that is full of what it was given has all of it in the next commit.
+    let members: Vec<DocId> = (0..2000).map(DocId).collect();
+    crowd.absorb((0, 0), &members, &read).unwrap();
+    assert!(crowd.bytes() >= room && crowd.held(0, 0).is_some_and(|held| !held.is_whole));
+    let full = crowd.bytes();
+    commit(&mut writer, crowd);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    crowd.shrink();
+    assert_eq!(crowd.bytes(), full);
+}
+
+#[test]
+fn buckets_that_find_no_room_take_none_beside_their_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 800);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let absorb = |crowd: &mut Crowd, bucket: u64| {
+        let members: Vec<DocId> = (0..200).map(|at| DocId(bucket * 200 + at)).collect();
+        crowd.absorb((0, bucket), &members, &read).unwrap();
+        assert!(crowd.held(0, bucket).is_some_and(|held| !held.is_whole));
+    };
+    absorb(&mut crowd, 0);
+    let before = crowd.bytes();
+    (1..=1000).for_each(|bucket| absorb(&mut crowd, bucket));
+    assert_eq!(crowd.bytes() - before, 1000 * ROW);
+    // And these rows are forgotten when they are the most.
+    commit(&mut writer, crowd);
+    let (crowd, _) = take(&writer.begin().unwrap());
+    assert!((1..=1000).all(|bucket| crowd.held(0, bucket).is_none()));
+}
