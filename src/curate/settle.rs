@@ -5,6 +5,7 @@ use super::error::CurateError;
 use crate::decide::{Counts, LoadedTokenizer, Session};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::{CommitRecord, Writer};
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 
@@ -48,11 +49,38 @@ pub fn settle(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<SettleReport, CurateError> {
-    let marked = writer.view().crowded()?;
+    let mut marked = writer.view().crowded()?;
     let mut report =
         SettleReport { r#type: "settle", crowded: marked.len(), ..SettleReport::default() };
     progress.begin("settling", Some(marked.len()));
+    while !marked.is_empty() {
+        settle_round(writer, tokenizers, &marked, &mut report, progress, interrupt)?;
+        // One that follows an equal text which was settled after it is decided once more.
+        let left = writer.view().crowded()?;
+        if left.len() >= marked.len() {
+            break;
+        }
+        marked = left;
+    }
+    report.settled = report.crowded.saturating_sub(writer.view().crowded()?.len());
+    if report.commits > 0 {
+        writer.flush()?;
+    }
+    progress.end();
+    Ok(report)
+}
+
+/// Decides these documents again, chunk by chunk.
+fn settle_round(
+    writer: &mut Writer,
+    tokenizers: &[LoadedTokenizer],
+    marked: &RoaringTreemap,
+    report: &mut SettleReport,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<(), CurateError> {
     let mut marked = marked.iter().map(DocId).peekable();
+    let mut done = 0;
     while marked.peek().is_some() {
         if interrupt.is_raised() {
             return Err(CurateError::Interrupted);
@@ -75,13 +103,9 @@ pub fn settle(
             changed: chunk.len() as u64,
             ..CommitRecord::default()
         })?;
-        report.settled += chunk.len() as u64;
         report.commits += 1;
-        progress.advance(report.settled);
+        done += chunk.len() as u64;
+        progress.advance(done);
     }
-    if report.commits > 0 {
-        writer.flush()?;
-    }
-    progress.end();
-    Ok(report)
+    Ok(())
 }

