@@ -82,8 +82,8 @@ impl Session {
                 // An error counts as yes: it shows when the candidate is looked at.
                 && scene.rank(other).map_or(true, &admit)
         };
-        let mut found = self.crowd.find(&held, sought, &admitted);
-        found.extend(self.crowd.find_late(sought, &admitted));
+        let mut found = self.crowd.find(&held, sought, admitted);
+        found.extend(self.crowd.find_late(sought, admitted));
         let mut candidates = BTreeSet::new();
         for other in found {
             let Some(theirs) = self.scene.sketch(other)? else { continue };
