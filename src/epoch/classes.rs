@@ -5,15 +5,33 @@ use super::error::EpochError;
 use super::pack::Histogram;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::OnceLock;
 
-/// Blocks whose documents stay sorted by length in memory: 128 KiB each, 64 MiB in all. Where there are
-/// more, a document is found by a look through its block instead: sorted ones would not be met again.
-const CACHED_BLOCKS: usize = 512;
-
-/// Counts by (length, group of blocks) that are kept, at most: 12 bytes each, 96 MiB in all.
+/// Counts by (length, group of blocks) that serve any corpus.
 const COUNTS: usize = 8 << 20;
+/// What a count takes: 12 bytes when all are there, and 8 more while they are brought in order.
+const COUNT_BYTES: usize = 20;
+/// What a block takes whose documents are sorted by length: two bytes each, and eight a length.
+const BLOCK_BYTES: usize = 144 << 10;
+
+/// What is kept in memory to find documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Counts by (length, group of blocks), at most.
+    pub counts: usize,
+    /// Blocks whose documents are sorted by length: there a document is found by its number, in the others
+    /// by a look through the lengths of the block.
+    pub blocks: usize,
+}
+
+impl Room {
+    /// Of `memory` bytes for queries, an eighth for counts and a quarter for sorted blocks, divided among
+    /// `sharing` sets of documents.
+    pub fn of(memory: usize, sharing: usize) -> Self {
+        let each = memory / 8 / sharing.max(1);
+        Self { counts: (each / COUNT_BYTES).min(COUNTS), blocks: 2 * each / BLOCK_BYTES }
+    }
+}
 
 /// How many documents of each length come before each group of blocks, and the blocks in use sorted by
 /// length. Groups hold as many blocks as keep the counts within bounds.
@@ -31,7 +49,8 @@ pub(super) struct ClassIndex {
     groups: Vec<u32>,
     /// Documents of the length in earlier groups.
     before: Vec<u64>,
-    sorted: Mutex<Recent>,
+    /// The first blocks of `places`, as many as there is room for, each sorted when first asked for.
+    sorted: Vec<OnceLock<SortedBlock>>,
 }
 
 /// A layer and a block of it.
@@ -47,13 +66,6 @@ struct SortedBlock {
     starts: Vec<(u32, u32)>,
 }
 
-/// The sorted blocks used last.
-#[derive(Default)]
-struct Recent {
-    blocks: BTreeMap<Place, (Arc<SortedBlock>, u64)>,
-    clock: u64,
-}
-
 impl ClassIndex {
     /// One scan over each of `layers`; also gives their histogram.
     ///
@@ -63,14 +75,15 @@ impl ClassIndex {
         lengths: &Lengths,
         layers: &[RoaringTreemap],
     ) -> Result<(Self, Histogram), EpochError> {
-        Self::within(lengths, layers, COUNTS)
+        let room = Room::of(lengths.view.query_memory(), lengths.sharing);
+        Self::within(lengths, layers, room)
     }
 
-    /// As [`ClassIndex::of`], with at most about `counts` counts.
+    /// As [`ClassIndex::of`], in about so much room.
     pub(super) fn within(
         lengths: &Lengths,
         layers: &[RoaringTreemap],
-        counts: usize,
+        room: Room,
     ) -> Result<(Self, Histogram), EpochError> {
         let places: Vec<Place> = (0_u16..)
             .zip(layers)
@@ -90,7 +103,7 @@ impl ClassIndex {
                 held += part.len();
                 parts.push(part);
             }
-            while held > counts
+            while held > room.counts
                 && parts.len() > 1
                 && parts.len().is_multiple_of(2)
                 && done.is_multiple_of(group)
@@ -100,7 +113,8 @@ impl ClassIndex {
                 group *= 2;
             }
         }
-        let mut index = Self { places, group, ..Self::default() };
+        let sorted = places.iter().take(room.blocks).map(|_| OnceLock::new()).collect();
+        let mut index = Self { places, group, sorted, ..Self::default() };
         index.transpose(&parts);
         let mut histogram = Histogram::new();
         for (length, count) in parts.into_iter().flatten() {
@@ -159,9 +173,9 @@ impl ClassIndex {
         let at = at.ok_or_else(none)?;
         let mut within = rank - before.get(at).copied().unwrap_or(0);
         let group = self.groups.get(start + at).copied().ok_or_else(none)? as usize;
-        let places = self.places.iter().skip(group * self.group).take(self.group);
-        for place in places {
-            match self.find(lengths, layers, *place, length, within)? {
+        let places = self.places.iter().enumerate().skip(group * self.group).take(self.group);
+        for (at, place) in places {
+            match self.find(lengths, layers, at, *place, length, within)? {
                 Ok(slot) => return Ok(DocId::at(place.1, slot)),
                 Err(count) => within -= count,
             }
@@ -169,41 +183,32 @@ impl ClassIndex {
         Err(none())
     }
 
-    /// The document `within` those of a block that have `length`; else how many have it.
+    /// The document `within` those of block `at` that have `length`; else how many have it.
     fn find(
         &self,
         lengths: &Lengths,
         layers: &[RoaringTreemap],
-        place: Place,
+        at: usize,
+        (layer, block): Place,
         length: u32,
         within: u64,
     ) -> Result<Result<u16, u64>, EpochError> {
-        if self.places.len() > CACHED_BLOCKS {
-            let layer = layers.get(usize::from(place.0));
-            let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
-            return lengths.find(layer, place.1, length, within);
-        }
-        let sorted = self.sorted(lengths, layers, place)?;
+        let layer = layers.get(usize::from(layer));
+        let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
+        let Some(sorted) = self.sorted.get(at) else {
+            return lengths.find(layer, block, length, within);
+        };
+        let sorted = match sorted.get() {
+            Some(sorted) => sorted,
+            // Two threads may sort the same block, and get the same.
+            None => {
+                let of = SortedBlock::of(lengths.of(layer, block)?);
+                sorted.get_or_init(|| of)
+            }
+        };
         let slots = sorted.slots_of(length);
         let slot = usize::try_from(within).ok().and_then(|within| slots.get(within));
         Ok(slot.copied().ok_or(slots.len() as u64))
-    }
-
-    fn sorted(
-        &self,
-        lengths: &Lengths,
-        layers: &[RoaringTreemap],
-        place: Place,
-    ) -> Result<Arc<SortedBlock>, EpochError> {
-        if let Some(found) = self.sorted.lock().unwrap_or_else(PoisonError::into_inner).get(place) {
-            return Ok(found);
-        }
-        let layer = layers.get(usize::from(place.0));
-        let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
-        // Outside the lock: two threads may sort the same block, and get the same.
-        let sorted = Arc::new(SortedBlock::of(lengths.of(layer, place.1)?));
-        self.sorted.lock().unwrap_or_else(PoisonError::into_inner).put(place, Arc::clone(&sorted));
-        Ok(sorted)
     }
 }
 
@@ -264,30 +269,23 @@ impl SortedBlock {
     }
 }
 
-impl Recent {
-    fn get(&mut self, block: Place) -> Option<Arc<SortedBlock>> {
-        self.clock += 1;
-        let (found, used) = self.blocks.get_mut(&block)?;
-        *used = self.clock;
-        Some(Arc::clone(found))
-    }
-
-    fn put(&mut self, block: Place, sorted: Arc<SortedBlock>) {
-        if self.blocks.len() >= CACHED_BLOCKS {
-            let oldest =
-                self.blocks.iter().min_by_key(|(_, (_, used))| *used).map(|(block, _)| *block);
-            if let Some(oldest) = oldest {
-                self.blocks.remove(&oldest);
-            }
-        }
-        self.clock += 1;
-        self.blocks.insert(block, (sorted, self.clock));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each stratum and pass had 160 MiB of its own, outside of `--memory`.
+    #[test]
+    fn all_sets_of_documents_that_are_opened_share_the_memory_for_queries() {
+        for memory in [16 << 20, 64 << 20, 1 << 30] {
+            for sharing in [1, 2, 7, 64, 1000] {
+                let room = Room::of(memory, sharing);
+                let each = room.counts * COUNT_BYTES + room.blocks * BLOCK_BYTES;
+                assert!(each * sharing <= memory / 2, "{memory} among {sharing}: {room:?}");
+            }
+        }
+        // Each of 10^8 documents is found by its number in a gigabyte for queries, 4 GB of `--memory`.
+        assert!(Room::of(1 << 30, 1).blocks > 100_000_000 / 65_536);
+    }
 
     #[test]
     fn a_sorted_block_answers_by_rank() {

@@ -1,7 +1,7 @@
 //! What of a pool has come in a pass, and what of it is still to come.
 //!
-//! Documents of which only whole copies came are told by bitmaps; the others one by one, by how often
-//! each of their tokens is still to come.
+//! Documents of which only whole copies came are told by bitmaps; the others one by one, by the parts that came
+//! of them (24 bytes each, parts that touch being one), and how often each of their tokens is still to come.
 
 use super::pack::{Fragment, Policy, Segment};
 use super::pinned::PinnedPool;
@@ -9,20 +9,18 @@ use crate::model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
+/// Parts that are kept before those that touch are made one.
+const UNJOINED: usize = 1 << 16;
+
 /// What of a source has come in a pass.
 #[derive(Clone, Default)]
 pub(super) struct Consumed {
     /// Layer `k`: documents of which more than `k` whole copies came.
     whole: Vec<RoaringTreemap>,
-    /// Documents that came in parts, at least once.
-    parts: BTreeMap<u64, Parts>,
-}
-
-#[derive(Clone, Default)]
-struct Parts {
-    document_length: u32,
-    /// (offset, tokens)
-    ranges: Vec<(u32, u32)>,
+    /// Parts of documents that came in parts, at least once.
+    parts: Vec<Fragment>,
+    /// Parts after which they are joined again.
+    join_at: usize,
 }
 
 /// What is still to come.
@@ -60,16 +58,38 @@ impl Consumed {
             self.whole.push([document].into_iter().collect());
             return;
         }
-        let parts = self.parts.entry(document).or_default();
-        parts.document_length = segment.document_length;
-        parts.ranges.push((segment.offset, segment.length));
+        self.parts.push(Fragment {
+            document: segment.document,
+            offset: segment.offset,
+            length: segment.length,
+            document_length: segment.document_length,
+        });
+        if self.parts.len() > self.join_at.max(UNJOINED) {
+            self.join();
+            // Twice as many each time, so that all joining together is a few sorts.
+            self.join_at = 2 * self.parts.len();
+        }
+    }
+
+    /// Sorts parts, and makes one of those that touch.
+    fn join(&mut self) {
+        self.parts.sort_unstable();
+        self.parts.dedup_by(|next, before| {
+            let touch = next.document == before.document
+                && u64::from(next.offset) == u64::from(before.offset) + u64::from(before.length);
+            if touch {
+                before.length += next.length;
+            }
+            touch
+        });
     }
 
     /// What of `pool` is still to come. Of other pools of the same pass nothing is told.
-    pub fn left(&self, pool: &PinnedPool, policy: &Policy) -> Left {
+    pub fn left(&mut self, pool: &PinnedPool, policy: &Policy) -> Left {
+        self.join();
         let mut left = Left::default();
         // Told one by one: what came in part, and what is pinned in parts.
-        let mut single: RoaringTreemap = self.parts.keys().collect();
+        let mut single: RoaringTreemap = self.parts.iter().map(|part| part.document.0).collect();
         single.extend(pool.fragments.iter().map(|part| part.document.0));
         let Some(all) = pool.layers.first() else {
             self.left_of_single(pool, policy, &mut left);
@@ -95,39 +115,44 @@ impl Consumed {
         left
     }
 
+    /// Document by document, ascending: `parts` are sorted, and so is what a pool has.
     fn left_of_single(&self, pool: &PinnedPool, policy: &Policy, left: &mut Left) {
-        let mut due: BTreeMap<u64, (u32, Coverage)> = BTreeMap::new();
-        for part in &pool.fragments {
-            let (length, coverage) = due.entry(part.document.0).or_default();
-            *length = part.document_length;
-            coverage.change(part.offset, part.length, 1);
-        }
-        for (document, parts) in &self.parts {
-            let copies = pool.layers.iter().filter(|layer| layer.contains(*document)).count();
-            if copies == 0 && !due.contains_key(document) {
+        let (mut due, mut came) = (pool.fragments.as_slice(), self.parts.as_slice());
+        loop {
+            let next = [due.first(), came.first()].into_iter().flatten();
+            let Some(document) = next.map(|part| part.document).min() else { return };
+            let (pinned, parts) =
+                (of_document(&mut due, document), of_document(&mut came, document));
+            let copies = pool.layers.iter().filter(|layer| layer.contains(document.0)).count();
+            if pinned.is_empty() && copies == 0 {
                 // It is of another pool.
                 continue;
             }
-            let (length, coverage) = due.entry(*document).or_default();
-            *length = parts.document_length;
-            for _ in 0..copies {
-                coverage.change(0, policy.packed(parts.document_length), 1);
+            let Some(document_length) = parts.last().or(pinned.last()).map(|of| of.document_length)
+            else {
+                continue;
+            };
+            let mut coverage = Coverage::default();
+            pinned.iter().for_each(|part| coverage.change(part.offset, part.length, 1));
+            if !parts.is_empty() {
+                for _ in 0..copies {
+                    coverage.change(0, policy.packed(document_length), 1);
+                }
             }
-            for (offset, tokens) in &parts.ranges {
-                coverage.change(*offset, *tokens, -1);
-            }
-        }
-        for (document, (document_length, mut coverage)) in due {
-            for _ in self.whole.iter().filter(|layer| layer.contains(document)) {
+            parts.iter().for_each(|part| coverage.change(part.offset, part.length, -1));
+            for _ in self.whole.iter().filter(|layer| layer.contains(document.0)) {
                 coverage.change(0, policy.packed(document_length), -1);
             }
             if coverage.is_below_zero() {
-                left.beyond.insert(document);
+                left.beyond.insert(document.0);
             }
-            for (offset, length) in coverage.ranges() {
-                let document = DocId(document);
-                left.parts.push(Fragment { document, offset, length, document_length });
-            }
+            let ranges = coverage.ranges().into_iter();
+            left.parts.extend(ranges.map(|(offset, length)| Fragment {
+                document,
+                offset,
+                length,
+                document_length,
+            }));
         }
     }
 
@@ -145,6 +170,13 @@ impl Consumed {
         }
         found
     }
+}
+
+/// Takes the parts of `document` from the beginning of `parts`.
+fn of_document<'a>(parts: &mut &'a [Fragment], document: DocId) -> &'a [Fragment] {
+    let (of, rest) = parts.split_at(parts.partition_point(|part| part.document <= document));
+    *parts = rest;
+    of
 }
 
 /// How often each token of a document is still to come, by the places where that changes.
@@ -190,6 +222,46 @@ impl Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::recipe::{Long, PackKind};
+
+    /// A document that was cut took about 110 bytes for as long as its pass.
+    #[test]
+    fn parts_that_touch_are_kept_as_one() {
+        let policy = Policy {
+            kind: PackKind::Concat,
+            capacity: 8,
+            long: Long::Split,
+            bos: false,
+            eos: false,
+            multiple: 1,
+        };
+        let documents = 3 * UNJOINED as u64 / 2;
+        let mut consumed = Consumed::default();
+        for (offset, length) in [(0, 4), (8, 2), (4, 4)] {
+            for document in (0..documents).map(DocId) {
+                let document_length = 12;
+                consumed.add(&Segment { document, offset, length, document_length }, &policy);
+            }
+        }
+        assert!(
+            consumed.parts.capacity() <= 8 * documents as usize,
+            "{}",
+            consumed.parts.capacity()
+        );
+        let layer: RoaringTreemap = (0..documents + 1).collect();
+        let pool = PinnedPool { layers: vec![layer], fragments: Vec::new() };
+        let left = consumed.left(&pool, &policy);
+        assert_eq!(consumed.parts.len() as u64, documents);
+        let last = |document| Fragment {
+            document: DocId(document),
+            offset: 10,
+            length: 2,
+            document_length: 12,
+        };
+        assert!(left.parts.into_iter().eq((0..documents).map(last)));
+        assert!(left.beyond.is_empty());
+        assert_eq!(left.layers, [[documents].into_iter().collect::<RoaringTreemap>()]);
+    }
 
     #[test]
     fn what_is_left_of_a_document_comes_in_the_longest_ranges() {

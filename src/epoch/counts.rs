@@ -6,6 +6,9 @@ use std::ops::RangeInclusive;
 /// Lengths counted in an array; longer ones, rarer, are sorted.
 const DENSE: usize = 8192;
 
+/// Values looked through at a time.
+const PIECE: usize = 1024;
+
 /// Counts of documents by effective length: up to 2^32 documents between two drains.
 pub(super) struct Counter {
     /// Tokens put around every document.
@@ -137,14 +140,19 @@ fn nth<const W: usize>(values: &[[u8; W]], wanted: u64, within: u64) -> Result<u
     let (Some(wanted), true) = (bytes.first_chunk::<W>(), wide_enough::<W>(wanted)) else {
         return Err(0);
     };
-    // Counting first: it runs over many values at once, and most blocks are only counted.
-    let count = values.iter().filter(|value| *value == wanted).count() as u64;
-    if count <= within {
-        return Err(count);
+    // Counting first: it runs over many values at once. The piece that holds the wanted one is gone through.
+    let mut seen = 0;
+    for (number, piece) in values.chunks(PIECE).enumerate() {
+        let count = piece.iter().filter(|value| *value == wanted).count() as u64;
+        if seen + count > within {
+            let equal = piece.iter().enumerate().filter(|(_, value)| *value == wanted);
+            let mut equal = equal.map(|(at, _)| number * PIECE + at);
+            let rest = usize::try_from(within - seen).unwrap_or(usize::MAX);
+            return equal.nth(rest).ok_or(seen + count);
+        }
+        seen += count;
     }
-    let equal = values.iter().enumerate().filter(|(_, value)| *value == wanted);
-    let at = usize::try_from(within).ok().and_then(|within| equal.map(|(at, _)| at).nth(within));
-    at.ok_or(count)
+    Err(seen)
 }
 
 const fn wide_enough<const W: usize>(value: u64) -> bool {

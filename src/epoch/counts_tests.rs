@@ -1,6 +1,6 @@
 //! What is counted and found in place is what the decoded lengths say.
 
-use crate::epoch::classes::ClassIndex;
+use crate::epoch::classes::{ClassIndex, Room};
 use crate::epoch::documents::{Lengths, blocks_of, with_tokens};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
@@ -50,6 +50,7 @@ fn lengths(view: &View, overhead: u32) -> Lengths {
         tokenizer_name: "t".into(),
         overhead,
         known: None,
+        sharing: 1,
     }
 }
 
@@ -150,7 +151,9 @@ proptest! {
         let mut histogram = Histogram::new();
         let counted = lengths.count(&selection, &mut histogram);
         let layers = [selection.clone(), self::selection(counts.len(), 2, false)];
-        let index = ClassIndex::within(&lengths, &layers[..1], few);
+        // With no block sorted, some, or all of them.
+        let room = Room { counts: few, blocks: few % 3 };
+        let index = ClassIndex::within(&lengths, &layers[..1], room);
         if let Some((missing, _)) = plain.iter().find(|(_, length)| length.is_none()) {
             let named = |error: EpochError| match error {
                 EpochError::NotEncoded { document, .. } => document,
@@ -193,7 +196,7 @@ proptest! {
         // The second layer comes after the first, document by document.
         let second = plainly(&view, &layers[1], overhead);
         if second.iter().all(|(_, length)| length.is_some()) {
-            let (index, _) = ClassIndex::within(&lengths, &layers, few).unwrap();
+            let (index, _) = ClassIndex::within(&lengths, &layers, room).unwrap();
             for (length, ids) in &classes {
                 let of_second: Vec<u64> =
                     second.iter().filter(|(_, of)| of == &Some(*length)).map(|(id, _)| *id).collect();

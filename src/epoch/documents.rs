@@ -22,6 +22,8 @@ pub(super) struct Lengths {
     pub overhead: u32,
     /// Documents by stored tokens, where one scan has told them of every selection that will be counted.
     pub known: Option<Arc<Histogram>>,
+    /// Sets of documents that are opened together and share the memory for finding documents.
+    pub sharing: usize,
 }
 
 impl Lengths {

@@ -9,6 +9,7 @@ use super::ordered::Ordered;
 use super::padding::{self, Padding};
 use super::pinned::PinnedSource;
 use super::plan::{Plan, ratio};
+use super::planning::undecided;
 use super::rows::Purpose;
 use super::width::Width;
 use crate::model::Interrupt;
@@ -73,6 +74,10 @@ pub struct Explanation {
     pub weighted_tokens: u64,
     /// Whether that is ignored (`output.ignore_loss`).
     pub ignore_loss: bool,
+    /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in
+    /// them of which one is trained on and another held out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided_documents: Option<u64>,
     /// Bytes of the ids as the output format writes them, pads included, before compression.
     pub id_bytes: u64,
     /// Seconds that building it takes where ids are written at 150 MB/s (docs/BENCHMARKS.md).
@@ -213,6 +218,10 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
+        undecided_documents: match plan.recipe.select.holdout {
+            Some(_) => Some(undecided(view, plan)?),
+            None => None,
+        },
         id_bytes: places.saturating_mul(width as u64),
         build_seconds: places.saturating_mul(width as u64) as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
@@ -321,6 +330,9 @@ impl fmt::Display for Explanation {
             )?;
         }
         writeln!(f, "{}", self.loss())?;
+        if let Some(undecided) = self.undecided_documents {
+            writeln!(f, "holdout: {undecided} documents are on neither side")?;
+        }
         for (ranks, most) in &self.balance {
             writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
         }

@@ -29,6 +29,7 @@ pub fn histogram(
         tokenizer_name: "measured".into(),
         overhead: 0,
         known: None,
+        sharing: 1,
     };
     let mut histogram = Histogram::new();
     lengths.count(selection, &mut histogram)?;

@@ -60,7 +60,7 @@ pub use padding::Padding;
 pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
 pub use plan::{Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
 pub use planned::Planned;
-pub use planning::{Against, Rest, TokenEnds, extend, plan};
+pub use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
 pub use reader::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub use recipe::{
     Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Format, Holdout,

@@ -58,6 +58,7 @@ impl Opened {
             let documents = masks::documents(pinned);
             trained = trained.where_any(masks::any(view, tokenizer, &documents)?);
         }
+        let sharing = pinned.iter().map(|pinned| pinned.sets()).sum();
         let mut sources = Vec::new();
         for (at, source) in plan.sources.iter().enumerate() {
             let found = pinned.iter().find(|pinned| pinned.name == source.name);
@@ -75,6 +76,7 @@ impl Opened {
                 tokenizer_name: name.as_str().into(),
                 overhead: rules.policy.overhead(),
                 known: None,
+                sharing,
             };
             let opened = SourceRows::open(rules, &lengths, Arc::clone(found), &trained, purpose)?;
             if opened.lengths_digest() != source.histogram {

@@ -42,6 +42,11 @@ pub struct PinnedPool {
 }
 
 impl PinnedSource {
+    /// Sets of documents that are packed by themselves.
+    pub(super) fn sets(&self) -> usize {
+        self.strata.iter().map(|stratum| stratum.pools.len()).sum()
+    }
+
     /// Documents of any pass, each once.
     #[must_use]
     pub fn documents(&self) -> RoaringTreemap {

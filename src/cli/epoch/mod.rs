@@ -161,7 +161,9 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             let recipe = read_recipe(&recipe)?;
             let mut writer = context.write_soon(&corpus)?;
             let (record, planned) = writer.plan(&recipe, progress)?;
-            report::plan(record.number, &planned.plan, context)?;
+            drop(writer);
+            let undecided = undecided(&corpus, &planned, context)?;
+            report::plan(record.number, &planned.plan, undecided, context)?;
         }
         Verb::List { corpus } => report::list(&context.read(&corpus)?.epochs()?, context)?,
         Verb::Explain { corpus, what } => {
@@ -208,7 +210,9 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             let interrupt = &context.interrupt;
             let (record, planned) =
                 writer.extend(plan, next_row, recipe.as_ref(), progress, interrupt)?;
-            report::plan(record.number, &planned.plan, context)?;
+            drop(writer);
+            let undecided = undecided(&corpus, &planned, context)?;
+            report::plan(record.number, &planned.plan, undecided, context)?;
         }
         Verb::Drop { corpus, plan } => {
             context.write_soon(&corpus)?.drop_plan(plan)?;
@@ -285,6 +289,14 @@ fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("reading the recipe {}", path.display()))?;
     Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
+}
+
+/// How many documents are on neither side of the holdout of a plan that was just stored, where it has one.
+fn undecided(corpus: &Path, planned: &Planned, context: &Context) -> anyhow::Result<Option<u64>> {
+    match planned.plan.recipe.select.holdout {
+        Some(_) => Ok(context.read(corpus)?.undecided(planned)?),
+        None => Ok(None),
+    }
 }
 
 /// A stored plan, or the plan of a recipe, which is not stored.

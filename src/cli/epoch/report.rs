@@ -5,13 +5,22 @@ use crate::cli::{Outcome, print};
 use corpusdb::{EpochRecord, EpochRow, Explanation, Manifest, Plan, Verification};
 use std::path::Path;
 
-pub(super) fn plan(number: u32, plan: &Plan, context: &Context) -> anyhow::Result<()> {
+/// A stored plan; `undecided` documents are on neither side of its holdout.
+pub(super) fn plan(
+    number: u32,
+    plan: &Plan,
+    undecided: Option<u64>,
+    context: &Context,
+) -> anyhow::Result<()> {
     let hash: String = plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
     if context.json {
         let plan: serde_json::Value = serde_json::from_str(&plan.to_json())?;
-        return print::json(
-            &serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan }),
-        );
+        let mut answer =
+            serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan });
+        if let (Some(undecided), Some(answer)) = (undecided, answer.as_object_mut()) {
+            answer.insert("undecided_documents".to_owned(), undecided.into());
+        }
+        return print::json(&answer);
     }
     print::line(&format!(
         "plan {number}: {} {} an epoch from {} sources, snapshot {}, hash {hash}",
@@ -19,7 +28,13 @@ pub(super) fn plan(number: u32, plan: &Plan, context: &Context) -> anyhow::Resul
         plan.recipe.mix.unit.name(),
         plan.sources.len(),
         plan.snapshot.name
-    ))
+    ))?;
+    match undecided {
+        Some(undecided) => {
+            print::line(&format!("holdout: {undecided} documents are on neither side"))
+        }
+        None => Ok(()),
+    }
 }
 
 pub(super) fn explanation(explanation: &Explanation, context: &Context) -> anyhow::Result<()> {

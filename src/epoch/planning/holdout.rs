@@ -23,6 +23,19 @@ pub(super) fn one_side(
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
+    Ok(divide(view, snapshot, holdout, base)?.0)
+}
+
+/// The documents of `base` on the side that the holdout takes, and those on neither.
+///
+/// # Errors
+/// [`EpochError::Select`]; [`EpochError::Store`].
+pub(super) fn divide(
+    view: &View,
+    snapshot: &str,
+    holdout: &Holdout,
+    base: &RoaringTreemap,
+) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
     let is_held = |group: &[u8]| keyed::share("holdout", holdout.seed, group) < holdout.share;
     let wanted = |held: bool| held == (holdout.take == Side::Holdout);
     let mut of_lineage = base.clone();
@@ -57,6 +70,6 @@ pub(super) fn one_side(
     })?;
     let alone = of_lineage - &here - &there;
     side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
-    side |= here - there;
-    Ok(side)
+    side |= &here - &there;
+    Ok((side, here & there))
 }

@@ -2,7 +2,8 @@
 //!
 //! `select` finds the documents of each source, `holdout` those on one side of the border, `strata` puts them in classes for a curriculum,
 //! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
-//! the passes of a source from all that, `shares` sets what each source gives, `filled` refuses what fills no batch.
+//! the passes of a source from all that, `shares` sets what each source gives, `filled` refuses what fills no batch,
+//! `undecided` counts what is on neither side.
 
 mod filled;
 mod holdout;
@@ -12,8 +13,10 @@ mod select;
 mod shares;
 mod strata;
 mod surprisal;
+mod undecided;
 
 pub use paragraph::TokenEnds;
+pub use undecided::undecided;
 
 use super::documents::Lengths;
 use super::error::EpochError;
@@ -273,6 +276,7 @@ fn plan_source(
         tokenizer_name: context.pinned.name.as_str().into(),
         overhead: policy.overhead(),
         known: context.known.clone(),
+        sharing: documents.sets().saturating_mul(context.recipe.sources.len()),
     };
     let opened = SourceRows::open(rules, &lengths, Arc::clone(documents), trained, Purpose::Count)?;
     let first = opened.count_first()?;

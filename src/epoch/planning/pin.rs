@@ -139,6 +139,7 @@ impl<'a> Pinning<'a> {
             tokenizer_name: self.pinned.name.as_str().into(),
             overhead: policy.overhead(),
             known: None,
+            sharing: 1,
         };
         for layer in &mut pool.layers {
             let mut long = RoaringTreemap::new();

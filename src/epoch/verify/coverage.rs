@@ -35,8 +35,8 @@ impl Coverage {
     /// A window has ended: of passes before the last, everything came.
     pub fn settle(&mut self, source: &SourceRows) -> Result<(), String> {
         while self.open.len() > 1 {
-            let Some((pass, seen)) = self.open.pop_first() else { break };
-            self.check(pass, &seen, source, true)?;
+            let Some((pass, mut seen)) = self.open.pop_first() else { break };
+            self.check(pass, &mut seen, source, true)?;
         }
         Ok(())
     }
@@ -44,8 +44,8 @@ impl Coverage {
     /// The export has ended, and the last pass with it or not.
     pub fn end(&mut self, source: &SourceRows, pass_over: bool) -> Result<(), String> {
         self.settle(source)?;
-        let last = self.open.last_key_value();
-        last.map_or(Ok(()), |(pass, seen)| self.check(*pass, seen, source, pass_over))
+        let last = self.open.pop_last();
+        last.map_or(Ok(()), |(pass, mut seen)| self.check(pass, &mut seen, source, pass_over))
     }
 
     /// Nothing came more often than a pass holds it, what fills no row at its end counted with it where that is
@@ -54,7 +54,7 @@ impl Coverage {
     fn check(
         &self,
         pass: u32,
-        seen: &Consumed,
+        seen: &mut Consumed,
         source: &SourceRows,
         pass_over: bool,
     ) -> Result<(), String> {
