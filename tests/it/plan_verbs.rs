@@ -31,7 +31,7 @@ fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
     place.run("build", &one.to_string(), &["--out", &out]).good();
     place.run("drop", "77", &[]).fails(&["unknown plan `77`"]);
     let dropped = place.run("drop", &one.to_string(), &["--json"]).good().json();
-    assert_eq!((&dropped["type"], &dropped["number"]), (&"plan-dropped".into(), &one.into()));
+    assert_eq!((&dropped["type"], &dropped["number"]), (&"plan_dropped".into(), &one.into()));
     assert_eq!(listed(&place), [two]);
     let again = format!("unknown plan `{one}`");
     place.run("drop", &one.to_string(), &[]).fails(&[&again]);
