@@ -244,10 +244,10 @@ impl SourceRows {
         Ok(count)
     }
 
-    /// Rows that a pass over a pool has whatever order it is in: as many as its places fill.
+    /// Rows that a pass over a pool has at least, whatever order it is in: those that its places fill.
     fn fewest_rows(&self, pool: usize) -> u64 {
         let capacity = u64::from(self.rules.policy.capacity);
-        self.of_pool(pool).map(|rows| rows.places().div_ceil(capacity.max(1))).sum()
+        self.of_pool(pool).map(|rows| rows.places() / capacity.max(1)).sum()
     }
 
     /// Rows of a pass, where they are known without walking it.

@@ -62,15 +62,10 @@ impl Coverage {
             return Ok(());
         }
         let from_start = pass != self.first.0 || self.first.1;
-        let mut with_partial = None;
         if pass_over && from_start {
             let partial = source.partial(pass).map_err(|error| error.to_string())?;
-            if !partial.is_empty() {
-                let all = with_partial.insert(seen.clone());
-                partial.iter().for_each(|segment| all.add(segment, &source.rules().policy));
-            }
+            partial.iter().for_each(|segment| seen.add(segment, &source.rules().policy));
         }
-        let seen = with_partial.as_ref().unwrap_or(seen);
         for pool in source.pinned().pools_of(pass) {
             let mut left = seen.left(pool, &source.rules().policy);
             if let Some(document) = left.beyond.min() {
