@@ -133,9 +133,13 @@ fn empty_batches_and_ends_are_said() {
 fn an_epoch_without_rows_is_an_error_that_says_why() {
     let place = Place::of(83, &[("web", 20, 3, 40)]);
     let corpus = place.reader();
-    let planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1_000_000\n")).unwrap();
+    let refused = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1_000_000\n")).err().unwrap();
+    // One that was stored before planning looked at it.
+    let mut planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 2\n")).unwrap();
+    planned.plan.recipe.batch.as_mut().unwrap().rows = Some(1_000_000);
     let interrupt = Interrupt::default();
     let errors = [
+        refused,
         corpus.explain(&planned, &interrupt).err().unwrap(),
         corpus.epoch(&planned, 0, &interrupt).err().unwrap(),
         corpus

@@ -253,7 +253,6 @@ fn a_recipe_over_an_old_snapshot_looks_at_nothing_that_came_since() {
         "[select]\nwhere = \"quality >= (SELECT min(quality) FROM documents)\"\n",
         "[[source]]\nname = \"web\"\nwhere = \"dup_of IS NULL\"\n",
         "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"cluster_size\", strata = 2, c0 = 0.9 }\n[pack]\nkind = \"greedy\"\n",
-        "[select]\nwhere = \"NOT crowded\"\n",
         "[select]\nholdout = { share = 0.2, by = \"standing\" }\n",
     ];
     let tried = |text: &str| plan(&place.reader(), &format!("snapshot = \"then\"\n{text}"));
