@@ -213,7 +213,10 @@ fn continued(
     plan.check_feasible(0)?;
     check_padding(&plan)?;
     masks::check(view, tokenizer, &plan, &pinned)?;
-    filled::check(view, &plan, &pinned)?;
+    // What an extension has left of the first pass may be little, and whole passes follow.
+    if remainder.is_none() {
+        filled::check(view, &plan, &pinned)?;
+    }
     Ok(Planned { plan, pinned })
 }
 
