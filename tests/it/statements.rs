@@ -137,10 +137,6 @@ fn texts_that_a_statement_makes_are_bounded() {
         ("SELECT sum(length(lpad(text, 900000000))) FROM documents", "`lpad` would make"),
         ("SELECT sum(length(rpad(text, 900000000, 'é'))) FROM documents", "`rpad` would make"),
         ("SELECT length(repeat('x', 3000000000))", "`repeat` would make"),
-        (
-            "SELECT length(overlay(text PLACING repeat('z', 900000) FROM 1)) FROM documents",
-            "`overlay` would make",
-        ),
         ("SELECT sum(length(repeat(text, 1000))) FROM documents", "`repeat` would make"),
         (
             "SELECT sum(length(replace(text, 'o', repeat('x', 9000)))) FROM documents",

@@ -135,7 +135,7 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
     let corpus = place.reader();
     let refused = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1_000_000\n")).err().unwrap();
     // One that was stored before planning looked at it.
-    let mut planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 2\n")).unwrap();
+    let mut planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1\n")).unwrap();
     planned.plan.recipe.batch.as_mut().unwrap().rows = Some(1_000_000);
     let interrupt = Interrupt::default();
     let errors = [
