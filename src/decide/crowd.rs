@@ -62,6 +62,9 @@ pub(super) struct Crowd {
     is_changed: bool,
     /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
     late: Option<Family>,
+    /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
+    /// They are no crowd: a family of so few would be in no good order for those that come.
+    few: BucketMap<Box<[DocId]>>,
 }
 
 impl Crowd {
@@ -88,6 +91,7 @@ impl Crowd {
             dead: 0,
             is_changed: false,
             late: None,
+            few: BucketMap::default(),
         }
     }
 
@@ -107,6 +111,7 @@ impl Crowd {
     /// room that others need, so that those that are kept will be read again when they are met.
     pub(super) fn leave(mut self) -> Option<Self> {
         self.late = None;
+        self.few = BucketMap::default();
         if 2 * ROW * self.buckets.len() > self.budget {
             self.forget_partial();
         }
@@ -142,8 +147,28 @@ impl Crowd {
         self.buckets.is_empty()
     }
 
+    /// Whether there is no bucket that it [knows](Self::knows).
+    pub(super) fn knows_nothing(&self) -> bool {
+        self.buckets.is_empty() && self.few.is_empty()
+    }
+
     pub(super) fn held(&self, band: u8, hash: u64) -> Option<Held> {
         self.buckets.get(&(band, hash)).copied()
+    }
+
+    /// Notes the kept members of a bucket that need not be read again in this commit, because they are few.
+    pub(super) fn note_few(&mut self, bucket: (u8, u64), members: &[DocId]) {
+        self.few.insert(bucket, members.into());
+    }
+
+    /// The kept members of a bucket that was noted as having few.
+    pub(super) fn few(&self, band: u8, hash: u64) -> Option<&[DocId]> {
+        self.few.get(&(band, hash)).map(|members| &**members)
+    }
+
+    /// Whether the kept members of a bucket need not be read, for one reason or the other.
+    pub(super) fn knows(&self, band: u8, hash: u64) -> bool {
+        self.held(band, hash).is_some() || self.few.contains_key(&(band, hash))
     }
 
     /// Bytes that are held, about.

@@ -88,7 +88,8 @@ impl Session {
         for other in found {
             let Some(theirs) = self.scene.sketch(other)? else { continue };
             let theirs = self.scene.band_keys(other, &theirs)?;
-            if (0..=u8::MAX).zip(theirs).any(|key| keys.contains(&key)) {
+            // Both have a key for each band, in their order.
+            if (0..=u8::MAX).zip(theirs).zip(keys).any(|(theirs, own)| theirs == *own) {
                 candidates.insert(self.scene.rank(other)?);
             }
         }

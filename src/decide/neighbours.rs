@@ -198,17 +198,17 @@ fn look_up_kept(
 ) -> Result<Kept, DecideError> {
     let is_kept = |other| scene.is_kept(other);
     let (wanted, places) = sorted_keys(keys);
-    let mut buckets = if crowd.is_empty() {
+    let mut buckets = if crowd.knows_nothing() {
         scene.view.buckets_bulk(&wanted, BUSY, &|_| true)?
     } else {
-        look_up_unheld(&scene.view, crowd, &wanted)?
+        look_up_unknown(&scene.view, crowd, &wanted)?
     };
     let mut met = Vec::new();
     for (key, bucket) in wanted.iter().zip(&mut buckets) {
         let Some(bucket) = bucket else { continue };
         bucket.members.retain(|member| is_kept(*member));
         let is_crowded = bucket.capped || bucket.members.len() > CROWDED;
-        if is_crowded && crowd.held(key.0, key.1).is_none() {
+        if is_crowded && !crowd.knows(key.0, key.1) {
             met.push(*key);
         }
     }
@@ -216,7 +216,11 @@ fn look_up_kept(
         let whole = scene.view.buckets_bulk(part, usize::MAX, &is_kept)?;
         for (key, bucket) in part.iter().zip(whole) {
             let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
-            crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+            if members.len() > CROWDED {
+                crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+            } else {
+                crowd.note_few(*key, &members);
+            }
         }
     }
     let mut beyond = BTreeSet::new();
@@ -230,7 +234,13 @@ fn look_up_kept(
                 beyond.insert(at);
                 unheld.push(*key);
             }
-            _ => {}
+            (None, Some(bucket)) => {
+                if let Some(few) = crowd.few(key.0, key.1) {
+                    bucket.members = few.iter().copied().filter(|one| is_kept(*one)).collect();
+                    bucket.capped = false;
+                }
+            }
+            (_, None) => {}
         }
     }
     if reach.is_all() {
@@ -247,19 +257,19 @@ fn look_up_kept(
     Ok(Kept { buckets, places, beyond, partial: Vec::new() })
 }
 
-/// Looks sorted buckets up: the members of those that are not in the crowd, and of the others whether
+/// Looks sorted buckets up: the members of those that the crowd does not know, and of the others whether
 /// there are any.
-fn look_up_unheld(
+fn look_up_unknown(
     view: &View,
     crowd: &Crowd,
     wanted: &[(u8, u64)],
 ) -> Result<Vec<Option<Bucket>>, DecideError> {
-    let (held, open): (Vec<_>, Vec<_>) =
-        wanted.iter().partition(|(band, hash)| crowd.held(*band, *hash).is_some());
-    let mut held = held.iter().zip(view.buckets_bulk(&held, 0, &|_| true)?).peekable();
+    let (known, open): (Vec<_>, Vec<_>) =
+        wanted.iter().partition(|(band, hash)| crowd.knows(*band, *hash));
+    let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
     let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
     let answer = |key: &(u8, u64)| {
-        let found = held.next_if(|(other, _)| *other == key).or_else(|| open.next());
+        let found = known.next_if(|(other, _)| *other == key).or_else(|| open.next());
         found.and_then(|(_, bucket)| bucket)
     };
     Ok(wanted.iter().map(answer).collect())

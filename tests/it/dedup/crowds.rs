@@ -107,6 +107,31 @@ fn a_family_is_found_again_by_the_next_process() {
 }
 
 #[test]
+fn a_family_that_is_crawled_again_at_once_costs_and_keeps_what_it_did_first() {
+    let compared = |count: usize| -> (u64, u64) {
+        let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+        let mut pages = Template::new(7).pages(count);
+        for (at, page) in pages.iter_mut().enumerate() {
+            page.id = Some(format!("k{at}"));
+        }
+        let first = world.pour("web", &pages, 1 << 30);
+        for page in &mut pages {
+            page.text.push_str(" and a footer");
+        }
+        world.reopen();
+        let again = world.pour("web", &pages, 1 << 30);
+        assert_eq!(again.near_duplicates, first.near_duplicates);
+        world.agrees("after the second crawl");
+        (first.dedup.compared, again.dedup.compared)
+    };
+    // The buckets of the first crawl hold more than a look-up reads, and nobody of them is kept any more.
+    for count in [300, 600] {
+        let (first, again) = compared(count);
+        assert!(again <= 2 * first, "{count}: {first} comparisons, then {again}");
+    }
+}
+
+#[test]
 fn members_of_a_family_come_and_go() {
     for keep in [KeepOrder::First, KeepOrder::Longest] {
         let mut world = World::new(&Policy { keep, ..policy(DedupMode::Witness, 0.8) });
