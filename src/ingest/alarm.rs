@@ -48,7 +48,7 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
-    /// Every record that was read was rejected.
+    /// Every record was rejected; none is unchanged.
     AllRejected {
         /// How many.
         records: u64,

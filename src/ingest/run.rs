@@ -105,7 +105,7 @@ pub fn ingest(
     progress.end();
     report.count_standings(writer.view(), first)?;
     report.alarms = former.alarms().to_vec();
-    report.alarms.extend(watch.alarms(writer.view(), report.read)?);
+    report.alarms.extend(watch.alarms(writer.view(), report.read, report.unchanged)?);
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {

@@ -167,11 +167,19 @@ impl Watch {
         self.removed as f64 / self.added.max(1) as f64
     }
 
-    /// What is worth a word at the end of an ingest that read `records`.
-    pub(super) fn alarms(&self, view: &View, records: u64) -> Result<Vec<Alarm>, StoreError> {
+    /// What is worth a word at the end of an ingest that read `records`, with so many `unchanged` ones that
+    /// were not read again.
+    pub(super) fn alarms(
+        &self,
+        view: &View,
+        records: u64,
+        unchanged: u64,
+    ) -> Result<Vec<Alarm>, StoreError> {
         let mut alarms = Vec::new();
         let Rejected { records: rejected, first, files, first_file } = &self.rejected;
-        if let (Some(first), true) = (first, *rejected == records) {
+        // What is unchanged could be read once: beside it a stray file is no failure of the whole.
+        let is_lost = *rejected == records && unchanged == 0;
+        if let (Some(first), true) = (first, is_lost) {
             alarms.push(Alarm::AllRejected { records, first: first.clone() });
         } else if let Some(first) = first_file {
             alarms.push(Alarm::NotText { files: *files, first: first.clone() });

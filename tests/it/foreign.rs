@@ -57,3 +57,24 @@ fn an_ingest_of_which_every_record_is_rejected_fails_every_time() {
     let path = scratch.write("a.jsonl", "{bad\n".repeat(30) + "{\"text\":\"good\"}\n");
     assert_eq!(ingest(&corpus, &[&path], &["--source", "main"])["kept"], 1);
 }
+
+/// A file that is no text, beside files that an earlier run had read, made the same command fail.
+#[test]
+fn a_stray_file_beside_unchanged_ones_fails_no_later_run() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    scratch.write("in/a.jsonl", "{\"text\":\"good\"}\n{\"text\":\"better\"}\n{bad\n");
+    scratch.write("in/b.csv", "id,text,n\n1,\"hello, world\",2\n2,\"more of it\",3\n3,x,4\n");
+    let folder = scratch.arg("in");
+    for (kept, unchanged) in [(2, 0), (0, 2), (0, 2)] {
+        let report = ingest(&corpus, &[&folder], &["--source", "main"]);
+        assert_eq!((&report["kept"], &report["unchanged"]), (&json!(kept), &json!(unchanged)));
+        assert_eq!(report["alarms"][0]["kind"], "not-text", "{report}");
+    }
+    // Alone it is all there is, and that fails.
+    let stray = format!("{folder}/b.csv");
+    let ran = corpusdb(&["ingest", &corpus, &stray, "--source", "main", "--json"]);
+    assert_eq!((ran.code, &ran.json()["alarms"][0]["kind"]), (Some(1), &json!("all-rejected")));
+    sound(&corpus);
+}
