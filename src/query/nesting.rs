@@ -19,7 +19,8 @@ const BYTES: usize = 8 << 20;
 const TOKENS: usize = 1 << 19;
 /// Operators, words and brackets, each of which may stand in the result of the one before.
 const DEPTH: usize = 1000;
-/// Tables of a statement, those of WITH counted as often as they are named.
+/// Tables of a statement, those of WITH counted as often as they are named; an inner query that reads no
+/// table is one.
 const TABLES: u64 = 256;
 /// How many times larger an expression may become when the names of inner queries are spelt out.
 const GROWTH: u64 = 1 << 16;
@@ -113,7 +114,7 @@ pub(super) fn check_statement(statement: &Statement) -> Result<(), String> {
     let whole = spelt.largest;
     if whole.tables > TABLES {
         return Err(format!(
-            "with every query of WITH put where it is named it reads {} tables; at most {TABLES} are taken",
+            "with every query of WITH put where it is named it reads {} tables or inner queries; at most {TABLES} are taken",
             many(whole.tables)
         ));
     }
@@ -191,7 +192,7 @@ impl Visitor for Spelt {
                 self.known.push((name, Size { tables: size.tables.max(1), ..size }));
             }
             (None, Some(outer)) => {
-                outer.tables = outer.tables.saturating_add(size.tables);
+                outer.tables = outer.tables.saturating_add(size.tables.max(1));
                 outer.growth = outer.growth.max(size.growth);
             }
             (None, None) => {}
@@ -275,6 +276,13 @@ mod tests {
         assert!(spelt(&doubled(100)).unwrap_err().contains("2^64"));
         let of_nothing = doubled(29).replace("SELECT id FROM documents", "SELECT 1 AS id");
         assert!(spelt(&of_nothing).unwrap_err().contains("536870912 tables"));
+        let beside = |queries: usize| {
+            let inner: Vec<_> =
+                (0..queries).map(|n| format!("(VALUES (1), (2)) AS v{n}")).collect();
+            format!("SELECT count(*) FROM {}", inner.join(", "))
+        };
+        assert_eq!(spelt(&beside(256)), Ok(()));
+        assert!(spelt(&beside(257)).unwrap_err().contains("257 tables or inner queries"));
         let grown = |levels: usize| {
             let mut sql = "WITH t0 AS (SELECT id AS x FROM documents)".to_owned();
             for level in 1..=levels {
