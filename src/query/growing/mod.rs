@@ -1,14 +1,18 @@
 //! Functions that make long texts of short ones, bounded: no operator accounts for what they make, and a
 //! few characters of SQL can ask for terabytes. Each says what it would make before it makes it.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, GenericStringBuilder, Int64Array, LargeStringArray, OffsetSizeTrait,
-    StringArray, StringViewArray, StringViewBuilder,
-};
-use arrow::datatypes::{DataType, FieldRef, Int64Type};
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use arrow::array::{ArrayRef, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder};
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue, exec_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
 };
@@ -17,34 +21,67 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use sizes::{Size, Texts};
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Bytes that a value which is no text takes as one, at most.
-const NUMBER: u64 = 32;
+/// Functions that can make more text than they are given. The rest is on a list of the tests: each function of
+/// the engine is on one of the two.
+const BOUNDED: [(&str, Size); 15] = [
+    ("concat", sizes::joined),
+    ("concat_ws", sizes::joined_with),
+    ("repeat", sizes::repeated),
+    ("lpad", sizes::padded),
+    ("rpad", sizes::padded),
+    ("replace", sizes::replaced),
+    ("regexp_replace", sizes::replaced_by_pattern),
+    ("regexp_match", sizes::matched),
+    ("overlay", sizes::overlaid),
+    ("translate", sizes::translated),
+    ("upper", sizes::cased),
+    ("lower", sizes::cased),
+    ("initcap", sizes::cased),
+    ("to_char", sizes::formatted),
+    ("encode", sizes::encoded),
+];
 
 /// Puts bounded functions in the place of those that are not: together at most `limit` bytes of a batch.
 pub(super) fn bound(registry: &mut dyn FunctionRegistry, limit: usize) -> Result<()> {
-    let functions: [(&str, Size); 8] = [
-        ("concat", joined),
-        ("concat_ws", joined_with),
-        ("repeat", repeated),
-        ("lpad", padded),
-        ("rpad", padded),
-        ("replace", replaced),
-        ("overlay", joined),
-        ("regexp_replace", replaced_by_pattern),
-    ];
-    for (name, size) in functions {
+    let mut bounded = BTreeMap::new();
+    for (name, size) in BOUNDED {
         let inner = registry.udf(name)?;
-        registry.register_udf(Arc::new(ScalarUDF::from(Bounded { inner, limit, size })))?;
+        let function = Arc::new(ScalarUDF::from(Bounded { inner, limit, size }));
+        registry.register_udf(Arc::clone(&function))?;
+        bounded.insert(name, function);
     }
+    registry.register_function_rewrite(Arc::new(Everywhere { bounded }))?;
     let joined = Arc::new(ScalarUDF::from(Join::new(limit)));
     registry.register_expr_planner(Arc::new(Operators { joined }))
 }
 
-/// Bytes that a function would make of a row.
-type Size = fn(&[Texts<'_>], usize) -> u64;
+/// Puts bounded functions where the parser's own syntax has named the engine's: `overlay(a placing b from 1)`.
+#[derive(Debug)]
+struct Everywhere {
+    bounded: BTreeMap<&'static str, Arc<ScalarUDF>>,
+}
+
+impl FunctionRewrite for Everywhere {
+    fn name(&self) -> &str {
+        "corpusdb: bounded functions"
+    }
+
+    fn rewrite(&self, expr: Expr, _: &DFSchema, _: &ConfigOptions) -> Result<Transformed<Expr>> {
+        let Expr::ScalarFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+        match self.bounded.get(call.func.name()) {
+            Some(bounded) if !Arc::ptr_eq(bounded, &call.func) => {
+                call.func = Arc::clone(bounded);
+                Ok(Transformed::yes(Expr::ScalarFunction(call)))
+            }
+            _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
+        }
+    }
+}
 
 /// A function of the engine that is asked only for what fits.
 #[derive(Debug)]
@@ -119,115 +156,6 @@ fn check(name: &str, texts: &[Texts<'_>], rows: usize, size: Size, limit: usize)
         }
     }
     Ok(())
-}
-
-/// An argument, row by row.
-#[derive(Clone, Copy)]
-enum Texts<'a> {
-    One(&'a ScalarValue),
-    Small(&'a StringArray),
-    Large(&'a LargeStringArray),
-    View(&'a StringViewArray),
-    Numbers(&'a Int64Array),
-    Other,
-}
-
-impl<'a> Texts<'a> {
-    fn of(value: &'a ColumnarValue) -> Self {
-        let array: &ArrayRef = match value {
-            ColumnarValue::Scalar(scalar) => return Self::One(scalar),
-            ColumnarValue::Array(array) => array,
-        };
-        match array.data_type() {
-            DataType::Utf8 => array.as_string_opt().map_or(Self::Other, Self::Small),
-            DataType::LargeUtf8 => array.as_string_opt().map_or(Self::Other, Self::Large),
-            DataType::Utf8View => array.as_string_view_opt().map_or(Self::Other, Self::View),
-            DataType::Int64 => {
-                array.as_primitive_opt::<Int64Type>().map_or(Self::Other, Self::Numbers)
-            }
-            _ => Self::Other,
-        }
-    }
-
-    const fn varies(&self) -> bool {
-        !matches!(self, Self::One(_))
-    }
-
-    fn text(self, row: usize) -> Option<&'a str> {
-        match self {
-            Self::One(scalar) => scalar.try_as_str().flatten(),
-            Self::Small(array) => (!array.is_null(row)).then(|| array.value(row)),
-            Self::Large(array) => (!array.is_null(row)).then(|| array.value(row)),
-            Self::View(array) => (!array.is_null(row)).then(|| array.value(row)),
-            Self::Numbers(_) | Self::Other => None,
-        }
-    }
-
-    fn bytes(self, row: usize) -> u64 {
-        match self {
-            Self::Numbers(_) | Self::Other => NUMBER,
-            Self::One(scalar) if scalar.try_as_str().is_none() => NUMBER,
-            texts => texts.text(row).map_or(0, |text| length(text.len())),
-        }
-    }
-
-    /// A count; 0 below it or where there is none.
-    fn number(self, row: usize) -> u64 {
-        let number = match self {
-            Self::One(ScalarValue::Int64(Some(number))) => *number,
-            Self::Numbers(array) if !array.is_null(row) => array.value(row),
-            _ => 0,
-        };
-        u64::try_from(number).unwrap_or(0)
-    }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
-fn joined(args: &[Texts<'_>], row: usize) -> u64 {
-    args.iter().map(|arg| arg.bytes(row)).fold(0, u64::saturating_add)
-}
-
-fn joined_with(args: &[Texts<'_>], row: usize) -> u64 {
-    let between = args.first().map_or(0, |separator| separator.bytes(row));
-    joined(args, row).saturating_add(between.saturating_mul(length(args.len())))
-}
-
-fn repeated(args: &[Texts<'_>], row: usize) -> u64 {
-    let [text, times, ..] = args else { return 0 };
-    text.bytes(row).saturating_mul(times.number(row))
-}
-
-fn padded(args: &[Texts<'_>], row: usize) -> u64 {
-    let [text, wide, fill @ ..] = args else { return 0 };
-    let fill = fill.first().and_then(|fill| fill.text(row)).unwrap_or(" ");
-    let widest = fill.chars().map(char::len_utf8).max().unwrap_or(0);
-    text.bytes(row).saturating_add(wide.number(row).saturating_mul(length(widest)))
-}
-
-fn replaced(args: &[Texts<'_>], row: usize) -> u64 {
-    let [text, from, to, ..] = args else { return 0 };
-    let (Some(text), Some(from), Some(to)) = (text.text(row), from.text(row), to.text(row)) else {
-        return 0;
-    };
-    if to.len() <= from.len() {
-        return length(text.len());
-    }
-    let each = length(to.len() - from.len());
-    length(text.len()).saturating_add(length(text.matches(from).count()).saturating_mul(each))
-}
-
-fn replaced_by_pattern(args: &[Texts<'_>], row: usize) -> u64 {
-    let [text, _, by, flags @ ..] = args else { return 0 };
-    let (text, by) = (text.bytes(row), by.text(row).unwrap_or_default());
-    // Matches do not overlap, so what a group catches is at most the text, over all matches.
-    let groups = length(by.matches(['\\', '$']).count());
-    let everywhere = flags.first().and_then(|f| f.text(row)).is_some_and(|f| f.contains('g'));
-    let times = if everywhere { text.saturating_add(1) } else { 1 };
-    text.saturating_mul(groups.saturating_add(1))
-        .saturating_add(length(by.len()).saturating_mul(times))
 }
 
 /// `a || b` as a function that is bounded, and a plain word about subscripts.
@@ -309,7 +237,7 @@ impl ScalarUDFImpl for Join {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let texts: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
-        check(self.name(), &texts, args.number_rows, joined, self.limit)?;
+        check(self.name(), &texts, args.number_rows, sizes::joined, self.limit)?;
         let [left, right] = texts.as_slice() else {
             return exec_err!("`||` takes two texts");
         };

@@ -1,0 +1,194 @@
+//! What each function that grows would make of a row, in bytes, counted from its arguments.
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray,
+    LargeStringArray, StringArray, StringViewArray,
+};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::ColumnarValue;
+
+/// Bytes that a value which is no text takes as one, at most.
+const NUMBER: u64 = 32;
+/// Bytes of a format's two-letter word, written out, at most: `%+` is `2001-07-08T00:34:60.026490+09:30`.
+const WORD: u64 = 64;
+/// Texts below this are not looked through: what their letters may become at most is little.
+const SHORT: usize = 64 << 10;
+
+/// Bytes that a function would make of a row.
+pub(super) type Size = fn(&[Texts<'_>], usize) -> u64;
+
+/// An argument, row by row.
+#[derive(Clone, Copy)]
+pub(super) enum Texts<'a> {
+    One(&'a ScalarValue),
+    Small(&'a StringArray),
+    Large(&'a LargeStringArray),
+    View(&'a StringViewArray),
+    Numbers(&'a Int64Array),
+    Bytes(&'a BinaryArray),
+    LargeBytes(&'a LargeBinaryArray),
+    BytesView(&'a BinaryViewArray),
+    Other,
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn of(value: &'a ColumnarValue) -> Self {
+        let array: &ArrayRef = match value {
+            ColumnarValue::Scalar(scalar) => return Self::One(scalar),
+            ColumnarValue::Array(array) => array,
+        };
+        match array.data_type() {
+            DataType::Utf8 => array.as_string_opt().map_or(Self::Other, Self::Small),
+            DataType::LargeUtf8 => array.as_string_opt().map_or(Self::Other, Self::Large),
+            DataType::Utf8View => array.as_string_view_opt().map_or(Self::Other, Self::View),
+            DataType::Binary => array.as_binary_opt().map_or(Self::Other, Self::Bytes),
+            DataType::LargeBinary => array.as_binary_opt().map_or(Self::Other, Self::LargeBytes),
+            DataType::BinaryView => array.as_binary_view_opt().map_or(Self::Other, Self::BytesView),
+            DataType::Int64 => {
+                array.as_primitive_opt::<Int64Type>().map_or(Self::Other, Self::Numbers)
+            }
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) const fn varies(&self) -> bool {
+        !matches!(self, Self::One(_))
+    }
+
+    pub(super) fn text(self, row: usize) -> Option<&'a str> {
+        match self {
+            Self::One(scalar) => scalar.try_as_str().flatten(),
+            Self::Small(array) => (!array.is_null(row)).then(|| array.value(row)),
+            Self::Large(array) => (!array.is_null(row)).then(|| array.value(row)),
+            Self::View(array) => (!array.is_null(row)).then(|| array.value(row)),
+            _ => None,
+        }
+    }
+
+    fn bytes(self, row: usize) -> u64 {
+        match self {
+            Self::Numbers(_) | Self::Other => NUMBER,
+            Self::Bytes(array) => length(array.value(row).len()),
+            Self::LargeBytes(array) => length(array.value(row).len()),
+            Self::BytesView(array) => length(array.value(row).len()),
+            Self::One(
+                ScalarValue::Binary(bytes)
+                | ScalarValue::LargeBinary(bytes)
+                | ScalarValue::BinaryView(bytes)
+                | ScalarValue::FixedSizeBinary(_, bytes),
+            ) => bytes.as_ref().map_or(0, |bytes| length(bytes.len())),
+            Self::One(scalar) if scalar.try_as_str().is_none() => NUMBER,
+            texts => texts.text(row).map_or(0, |text| length(text.len())),
+        }
+    }
+
+    /// A count; 0 below it or where there is none.
+    fn number(self, row: usize) -> u64 {
+        let number = match self {
+            Self::One(ScalarValue::Int64(Some(number))) => *number,
+            Self::Numbers(array) if !array.is_null(row) => array.value(row),
+            _ => 0,
+        };
+        u64::try_from(number).unwrap_or(0)
+    }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+pub(super) fn joined(args: &[Texts<'_>], row: usize) -> u64 {
+    args.iter().map(|arg| arg.bytes(row)).fold(0, u64::saturating_add)
+}
+
+pub(super) fn joined_with(args: &[Texts<'_>], row: usize) -> u64 {
+    let between = args.first().map_or(0, |separator| separator.bytes(row));
+    joined(args, row).saturating_add(between.saturating_mul(length(args.len())))
+}
+
+pub(super) fn repeated(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, times, ..] = args else { return 0 };
+    text.bytes(row).saturating_mul(times.number(row))
+}
+
+pub(super) fn padded(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, wide, fill @ ..] = args else { return 0 };
+    let fill = fill.first().and_then(|fill| fill.text(row)).unwrap_or(" ");
+    let widest = fill.chars().map(char::len_utf8).max().unwrap_or(0);
+    text.bytes(row).saturating_add(wide.number(row).saturating_mul(length(widest)))
+}
+
+pub(super) fn replaced(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, from, to, ..] = args else { return 0 };
+    let (Some(text), Some(from), Some(to)) = (text.text(row), from.text(row), to.text(row)) else {
+        return 0;
+    };
+    if to.len() <= from.len() {
+        return length(text.len());
+    }
+    let each = length(to.len() - from.len());
+    length(text.len()).saturating_add(length(text.matches(from).count()).saturating_mul(each))
+}
+
+pub(super) fn replaced_by_pattern(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, _, by, flags @ ..] = args else { return 0 };
+    let (text, by) = (text.bytes(row), by.text(row).unwrap_or_default());
+    // Matches do not overlap, so what a group catches is at most the text, over all matches.
+    let groups = length(by.matches(['\\', '$']).count());
+    let everywhere = flags.first().and_then(|f| f.text(row)).is_some_and(|f| f.contains('g'));
+    let times = if everywhere { text.saturating_add(1) } else { 1 };
+    text.saturating_mul(groups.saturating_add(1))
+        .saturating_add(length(by.len()).saturating_mul(times))
+}
+
+/// Groups lie in one another at most, and then each catches the whole text.
+pub(super) fn matched(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, pattern, ..] = args else { return 0 };
+    let groups = pattern.text(row).map_or(0, |pattern| length(pattern.matches('(').count()));
+    text.bytes(row).saturating_mul(groups.saturating_add(1))
+}
+
+/// A negative count of letters to replace gives all of the text again. The engine copies what is put in for
+/// each row before it puts it in.
+pub(super) fn overlaid(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, put_in, ..] = args else { return 0 };
+    text.bytes(row).saturating_add(put_in.bytes(row)).saturating_mul(2)
+}
+
+/// A letter becomes another one, of four bytes at most.
+pub(super) fn translated(args: &[Texts<'_>], row: usize) -> u64 {
+    let [text, _, to, ..] = args else { return 0 };
+    let widest = to.text(row).and_then(|to| to.chars().map(char::len_utf8).max()).unwrap_or(0);
+    let Some(text) = text.text(row) else { return 0 };
+    let letters = if text.len() < SHORT { text.len() } else { text.chars().count() };
+    length(text.len()).max(length(letters).saturating_mul(length(widest)))
+}
+
+/// Some letters have two or three of the other case: `ß` and `SS`, `İ` and `i̇`. One that is turned back by
+/// `translate` and then again grows without end.
+pub(super) fn cased(args: &[Texts<'_>], row: usize) -> u64 {
+    let Some(text) = args.first().and_then(|text| text.text(row)) else { return 0 };
+    if text.is_ascii() {
+        return length(text.len());
+    }
+    if text.len() < SHORT {
+        return length(text.len()).saturating_mul(3);
+    }
+    let bytes =
+        |letters: &mut dyn Iterator<Item = char>| letters.map(char::len_utf8).sum::<usize>();
+    text.chars()
+        .map(|c| length(bytes(&mut c.to_uppercase()).max(bytes(&mut c.to_lowercase()))))
+        .fold(0, u64::saturating_add)
+}
+
+pub(super) fn formatted(args: &[Texts<'_>], row: usize) -> u64 {
+    let format = args.get(1).and_then(|format| format.text(row)).unwrap_or_default();
+    let words = length(format.matches('%').count()).saturating_add(1);
+    length(format.len()).saturating_add(words.saturating_mul(WORD))
+}
+
+/// Two hexadecimal digits a byte; base64 takes less, and its padding.
+pub(super) fn encoded(args: &[Texts<'_>], row: usize) -> u64 {
+    args.first().map_or(0, |bytes| bytes.bytes(row)).saturating_mul(2).saturating_add(4)
+}
