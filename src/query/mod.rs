@@ -32,6 +32,7 @@ mod limits;
 mod metered;
 mod nesting;
 mod policy;
+mod pool;
 mod predicate;
 mod present;
 mod provider;

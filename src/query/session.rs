@@ -4,13 +4,13 @@ use super::error::{QueryError, shown};
 use super::growing;
 use super::limits::Limits;
 use super::nesting;
+use super::pool::Shares;
 use super::provider::{Documents, PARTITIONS};
 use super::small_tables;
 use crate::store::View;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SQLOptions;
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -38,9 +38,12 @@ pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
         .with_extension(Arc::new(RowsWithText(limits.rows_with_text(view))));
     // Our scans are partitioned as they should be; dealing rows round would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
+    // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
+    // for its merge what the others need for theirs.
+    config.options_mut().optimizer.repartition_sorts = false;
     // What a sort sets aside to merge what it spilled, of a share that may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    let pool = Arc::new(FairSpillPool::new(limits.pool));
+    let pool = Arc::new(Shares::new(limits.pool));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool);
     let mut state = SessionStateBuilder::new()
         .with_config(config)

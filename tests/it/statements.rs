@@ -91,6 +91,7 @@ fn statements_without_end_are_refused_before_anything_recurses() {
         write!(grown, ", t{n} AS (SELECT x + x AS x FROM t{})", n - 1).unwrap();
     }
     doubled.push_str(" SELECT count(*) FROM t39");
+    let of_no_table = doubled.replacen("SELECT id FROM documents", "SELECT 1 AS id", 1);
     grown.push_str(" SELECT x FROM t39 WHERE x > 1");
     for (statement, word) in [
         (sum.as_str(), "operators"),
@@ -98,6 +99,7 @@ fn statements_without_end_are_refused_before_anything_recurses() {
         (&unions, "operators"),
         (&brackets, "operators"),
         (&doubled, "tables"),
+        (&of_no_table, "tables or inner queries"),
         (&grown, "times as large"),
     ] {
         let (ran, _) = corpusdb_within(&sql(&corpus, statement), HELD);
@@ -151,6 +153,10 @@ fn texts_that_a_statement_makes_are_bounded() {
             "`concat` would make",
         ),
         (
+            "SELECT length(overlay(text placing repeat('z', 10000000) from 1)) FROM documents",
+            "`overlay` would make",
+        ),
+        (
             "SELECT array_agg(repeat(text, 3)) FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
             "--memory",
         ),
@@ -201,6 +207,37 @@ fn a_sort_of_more_text_than_memory_spills() {
     let grouped = "SELECT count(*) AS n FROM (SELECT text FROM documents GROUP BY text)";
     let (ran, _) = corpusdb_within(&[&sql(&corpus, grouped)[..], &["--json"]].concat(), HELD);
     assert_eq!(ran.good().json(), json!({ "n": 3000 }));
+}
+
+#[test]
+fn a_sort_of_texts_of_uneven_lengths_spills() {
+    // What had been gathered could not be merged: merging takes more when lengths differ, and there was no more.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let mut lines = String::new();
+    for n in 0..900_u32 {
+        let length = (n * 37 % 100).pow(3) / 80;
+        let words = "of a text ".repeat(length as usize);
+        let text = format!("{:08x} {words}", n.wrapping_mul(2_654_435_761));
+        writeln!(lines, "{}", json!({ "text": text })).unwrap();
+    }
+    let file = scratch.write("a.jsonl", lines);
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let first = "SELECT substr(text, 1, 8) AS first, length(text) AS length FROM documents";
+    let sorted = |order: &str| {
+        let statement = format!("{first} ORDER BY {order}");
+        let (ran, _) =
+            corpusdb_within(&[&sql(&corpus, &statement)[..], &["--json"]].concat(), HELD);
+        ran.good().json_lines()
+    };
+    let rows = sorted("text");
+    assert_eq!(rows.len(), 900);
+    assert!(rows.is_sorted_by_key(|row: &Value| row["first"].as_str().unwrap().to_owned()));
+    // The longest come together.
+    let rows = sorted("length(text), text");
+    assert_eq!(rows.len(), 900);
+    assert!(rows.is_sorted_by_key(|row: &Value| row["length"].as_u64().unwrap()));
 }
 
 #[test]
