@@ -148,42 +148,86 @@ fn settle(
     Ok(())
 }
 
-/// Refuses an output that would lose what documents say of their loss, unless the recipe says so.
+/// Refuses the output of a plan that would lose what its documents say of their loss, unless the recipe says so.
 ///
 /// # Errors
-/// [`EpochError::Limit`] with a document and the ways out; [`EpochError::Store`].
+/// As [`check_output`].
 pub(super) fn check(
     view: &View,
     tokenizer: TokenizerId,
     plan: &Plan,
     pinned: &[Arc<PinnedSource>],
 ) -> Result<(), EpochError> {
-    let output = &plan.recipe.output;
+    let columns = Named { whole: "output.columns", among: "in output.columns" };
+    check_output(view, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
+}
+
+/// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
+/// files: `given` is the output that holds as much.
+///
+/// # Errors
+/// As [`check_output`].
+pub(super) fn check_given(
+    view: &View,
+    tokenizer: TokenizerId,
+    given: &Output,
+    documents: impl FnOnce() -> RoaringTreemap,
+) -> Result<(), EpochError> {
+    let views = Named { whole: "views", among: "among the views (--views)" };
+    check_output(view, tokenizer, given, &views, documents)
+}
+
+/// What the columns of an output were chosen by, in the words of a refusal.
+struct Named {
+    whole: &'static str,
+    among: &'static str,
+}
+
+/// Refuses an output that would lose what `documents` say of their loss, unless it says so.
+///
+/// # Errors
+/// [`EpochError::Limit`] with a document and the ways out; [`EpochError::Store`].
+fn check_output(
+    view: &View,
+    tokenizer: TokenizerId,
+    output: &Output,
+    named: &Named,
+    documents: impl FnOnce() -> RoaringTreemap,
+) -> Result<(), EpochError> {
     let carried = carried(output);
     if output.ignore_loss || carried == Loss::Weighted || !view.has_loss(tokenizer)? {
         return Ok(());
     }
-    let said = said(view, tokenizer, &documents(pinned), |said| said.loss() > carried)?;
+    let said = said(view, tokenizer, &documents(), |said| said.loss() > carried)?;
     if said.loss() <= carried {
         return Ok(());
     }
     let document = said.example.map_or(DocId(0), |(document, _)| document);
-    let named = match output.columns {
-        Some(_) => " with these output.columns",
-        None => "",
+    let Named { whole, among } = named;
+    let (with, is_named) = match output.columns {
+        Some(_) => (format!(" with these {whole}"), true),
+        None => (String::new(), false),
     };
     let (why, instead) = match carried {
         Loss::Plain => (
             format!(
-                "documents say what of them is trained on (document {document} is one), and it{named} has no masks: a trainer would train on everything"
+                "documents say what of them is trained on (document {document} is one), and it{with} has no masks: a trainer would train on everything"
             ),
-            "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\", or \"raw\" with layout \"datatrove\" or \"olmo\"",
+            match is_named {
+                true => format!(
+                    "name labels or loss_mask {among}, and loss_weights where tokens have other weights than 1"
+                ),
+                false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\", or \"raw\" with layout \"datatrove\" or \"olmo\"".to_owned(),
+            },
         ),
         Loss::Masked | Loss::Weighted => (
             format!(
-                "documents say what their tokens weigh (document {document} is one), and it{named} holds masks of 0 and 1"
+                "documents say what their tokens weigh (document {document} is one), and it{with} holds masks of 0 and 1"
             ),
-            "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\" with their loss_weights",
+            match is_named {
+                true => format!("name loss_weights {among}"),
+                false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\" with their loss_weights".to_owned(),
+            },
         ),
     };
     Err(EpochError::Limit {

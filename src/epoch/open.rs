@@ -10,6 +10,7 @@ use super::rows::{Purpose, SourceRows};
 use super::trained::Trained;
 use crate::model::TokenizerId;
 use crate::store::View;
+use roaring::RoaringTreemap;
 use std::sync::Arc;
 
 /// A plan with its sources ready to give rows; cheap to share between threads.
@@ -34,6 +35,12 @@ impl Opened {
     /// Whether what is written and given says of tokens that they are not trained on.
     pub fn masked(&self) -> bool {
         self.trained.any() && !self.plan.recipe.output.ignore_loss
+    }
+
+    /// The documents of the plan, each once.
+    pub fn documents(&self) -> RoaringTreemap {
+        let sources = self.sources.iter().map(|source| source.pinned().documents());
+        sources.fold(RoaringTreemap::new(), |all, of| all | of)
     }
 
     /// Opens the sources of `plan`.

@@ -6,6 +6,7 @@ use super::unpadded::{self, ALIGNED, Unpadded};
 use super::{Options, options};
 use crate::epoch::error::EpochError;
 use crate::epoch::ids::Row;
+use crate::epoch::masks;
 use crate::epoch::reader::{Epoch, EpochBatch, EpochRow};
 use crate::epoch::recipe::{Column, Format, Output, PadSide};
 use ::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
@@ -29,7 +30,8 @@ pub enum StreamFormat {
 /// What batches in a stream are written with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamViews {
-    /// The columns beside ids and segments; none: those of `output.columns`, or those that the format has.
+    /// The columns beside ids and segments; none: those of `output.columns`, or those that the format has. Those
+    /// that lose what documents say is trained on are refused, unless the recipe has `output.ignore_loss`.
     pub columns: Option<Vec<Column>>,
     /// One record or line a batch instead, without pads: `batch`, `rows`, `width`, `indices`, `cu_seqlens`,
     /// `max_seqlen`, `input_ids` and the columns asked for, all of which are aligned with the ids.
@@ -53,7 +55,7 @@ impl Epoch {
     /// Writes batches of it to `out`.
     ///
     /// # Errors
-    /// [`EpochError::Output`] when it cannot be written.
+    /// As [`Epoch::printer_of`].
     pub fn printer<W: Write>(
         &self,
         format: StreamFormat,
@@ -65,7 +67,9 @@ impl Epoch {
     /// Writes batches of it to `out` with the views asked for.
     ///
     /// # Errors
-    /// [`EpochError::Views`] for a column that batches without pads do not have; [`EpochError::Output`].
+    /// [`EpochError::Views`] for a column that batches without pads do not have; [`EpochError::Limit`] for views that
+    /// lose what documents say is trained on, as a build with such columns; [`EpochError::Store`];
+    /// [`EpochError::Output`].
     pub fn printer_of<W: Write>(
         &self,
         format: StreamFormat,
@@ -104,6 +108,11 @@ impl Epoch {
                 columns.sort_unstable();
             }
             columns.retain(|column| ALIGNED.contains(column));
+        }
+        if masked {
+            let given = Output { columns: Some(columns.clone()), ..output };
+            let documents = || opened.documents();
+            masks::check_given(&opened.view, opened.tokenizer, &given, documents)?;
         }
         let options = Options { columns, ..options(opened, Path::new("")) };
         let side = recipe.pack.options.pad_side;

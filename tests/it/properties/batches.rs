@@ -350,7 +350,8 @@ fn streams_carry_the_views_that_are_asked_for() {
     let text = format!("{PADDED}[pack]\nlength = 96\n[batch]\nrows = 4\n");
     let planned = plan(&corpus, &text).unwrap();
     let given = batches(&corpus, &planned, 0, 1);
-    let names = "cu_seqlens,max_seqlen,segment_ids,seq_idx,position_ids,attention_mask";
+    let names =
+        "cu_seqlens,max_seqlen,segment_ids,seq_idx,position_ids,attention_mask,loss_weights";
     let lines = stream(&place, &text, &["--views", names]).good().json_lines();
     assert_eq!(lines.len(), given.iter().map(|batch| batch.rows.len()).sum::<usize>());
     for (line, row) in lines.iter().zip(given.iter().flat_map(|batch| &batch.rows)) {

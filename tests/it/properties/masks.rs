@@ -3,10 +3,12 @@
 use super::place::{Document, Place, built, open, plan, rows, stored};
 use super::trained::pour_chats;
 use crate::shards;
+use crate::support::corpusdb;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
+use corpusdb::recipe::Column;
 use corpusdb::views::{self, Normalise};
-use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent};
+use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent, StreamFormat, StreamViews};
 use serde_json::Value;
 use std::path::Path;
 
@@ -218,6 +220,76 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
     let failed: Vec<&str> =
         found.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
     assert_eq!(failed, ["labels"], "{found}");
+}
+
+/// Streams with chosen views gave batches without masks and weights, without a word: a trainer would have
+/// trained on everything.
+#[test]
+fn streams_whose_views_lose_masks_or_weights_are_refused_as_builds_are() {
+    use Column::{CuSeqlens, Labels, LossMask, LossWeights, PositionIds, SegmentIds};
+    let masked = "documents say what of them is trained on";
+    let weighted = "documents say what their tokens weigh";
+    for is_weighted in [false, true] {
+        let place = place(is_weighted);
+        let corpus = place.reader();
+        let halves = is_weighted.then_some(weighted);
+        let choices: [(&[Column], Option<&str>); 6] = [
+            (&[PositionIds], Some(masked)),
+            (&[CuSeqlens, SegmentIds], Some(masked)),
+            (&[], Some(masked)),
+            (&[Labels], halves),
+            (&[LossMask, PositionIds], halves),
+            (&[LossWeights], None),
+        ];
+        let planned = plan(&corpus, &recipe("")).unwrap();
+        let epoch = open(&corpus, &planned, 0);
+        let told = plan(&corpus, &recipe("ignore_loss = true")).unwrap();
+        let ignoring = open(&corpus, &told, 0);
+        for (columns, refused) in choices {
+            let named: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+            let chosen =
+                plan(&corpus, &recipe(&format!("format = \"jsonl\"\ncolumns = {named:?}")));
+            for format in [StreamFormat::Jsonl, StreamFormat::Arrow] {
+                for unpadded in [false, true] {
+                    let views = StreamViews { columns: Some(columns.to_vec()), unpadded };
+                    let what = format!("{is_weighted} {named:?} {format:?} {unpadded}");
+                    assert!(ignoring.printer_of(format, &views, Vec::new()).is_ok(), "{what}");
+                    let error = epoch.printer_of(format, &views, Vec::new()).err();
+                    let error = error.map(|error| error.to_string()).unwrap_or_default();
+                    assert_eq!(error.is_empty(), refused.is_none(), "{what}: {error}");
+                    let why = refused.unwrap_or_default();
+                    let out = if refused.is_some() { "output.ignore_loss = true" } else { "" };
+                    let place = if refused.is_some() { "among the views (--views)" } else { "" };
+                    for word in [why, out, place] {
+                        assert!(error.contains(word), "{what}: {error}");
+                    }
+                    // The recipe's choice of the same columns is judged alike.
+                    let planned = chosen.as_ref().err().map(ToString::to_string);
+                    assert_eq!(planned.is_some(), refused.is_some(), "{what}: {planned:?}");
+                    if let Some(planned) = planned {
+                        assert!(planned.contains(why) && planned.contains("in output.columns"));
+                    }
+                }
+            }
+        }
+        // What is given where nothing is chosen says all.
+        for unpadded in [false, true] {
+            let views = StreamViews { columns: None, unpadded };
+            assert!(epoch.printer_of(StreamFormat::Arrow, &views, Vec::new()).is_ok());
+        }
+        let file = place.scratch.write("stream.toml", format!("version = 1\n{}", recipe("")));
+        let path = place.path.display().to_string();
+        let ran = corpusdb(&["epoch", "stream", &path, &file, "--views", "position_ids"]);
+        assert!(ran.stdout.is_empty());
+        ran.fails(&[masked, "--views", "ignore_loss"]);
+    }
+    // Where nothing is said there is nothing to lose.
+    let plain = Place::of(73, &[("web", 20, 3, 40)]);
+    let corpus = plain.reader();
+    let planned = plan(&corpus, &recipe("")).unwrap();
+    let views = StreamViews { columns: Some(vec![PositionIds]), unpadded: false };
+    let epoch = open(&corpus, &planned, 0);
+    assert!(epoch.printer_of(StreamFormat::Jsonl, &views, Vec::new()).is_ok());
 }
 
 /// Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
