@@ -24,6 +24,17 @@ enum Damage {
     Short(u64),
     /// Where what is there is no record.
     Hole(u64),
+    /// Where the record begins whose bytes are not those of its checksum.
+    Altered(u64),
+}
+
+/// How much of a log is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Headers of records: RocksDB proves what they enclose.
+    Headers,
+    /// All of it.
+    Bytes,
 }
 
 /// The end of the newest log: where the last write of the only writer went.
@@ -55,7 +66,8 @@ pub(super) fn lost(
 ) -> Result<Option<Lost>, StoreError> {
     for (number, log) in journal.logs.range(oldest..) {
         let path = database.join(name(*number));
-        let found = damage(&path, log.end).map_err(StoreError::io("reading", &path))?;
+        let found =
+            damage(&path, log.end, Reading::Headers).map_err(StoreError::io("reading", &path))?;
         if let Some(damage) = found {
             let is_gone = damage == Damage::Gone;
             return Ok(Some(Lost { is_gone, error: error(place, *number, log, &damage) }));
@@ -92,11 +104,35 @@ pub(super) fn refuse_lost(
     Err(found.error)
 }
 
+/// What the database refuses for its bytes, told of the log that it is about, if it is: RocksDB says of a log
+/// neither its name nor what was in it. Logs before `oldest` became tables.
+pub(super) fn refused(
+    place: &Place,
+    database: &Path,
+    journal: &Entries,
+    oldest: u64,
+    error: rocksdb::Error,
+) -> StoreError {
+    if error.kind() == rocksdb::ErrorKind::Corruption {
+        for (number, log) in journal.logs.range(oldest..) {
+            // The fault to tell is the database's, not one of looking for it; nor has what is gone bytes.
+            match damage(&database.join(name(*number)), log.end, Reading::Bytes) {
+                Ok(None | Some(Damage::Gone)) | Err(_) => {}
+                Ok(Some(damage)) => return self::error(place, *number, log, &damage),
+            }
+        }
+    }
+    error.into()
+}
+
 fn error(place: &Place, number: u64, log: &Logged, damage: &Damage) -> StoreError {
     let damage = match damage {
         Damage::Gone => "is gone".to_owned(),
         Damage::Short(found) => format!("has {found} bytes of {}", log.end),
         Damage::Hole(at) => format!("has a hole at byte {at} of {}", log.end),
+        Damage::Altered(at) => {
+            format!("has other bytes than were written in its record at byte {at} of {}", log.end)
+        }
     };
     let commits = match log.commits {
         Some((first, last)) if first == last => format!("commit {first}"),
@@ -108,7 +144,7 @@ fn error(place: &Place, number: u64, log: &Logged, damage: &Damage) -> StoreErro
 }
 
 /// What is wrong with a log that has records up to `end` at least.
-fn damage(path: &Path, end: u64) -> std::io::Result<Option<Damage>> {
+fn damage(path: &Path, end: u64, reading: Reading) -> std::io::Result<Option<Damage>> {
     if end == 0 {
         return Ok(None);
     }
@@ -123,8 +159,9 @@ fn damage(path: &Path, end: u64) -> std::io::Result<Option<Damage>> {
     }
     let mut file = BufReader::with_capacity(1 << 16, file);
     let mut at = 0;
-    // Headers only: RocksDB proves what they enclose. What it takes for the end of a log, or passes over, is
-    // a header of zeros or one that reaches beyond its block.
+    let mut payload = Vec::new();
+    // What RocksDB takes for the end of a log, or passes over, is a header of zeros or one that reaches beyond
+    // its block.
     while at < end {
         let left = BLOCK - at % BLOCK;
         if left < HEADER as u64 {
@@ -139,16 +176,42 @@ fn damage(path: &Path, end: u64) -> std::io::Result<Option<Damage>> {
             }
             read => read?,
         }
-        let [_, _, _, _, low, high, kind] = header;
+        let [a, b, c, d, low, high, kind] = header;
         let bytes = u64::from(u16::from_le_bytes([low, high]));
         let next = at + HEADER as u64 + bytes;
         if kind == 0 || HEADER as u64 + bytes > left || next > end {
             return Ok(Some(Damage::Hole(at)));
         }
-        file.seek_relative(bytes.cast_signed())?;
+        match reading {
+            Reading::Headers => file.seek_relative(bytes.cast_signed())?,
+            Reading::Bytes => {
+                payload.clear();
+                // Short where the file ends: another checksum.
+                file.by_ref().take(bytes).read_to_end(&mut payload)?;
+                if checksum(kind, &payload) != u32::from_le_bytes([a, b, c, d]) {
+                    return Ok(Some(Damage::Altered(at)));
+                }
+            }
+        }
         at = next;
     }
     Ok(None)
+}
+
+/// CRC-32C of a record's type and bytes, turned and shifted as RocksDB stores it. Bit by bit: it is reckoned
+/// only where a log is looked for that is known to be damaged.
+fn checksum(kind: u8, payload: &[u8]) -> u32 {
+    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    const MASK: u32 = 0xa282_ead8;
+    let mut crc = u32::MAX;
+    for byte in std::iter::once(&kind).chain(payload) {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            let low = if crc & 1 == 1 { POLYNOMIAL } else { 0 };
+            crc = crc >> 1 ^ low;
+        }
+    }
+    (!crc).rotate_right(15).wrapping_add(MASK)
 }
 
 #[cfg(test)]

@@ -31,9 +31,9 @@ fn a_log_is_whole_or_cut_or_has_a_hole() {
     let end = whole.len() as u64;
     let found = |bytes: &[u8], end: u64| {
         std::fs::write(&path, bytes).unwrap();
-        damage(&path, end).unwrap()
+        damage(&path, end, Reading::Headers).unwrap()
     };
-    assert_eq!(damage(&path, 1).unwrap(), Some(Damage::Gone));
+    assert_eq!(damage(&path, 1, Reading::Headers).unwrap(), Some(Damage::Gone));
     assert_eq!(found(&whole, end), None);
     assert_eq!(found(&[&whole[..], b"torn"].concat(), end), None, "what follows is not claimed");
     assert_eq!(found(&whole[..whole.len() - 1], end), Some(Damage::Short(end - 1)));
@@ -146,15 +146,10 @@ fn an_older_log_that_is_damaged_in_any_way_is_refused_and_named() {
             for found in opened(&place, directory.path()) {
                 let error = found.expect_err(what);
                 let words = error.to_string();
-                assert!(
-                    matches!(error, StoreError::LostLog { .. } | StoreError::Rocks(_)),
-                    "{what}: {words}"
-                );
-                if let StoreError::LostLog { .. } = error {
-                    let name = log.file_name().unwrap().to_str().unwrap();
-                    assert!(words.contains(name) && words.contains("restore a backup"), "{words}");
-                    assert!(words.contains("commit"), "{words}");
-                }
+                assert!(matches!(error, StoreError::LostLog { .. }), "{what}: {words}");
+                let name = log.file_name().unwrap().to_str().unwrap();
+                assert!(words.contains(name) && words.contains("restore a backup"), "{words}");
+                assert!(words.contains("commit"), "{words}");
             }
             std::fs::write(log, &whole).unwrap();
         }
@@ -193,4 +188,39 @@ fn logs_that_became_tables_may_go_and_a_journal_that_names_none_is_read() {
         journal.chunks(48).filter_map(|pair| pair.get(24..)).flatten().copied().collect();
     std::fs::write(place.journal(), commits).unwrap();
     found("with an older journal");
+}
+
+/// RocksDB's words were all: `Corruption: checksum mismatch`, of no file and with no way out.
+#[test]
+fn a_log_of_which_a_stretch_is_zeroed_is_named_with_the_way_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = killed(directory.path());
+    for log in &logs(&place) {
+        let whole = std::fs::read(log).unwrap();
+        let end = whole.len() as u64;
+        assert_eq!(damage(log, end, Reading::Bytes).unwrap(), None, "checksums are RocksDB's");
+        // Within a record, over the border of two, and one bit.
+        let middle = whole.len() / 2;
+        for (what, places) in [
+            ("a stretch", middle..middle + 9),
+            ("records", middle..middle + 40_000),
+            ("a byte", 50..51),
+        ] {
+            let mut bytes = whole.clone();
+            let upto = places.end.min(bytes.len());
+            bytes[places.start..upto].iter_mut().for_each(|byte| *byte ^= 0x55);
+            if what != "a byte" {
+                bytes[places.start..upto].fill(0);
+            }
+            std::fs::write(log, bytes).unwrap();
+            for found in opened(&place, directory.path()) {
+                let words = found.expect_err(what).to_string();
+                let name = log.file_name().unwrap().to_str().unwrap();
+                for told in [name, "of commit", "restore a backup"] {
+                    assert!(words.contains(told), "{what}: {words}");
+                }
+            }
+            std::fs::write(log, &whole).unwrap();
+        }
+    }
 }

@@ -145,11 +145,13 @@ impl Writer {
         refuse_shorter(&place)?;
         let noted = Noted::read(&place)?;
         let oldest = noted.map_or(0, |noted| noted.oldest_log);
-        logs::refuse_lost(&place, &entries, oldest, || look(&place))?;
+        logs::refuse_lost(&place, &entries, oldest, || look(&place, &entries, oldest))?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
         options.create_missing_column_families(found < migrate::current());
-        let db = DB::open_cf_descriptors(&options, place.database(), tuning::families(memory))?;
+        let database = place.database();
+        let db = DB::open_cf_descriptors(&options, &database, tuning::families(memory))
+            .map_err(|error| logs::refused(&place, &database, &entries, oldest, error))?;
         // Before anything is written: what is lost must not be lost twice.
         refuse_lost(path, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {
@@ -271,13 +273,15 @@ impl Writer {
 }
 
 /// The database as it is, with whatever families it has; nothing is written.
-fn look(place: &Place) -> Result<DB, StoreError> {
+fn look(place: &Place, journal: &Entries, oldest_log: u64) -> Result<DB, StoreError> {
+    let database = place.database();
     let memory = Memory::within(0);
     let options = tuning::database(memory, 2);
-    let named = DB::list_cf(&options, place.database())?;
+    let named = DB::list_cf(&options, &database)?;
     let mut families = tuning::families(memory);
     families.retain(|family| named.iter().any(|name| name == family.name()));
-    Ok(DB::open_cf_descriptors_read_only(&options, place.database(), families, false)?)
+    DB::open_cf_descriptors_read_only(&options, &database, families, false)
+        .map_err(|error| logs::refused(place, &database, journal, oldest_log, error))
 }
 
 #[cfg(test)]

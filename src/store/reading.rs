@@ -2,7 +2,7 @@
 
 use super::bands::BandIndex;
 use super::error::StoreError;
-use super::grown::refuse_shorter;
+use super::grown::{Noted, refuse_shorter};
 use super::held::Held;
 use super::journal::{self, Entries};
 use super::logs;
@@ -92,7 +92,10 @@ fn attempt(
         Err(error) if error.to_string().contains("No such file") => {
             return Ok(Attempt::Missed(error.into()));
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
+            return Err(logs::refused(place, database, journal, oldest, error));
+        }
     };
     let oldest = logs::oldest_needed(&db)?;
     // A log that the manifest of `db` still needs may have become tables before it was replayed: what it held
