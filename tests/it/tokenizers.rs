@@ -360,6 +360,39 @@ fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
     assert!(!Path::new(&other).exists(), "a failure leaves nothing");
 }
 
+/// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
+#[test]
+fn an_extension_by_nothing_registers_and_writes_nothing_and_says_so() {
+    let place = Place::new(&crawl(79, 30, true));
+    place.train("base", &["--vocab-size", "400", "--no-backfill"]);
+    let out = place.scratch.arg("out");
+    let told = |arguments: &[&str]| {
+        let all = [&["base", "longer", "--out", &out], arguments].concat();
+        let ran = place.tokenizer("extend", &all);
+        assert!(!Path::new(&out).exists(), "{ran}");
+        let names = place.tokenizer("list", &["--json"]).good().stdout;
+        assert!(!names.contains("longer"), "{names}");
+        ran
+    };
+    let known = place.scratch.write("known.txt", "a\n");
+    let ran = told(&["--terms", &known, "--forms", "bare"]).good();
+    assert!(ran.stdout.contains("nothing to add: every term is a token of base"), "{ran}");
+    let split = place.scratch.write("split.txt", "COVID-19\n");
+    let ran = told(&["--terms", &split]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.stdout.contains("nothing to add") && ran.stdout.contains("use base"), "{ran}");
+    assert!(ran.stderr.contains("`COVID-19` is not added"), "{ran}");
+    let rare = ["--grow", "5", "--min-frequency", "1000000000"];
+    let ran = told(&rare);
+    assert!(ran.code == Some(1) && ran.stdout.contains("no pair is frequent enough"), "{ran}");
+    let ran = told(&[&rare[..], &["--json"]].concat());
+    assert!(ran.code == Some(1) && ran.stdout.contains("\"nothing_added\""), "{ran}");
+    // What can be added next time is.
+    let new = place.scratch.write("new.txt", "a\nCOVID-19\nzyxwvu\n");
+    place.tokenizer("extend", &["base", "longer", "--terms", &new, "--out", &out]).good();
+    assert!(Path::new(&out).join("tokenizer.json").exists());
+}
+
 #[test]
 fn an_analysis_counts_what_is_stored_and_its_page_needs_nothing_else() {
     let place = Place::new(&crawl(80, 150, true));

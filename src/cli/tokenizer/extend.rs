@@ -1,6 +1,7 @@
 //! `corpusdb tokenizer extend` and `diff`: new ids behind the old ones, and what differs between two tokenizers.
 
 use super::told;
+use crate::cli::Outcome as Answer;
 use crate::cli::print;
 use crate::cli::setup::Context;
 use anyhow::Context as _;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// Extend a tokenizer: old ids stay, new ones follow
 ///
 /// Registers the extended tokenizer, encodes what is stored (documents without a new token take over the ids of the
-/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors.
+/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors. Where nothing is new it says
+/// so, and registers and writes nothing: exit code 0 if every term is a token already, 1 if none could become one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med\n  corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov\n  corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 \\\n      --where \"source = 'code'\" --out gpt2-code"
@@ -79,7 +81,7 @@ pub(in crate::cli) struct Diff {
     b: String,
 }
 
-pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<()> {
+pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
     let mut writer = context.write(&verb.corpus)?;
     // Before the work; made after it, so that a failure leaves nothing.
     anyhow::ensure!(
@@ -88,6 +90,9 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<()> {
         verb.out.display()
     );
     let extension = extension(verb, &writer, context)?;
+    if adds_nothing(&extension) {
+        return tell_nothing(verb, &extension, context);
+    }
     std::fs::create_dir(&verb.out)
         .with_context(|| format!("making the new directory {}", verb.out.display()))?;
     tell_terms(&extension.terms, context)?;
@@ -108,10 +113,42 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<()> {
     };
     let record = writer.register(&new)?;
     if verb.no_backfill {
-        return told::record(&record, None, context);
+        told::record(&record, None, context)?;
+        return Ok(Answer::Good);
     }
     let added = writer.backfill(&verb.name, context.progress.as_ref(), &context.interrupt)?;
-    told::record(&added.record, Some(&added), context)
+    told::record(&added.record, Some(&added), context)?;
+    Ok(Answer::Good)
+}
+
+/// Whether the extended tokenizer is the base: merges change what it gives also without a new id.
+fn adds_nothing(extension: &Extension) -> bool {
+    extension.map.rows.is_empty() && extension.merges == 0
+}
+
+/// Says that nothing is registered or written. Good where every term is a token of the base: what was asked for
+/// is so already.
+fn tell_nothing(verb: &Extend, extension: &Extension, context: &Context) -> anyhow::Result<Answer> {
+    tell_terms(&extension.terms, context)?;
+    let [_, _, existed, refused] = counts(&extension.terms);
+    if context.json {
+        let told = json!({ "type": "nothing_added", "base": verb.base, "name": verb.name });
+        print::json(&told)?;
+    } else {
+        let why = match (verb.grow, refused) {
+            (Some(_), _) => "no pair is frequent enough to become a token".to_owned(),
+            (None, 0) => format!("every term is a token of {} already", verb.base),
+            (None, _) => format!("no term is a new token of {}", verb.base),
+        };
+        print::line(&format!(
+            "nothing to add: {why}; {} is not registered and {} not made: use {}",
+            verb.name,
+            verb.out.display(),
+            verb.base
+        ))?;
+    }
+    let is_good = existed > 0 && refused == 0;
+    Ok(if is_good { Answer::Good } else { Answer::Bad })
 }
 
 fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {

@@ -80,7 +80,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Add(add) => add::run(&add, context)?,
         Verb::Train(train) => train::run(&train, context)?,
-        Verb::Extend(extend) => extend::run(&extend, context)?,
+        Verb::Extend(extend) => return extend::run(&extend, context),
         Verb::Analyse(analyse) => analyse::run(&analyse, context)?,
         Verb::Check(check) => return check::run(&check, context),
         Verb::Export(export) => export::run(&export, context)?,
