@@ -234,6 +234,8 @@ mod tests {
             bos: false,
             eos: false,
             multiple: 1,
+            overlap: false,
+            whole_rows: false,
         };
         let documents = 3 * UNJOINED as u64 / 2;
         let mut consumed = Consumed::default();
