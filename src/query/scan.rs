@@ -2,6 +2,7 @@
 //! partition, with a short queue between them and the engine.
 
 use super::error::QueryError;
+use super::session::RowsAtMost;
 use crate::store::StoreError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -146,7 +147,13 @@ impl ExecutionPlan for Scan {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let most = context.session_config().get_extension::<RowsAtMost>();
+        let most = most.map_or(usize::MAX, |rows| rows.0.max(1));
         let producer = self.producers.get(partition).ok_or_else(|| {
             DataFusionError::Internal(format!("partition {partition} of {}", self.producers.len()))
         })?;
@@ -158,7 +165,11 @@ impl ExecutionPlan for Scan {
                 let gone = if batch.num_rows() == 0 {
                     queue.is_closed()
                 } else {
-                    queue.blocking_send(Ok(batch)).is_err()
+                    let mut starts = (0..batch.num_rows()).step_by(most);
+                    starts.any(|start| {
+                        let rows = most.min(batch.num_rows() - start);
+                        queue.blocking_send(Ok(batch.slice(start, rows))).is_err()
+                    })
                 };
                 if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });

@@ -8,12 +8,13 @@ use super::pool::Shares;
 use super::provider::{Documents, PARTITIONS};
 use super::small_tables;
 use crate::store::View;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
@@ -25,8 +26,18 @@ const BATCH: usize = 8192;
 /// Nesting of parentheses that the parser follows.
 const NESTING: usize = 200;
 
-/// Rows the engine gathers into a batch when they carry whole texts or metadata.
-struct RowsWithText(usize);
+/// Bytes of a constant that is short beside the rows of a batch.
+const CONSTANT: usize = 1 << 10;
+
+/// What a batch may hold when its rows carry whole texts or metadata.
+struct RowsWithText {
+    rows: usize,
+    /// Bytes.
+    texts: usize,
+}
+
+/// Rows that a scan may give at a time, where each is to carry a long constant.
+pub(super) struct RowsAtMost(pub usize);
 
 /// A session whose tables are those of `view`, within the memory it was opened with.
 pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
@@ -35,7 +46,10 @@ pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
         .with_target_partitions(PARTITIONS)
         .with_batch_size(BATCH)
         .with_information_schema(true)
-        .with_extension(Arc::new(RowsWithText(limits.rows_with_text(view))));
+        .with_extension(Arc::new(RowsWithText {
+            rows: limits.rows_with_text(view),
+            texts: limits.texts,
+        }));
     // Our scans are partitioned as they should be; dealing rows round would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
     // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
@@ -142,12 +156,40 @@ pub(super) fn check_expression(text: &str) -> Result<(), DataFusionError> {
     }
 }
 
-/// Smaller batches for a plan that carries texts, so that memory stays bounded.
+/// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays
+/// bounded.
 pub(super) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
+    let config = state.config();
+    let mut rows = config.batch_size();
+    let with_text = config.get_extension::<RowsWithText>();
+    let (most, texts) = with_text.map_or((1, 0), |limits| (limits.rows, limits.texts));
     if reads_text(plan) {
-        let rows = state.config().get_extension::<RowsWithText>().map_or(1, |rows| rows.0);
-        *state.config_mut() = state.config().clone().with_batch_size(rows);
+        rows = most;
     }
+    let mut config = config.clone();
+    let constant = longest_constant(plan);
+    if constant > CONSTANT {
+        rows = rows.min(texts / constant).max(1);
+        config = config.with_extension(Arc::new(RowsAtMost(rows)));
+    }
+    *state.config_mut() = config.with_batch_size(rows);
+}
+
+/// Bytes of the longest constant: the engine may copy it for each row of a batch.
+fn longest_constant(plan: &LogicalPlan) -> usize {
+    let mut longest = 0;
+    // Nothing in the walk fails.
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::Literal(value, _) = part {
+                    longest = longest.max(value.size());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    longest
 }
 
 fn reads_text(plan: &LogicalPlan) -> bool {

@@ -176,6 +176,10 @@ fn texts_that_a_statement_makes_are_bounded() {
         let (ran, _) = corpusdb_within(&sql(&corpus, statement), HELD);
         ran.fails(&[word]);
     }
+    // A constant was copied for every row of a batch, and the query panicked.
+    let constant = "SELECT max(length(x)) AS n FROM (SELECT CASE WHEN id < 0 THEN text ELSE repeat('x', 5000000) END AS x FROM documents)";
+    let (ran, _) = corpusdb_within(&[&sql(&corpus, constant)[..], &["--json"]].concat(), HELD);
+    assert_eq!(ran.good().json(), json!({ "n": 5_000_000 }));
     for statement in [
         "SELECT sum(length(replace(text, 'o', '00'))) FROM documents",
         "SELECT sum(length(lpad(text, 40))) FROM documents",
