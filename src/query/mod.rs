@@ -31,6 +31,7 @@ mod keys;
 mod limits;
 mod metered;
 mod nesting;
+mod parser;
 mod policy;
 mod pool;
 mod predicate;

@@ -2,6 +2,7 @@
 //! of a snapshot later is what it was then.
 
 use super::error::QueryError;
+use super::parser;
 use super::runtime;
 use super::schema::DocumentColumns;
 use super::select::unusable;
@@ -35,7 +36,7 @@ pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryErro
     let state = session::session(view)?;
     let sql = format!("SELECT (\n{expression}\n) FROM documents");
     let plan = runtime::block_on(async {
-        let statement = state.sql_to_statement(&sql, &datafusion::config::Dialect::Generic);
+        let statement = parser::statement(&sql);
         let planned = match statement {
             Ok(statement) => state.statement_to_plan(statement).await,
             Err(error) => Err(error),

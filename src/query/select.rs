@@ -3,6 +3,7 @@
 use super::error::{QueryError, shown, unknown_column, words};
 use super::evaluate::{StoredBlock, Test};
 use super::nesting;
+use super::parser;
 use super::predicate::{Predicate, Translator};
 use super::runtime;
 use super::schema::DocumentColumns;
@@ -101,7 +102,7 @@ pub(super) async fn plan(
     session::check_expression(expression).map_err(|error| unusable(view, expression, &error))?;
     // Line breaks: the expression may end in a comment.
     let sql = format!("SELECT {what} FROM documents WHERE (\n{condition}\n)");
-    let statement = state.sql_to_statement(&sql, &datafusion::config::Dialect::Generic);
+    let statement = parser::statement(&sql);
     let planned = match statement {
         Ok(statement) => {
             nesting::check_statement(&statement)

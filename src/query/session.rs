@@ -4,6 +4,7 @@ use super::error::{QueryError, shown};
 use super::growing;
 use super::limits::Limits;
 use super::nesting;
+use super::parser;
 use super::pool::Shares;
 use super::provider::{Documents, PARTITIONS};
 use super::small_tables;
@@ -16,15 +17,12 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use std::sync::Arc;
 
 /// Rows the engine gathers into a batch.
 const BATCH: usize = 8192;
-/// Nesting of parentheses that the parser follows.
-const NESTING: usize = 200;
 
 /// Bytes of a constant that is short beside the rows of a batch.
 const CONSTANT: usize = 1 << 10;
@@ -105,9 +103,8 @@ pub(super) fn parse(sql: &str) -> Result<Asked, QueryError> {
     let fault = |error: DataFusionError| QueryError::statement(sql, &error);
     let too_much = |why| QueryError::Statement { statement: shown(sql), why };
     nesting::check_text(sql).map_err(too_much)?;
-    let mut parser =
-        DFParserBuilder::new(sql).with_recursion_limit(NESTING).build().map_err(fault)?;
-    let mut statements = parser.parse_statements().map_err(fault)?;
+    let mut statements =
+        parser::parser(sql).and_then(|mut it| it.parse_statements()).map_err(fault)?;
     let asked = match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => asked(statement),
         _ => None,
@@ -144,10 +141,7 @@ fn reads_only(statement: &Statement) -> bool {
 /// of ours.
 pub(super) fn check_expression(text: &str) -> Result<(), DataFusionError> {
     nesting::check_text(text).map_err(DataFusionError::Plan)?;
-    let dialect = GenericDialect {};
-    let parser =
-        DFParserBuilder::new(text).with_dialect(&dialect).with_recursion_limit(NESTING).build();
-    let parsed = parser?.parse_into_expr()?;
+    let parsed = parser::parser(text)?.parse_into_expr()?;
     match parsed.alias {
         None => Ok(()),
         Some(alias) => {

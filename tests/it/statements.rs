@@ -1,8 +1,11 @@
 //! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
 
 use crate::support::{Scratch, corpusdb, corpusdb_within, ingest, init};
+use arrow::array::{AsArray, RecordBatch};
+use corpusdb::Corpus;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 
 /// What a query over little data may hold at `--memory 64MB`: the program with its threads, and its share.
 const HELD: u64 = 320 << 20;
@@ -267,4 +270,65 @@ fn errors_and_notes_are_objects_under_json() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
     let note: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(note, json!({ "type": "note", "message": "no document has the key no-such-key" }));
+}
+
+/// `SELECT id, cluster FROM documents` was a parse error: after a comma the word was taken for the beginning of
+/// a clause, and only first in the list for a column; so was `offset` of `rejects`.
+#[test]
+fn every_column_of_every_table_can_be_selected_in_any_place_of_a_list() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "lang:keyword"]);
+    let line =
+        |n: u32| json!({ "text": format!("a text of number {n}"), "meta": { "lang": "en" } });
+    let file =
+        scratch.write("a.jsonl", (0..3).map(|n| format!("{}\n", line(n))).collect::<String>());
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let corpus = Corpus::open(Path::new(&corpus), 64 << 20).unwrap();
+    let asked = |sql: &str| {
+        let mut names = Vec::new();
+        let found = corpus.sql(sql, &mut |batch| {
+            names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+            Ok(())
+        });
+        found.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        names
+    };
+    let mut tables = 0;
+    for table in tables_of(&corpus) {
+        let columns = asked(&format!("SELECT * FROM {table} LIMIT 0"));
+        assert!(!columns.is_empty());
+        tables += 1;
+        let (list, from) = (columns.join(", "), format!("FROM {table} LIMIT 1"));
+        let first = &columns[0];
+        // In the middle, last, before a comma that ends the list, and first.
+        assert_eq!(asked(&format!("SELECT {list} {from}")), columns);
+        assert_eq!(asked(&format!("SELECT {list}, {from}")), columns);
+        for name in &columns {
+            assert_eq!(asked(&format!("SELECT 1 AS x, {name} {from}")), ["x", name]);
+            assert_eq!(asked(&format!("SELECT {name}, 1 AS x {from}")), [name, "x"]);
+        }
+        let named: Vec<String> = columns.iter().map(|name| format!("t.{name} AS {name}")).collect();
+        let of = format!("SELECT {} FROM {table} AS t LIMIT 1", named.join(", "));
+        assert_eq!(asked(&of), columns);
+        let counted: Vec<String> = columns.iter().map(|name| format!("count({name})")).collect();
+        asked(&format!("SELECT {}, max({first}) FROM {table}", counted.join(", ")));
+        asked(&format!("SELECT count(*), {list} FROM {table} GROUP BY {list} ORDER BY {list}"));
+        asked(&format!("SELECT x FROM (SELECT 1 AS x, {list} FROM {table}) AS inner_rows LIMIT 1"));
+    }
+    assert!(tables > 3);
+    // What may be said of documents in a condition is parsed alike.
+    let held = "id IN (SELECT x FROM (SELECT id AS x, cluster FROM documents))";
+    assert_eq!(corpus.count(Some(held)).unwrap(), 3);
+}
+
+fn tables_of(corpus: &Corpus) -> Vec<String> {
+    let mut names = Vec::new();
+    let each = &mut |batch: &RecordBatch| {
+        let column = batch.column(0).as_string::<i32>();
+        names.extend(column.iter().flatten().map(str::to_owned));
+        Ok(())
+    };
+    corpus.sql("SHOW TABLES", each).unwrap();
+    names
 }
