@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Members of a bucket, kept or not, that are read by each look-up: with more of them it comes into the crowd.
+/// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes
+/// into the crowd if enough of them are kept.
 const BUSY: usize = 256;
 
 /// How far is looked where the members of a crowded bucket are not in memory.
