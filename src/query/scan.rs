@@ -2,7 +2,6 @@
 //! partition, with a short queue between them and the engine.
 
 use super::error::QueryError;
-use super::session::RowsAtMost;
 use crate::store::StoreError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -32,6 +31,9 @@ pub(super) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 /// Pushes the batches of one partition, in order. An empty batch is a question whether to go on.
 pub(super) type Producer =
     Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+
+/// Rows that a scan may give at a time, where each is to carry a long constant.
+pub(super) struct RowsAtMost(pub usize);
 
 /// Why a walk over stored rows ends before its last: no more is wanted, or something went wrong.
 pub(super) enum Stop {

@@ -7,6 +7,7 @@ use super::nesting;
 use super::parser;
 use super::pool::Shares;
 use super::provider::{Documents, PARTITIONS};
+use super::scan::RowsAtMost;
 use super::small_tables;
 use crate::store::View;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -33,9 +34,6 @@ struct RowsWithText {
     /// Bytes.
     texts: usize,
 }
-
-/// Rows that a scan may give at a time, where each is to carry a long constant.
-pub(super) struct RowsAtMost(pub usize);
 
 /// A session whose tables are those of `view`, within the memory it was opened with.
 pub(super) fn session(view: &View) -> Result<SessionState, QueryError> {
