@@ -241,7 +241,7 @@ impl Plan {
             }
             let asked = fluid.share(at, end).max(available.saturating_add(1));
             let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
-            let later = source.later_amount.max(1);
+            let later = source.sure_later(&self.rules(at)).max(1);
             return Err(EpochError::Infeasible {
                 epoch,
                 budget: self.budget,
@@ -266,6 +266,18 @@ impl PlannedSource {
     pub(super) fn available(&self) -> u64 {
         let later = u128::from(self.later_amount) * u128::from(self.max_repeats.saturating_sub(1));
         narrow(u128::from(self.amount) + later)
+    }
+
+    /// What each further pass counts, however many there are. Where passes count differently, the average of those
+    /// that were walked does not hold for more of them; what does is the rows that their tokens fill, of which
+    /// every stratum may leave the last one.
+    fn sure_later(&self, rules: &Rules) -> u64 {
+        if !rules.passes_differ() {
+            return self.later_amount;
+        }
+        let filled = self.packed_tokens / u64::from(rules.policy.capacity.max(1));
+        let strata = self.opens.last().map_or(1, Vec::len) as u64;
+        self.later_amount.min(filled.saturating_sub(strata.saturating_sub(1)))
     }
 
     /// The number of passes that count exactly `amount`; none when it lies inside one.
