@@ -212,14 +212,14 @@ mod tests {
             let family = db.cf_handle(name).unwrap();
             for number in 0..200_u32 {
                 let row = vec![1; if number == 150 { LONG } else { 100 }];
-                db.put_cf(&family, number.to_be_bytes(), row).unwrap();
+                db.put_cf(&family, format!("{number:03}"), row).unwrap();
             }
             db.flush_cf(&family).unwrap();
             set_perf_stats(PerfStatsLevel::EnableCount);
             let mut counters = PerfContext::default();
             counters.reset();
             for number in (0..200_u32).filter(|number| *number != 150) {
-                assert!(db.get_pinned_cf(&family, number.to_be_bytes()).unwrap().is_some());
+                assert!(db.get_pinned_cf(&family, format!("{number:03}")).unwrap().is_some());
             }
             let read = counters.metric(PerfMetric::BlockReadByte);
             set_perf_stats(PerfStatsLevel::Disable);

@@ -135,7 +135,7 @@ fn a_row_that_is_shown_is_the_row_that_is_written() {
                 assert!(segments.iter().all(|of| of["key"].as_str().unwrap().starts_with("web-")));
             }
             let past = written.len().to_string();
-            let there = format!("{past}");
+            let there = past.to_string();
             place.run("row", &number, &[&past, "--epoch", epoch]).fails(&["row", &there]);
             let text = place.run("row", &number, &["0", "--epoch", epoch]).good().stdout;
             assert!(text.starts_with("row 0") && text.contains("source web"), "{text}");

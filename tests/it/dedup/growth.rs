@@ -110,7 +110,7 @@ fn one_of_many_equal_texts_that_changes_reads_no_bucket_of_the_others() {
             let mut random = Random::new(8);
             let (text, other) = (prose(&mut random, 0, 60), prose(&mut random, 0, 60));
             let mut world = World::new(&policy);
-            let keyed = |at: usize| Page::keyed(&format!("k{at}"), text.clone());
+            let keyed = |at: usize| Page::keyed(format!("k{at}"), text.clone());
             world.pour("web", &(0..count).map(keyed).collect::<Vec<_>>(), 40 << 10);
             let mut costs = Vec::new();
             for day in 0..2 {
