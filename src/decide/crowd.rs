@@ -382,6 +382,7 @@ impl Crowd {
             self.bytes = self.bytes.saturating_sub(old.bytes());
             let members: Vec<DocId> =
                 old.documents().iter().copied().filter(|one| is_kept(*one)).collect();
+            let patience = old.patience_after();
             drop(old);
             let step = members.len().div_ceil(READ).max(1);
             let sample: Vec<DocId> = members.iter().copied().step_by(step).collect();
@@ -393,7 +394,7 @@ impl Crowd {
                     fresh.insert(document, sketch, &shingles);
                 }
             }
-            fresh.settle();
+            fresh.settle_with(patience);
             self.is_changed = true;
             self.bytes += fresh.bytes();
             if let Some(family) = self.families.get_mut(at as usize) {

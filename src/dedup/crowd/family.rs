@@ -11,6 +11,8 @@ use std::collections::HashMap;
 const SAMPLE: usize = 1024;
 /// Steps a member, since the order was made, from which making it anew would pay, if there are twice as many.
 const PAYS: u64 = 4096;
+/// Steps that comparing with a member takes, beside walking to it.
+const MET: u64 = 64;
 
 /// Documents much alike, by their shingles and sketches.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Family {
     /// Members when the order was made, and steps since.
     ordered: usize,
     steps: u64,
+    /// How often the order was made anew though the family had hardly grown: each time it takes twice as many steps.
+    patience: u32,
 }
 
 /// A set to find similar ones of.
@@ -66,6 +70,7 @@ impl Family {
             question: 0,
             ordered: 0,
             steps: 0,
+            patience: 0,
         }
     }
 
@@ -202,7 +207,7 @@ impl Family {
                 }
             }
         }
-        self.steps += steps;
+        self.steps += steps + MET * members.len() as u64;
         members
     }
 
@@ -235,11 +240,28 @@ impl Family {
         self.sketches.get(*self.known.get(&document)? as usize)
     }
 
-    /// Whether an order made of today's members would pay: it has grown, and what is asked of it walks far.
+    /// Whether an order made of today's members would pay: what is asked of it walks far, and it has grown, or walks so
+    /// far that those that came may be of another kind: what all of them share is then rare by the old order.
     #[must_use]
     pub fn is_stale(&self) -> bool {
+        let times = if self.has_grown() { 0 } else { (self.patience + 1).min(32) };
+        self.steps >> times > PAYS * self.documents.len() as u64
+    }
+
+    fn has_grown(&self) -> bool {
         self.documents.len() >= 2 * self.ordered.max(1)
-            && self.steps > PAYS * self.documents.len() as u64
+    }
+
+    /// The patience of a family that takes the place of this one.
+    #[must_use]
+    pub fn patience_after(&self) -> u32 {
+        if self.has_grown() { 0 } else { self.patience + 1 }
+    }
+
+    /// Says that all that the order was made for are in, and how patient the family is with it.
+    pub fn settle_with(&mut self, patience: u32) {
+        self.settle();
+        self.patience = patience;
     }
 
     /// Steps that questions took since the order was made.

@@ -111,6 +111,28 @@ fn an_order_that_no_longer_fits_is_told() {
 }
 
 #[test]
+fn an_order_that_does_not_fit_those_that_come_is_told_before_the_family_has_doubled() {
+    let footer = |number: u64| -> Vec<u64> {
+        set(page(number, 0).into_iter().chain((0..20).map(|at| 9_000_000_000 + at)))
+    };
+    // What all with a footer share is rare by the order made of those without.
+    let old: Vec<Vec<u64>> = (0..1_500).map(|number| page(number, 0)).collect();
+    let mut family = family(0.8, &old, 129);
+    family.settle();
+    for number in 0..1_000 {
+        let set = footer(number);
+        find(&mut family, &set);
+        family.insert(DocId(10_000 + number), Sketch::of(&set), &set);
+    }
+    assert!(family.is_stale(), "{} steps", family.steps());
+    // One that was made anew to no avail waits for more.
+    assert_eq!(family.patience_after(), 1);
+    family.settle_with(1);
+    find(&mut family, &footer(0));
+    assert!(!family.is_stale());
+}
+
+#[test]
 fn bytes_grow_with_what_is_held() {
     let pages: Vec<Vec<u64>> = (0..2_000).map(|at| page(at, 0)).collect();
     let few = family(0.8, &pages[..500], 129).bytes();
