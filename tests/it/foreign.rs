@@ -1,6 +1,6 @@
 //! Inputs that are neither records nor texts, and ingests of which nothing could be read.
 
-use crate::support::{Scratch, corpusdb, ingest, init, sound};
+use crate::support::{Scratch, corpusdb, corpusdb_reading, ingest, init, sound};
 use serde_json::json;
 
 /// Made one document each of tables and archives, exit code 0.
@@ -16,6 +16,9 @@ fn a_file_of_another_format_is_refused_loudly_and_becomes_no_text() {
         ("x.arrow", b"ARROW1\0\0\xff\xff\xff\xff"),
         ("x.feather", b"FEA1\0\0\0\0"),
         ("list.json", b"[{\"text\": \"one\"},\n {\"text\": \"two\"}]"),
+        ("dump.xml", b"<mediawiki xmlns=\"http://x\">\n  <page><title>A</title></page>\n"),
+        ("list", b"From a@b.org Sat Jan  3 01:05:34 2009\nSubject: x\nTo: c@d.org\n\nHello\n"),
+        ("words.txt", b"EU B-ORG\nrejects O\nthe O\nGerman B-MISC\ncall O\n. O\n"),
         ("x.tar.gz", b"\x1f\x8b-not-gzip"),
     ] {
         let path = scratch.write(name, bytes);
@@ -40,6 +43,20 @@ fn a_file_of_another_format_is_refused_loudly_and_becomes_no_text() {
     let report = ingest(&corpus, &[&table], &["--source", "main", "--format", "text"]);
     assert_eq!((&report["kept"], &report["rejected"]), (&json!(1), &json!(0)));
     sound(&corpus);
+}
+
+/// A table of one column became one document when it was piped in, and no word was said.
+#[test]
+fn a_table_of_one_column_on_standard_input_is_refused_unless_taken_as_text() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let table = b"text\nfirst row\nsecond row\nthird row\n";
+    let ran = corpusdb_reading(&["ingest", &corpus, "-", "--source", "main"], table);
+    assert!(ran.code == Some(1) && ran.stderr.contains("nothing could be read"), "{ran}");
+    let text = ["ingest", &corpus, "-", "--source", "main", "--format", "text"];
+    assert_eq!(corpusdb_reading(&text, table).code, Some(0));
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "1");
 }
 
 /// Every line of a file was set aside, and the exit code was 0.

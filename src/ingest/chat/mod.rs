@@ -6,9 +6,11 @@
 //! * `values` the functions and filters that templates call
 //! * `markers` what a template sets turns apart with
 //! * `specials` special tokens that a record would smuggle in
+//! * `bound/` values in bounds, whatever a template makes of them
 //! * `work` what one record may cost a template
 //! * `spans` the text of a conversation, and which bytes of it are trained on
 
+mod bound;
 mod markers;
 mod options;
 mod record;

@@ -3,17 +3,17 @@
 //! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
 //! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
 
+use super::bound::{self, Allowance, Program};
 use super::markers;
 use super::values::{self, Day};
 use super::work::{STEPS, Work};
 use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, ErrorKind};
+use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 
 /// Around what `{% generation %}` encloses: noncharacters, which no record may hold.
 pub(super) const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
-const NAME: &str = "chat template";
 /// Fields of a tokenizer_config.json that templates name.
 const TOKENS: [&str; 7] =
     ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
@@ -54,6 +54,7 @@ pub struct ChatTemplate {
     specials: Vec<String>,
     day: Option<Day>,
     environment: Environment<'static>,
+    program: Program,
     is_marked: bool,
     /// A configuration says which tokens are special; others only look so.
     is_declared: bool,
@@ -77,7 +78,9 @@ impl ChatTemplate {
             variables: Map::new(),
             specials: Vec::new(),
             day: None,
-            environment: environment(compiled, None)?,
+            environment: environment(None),
+            program: Program::compile(compiled)
+                .map_err(|error| TemplateError::Compile(words(&error)))?,
             is_marked,
             is_declared: false,
         })
@@ -190,7 +193,7 @@ impl ChatTemplate {
     pub fn set_date(&mut self, date: &str) -> Result<(), TemplateError> {
         let day = Day::parse(date).ok_or_else(|| TemplateError::Date(date.to_owned()))?;
         self.day = Some(day);
-        self.environment = environment(mark_generation(&self.source).0, self.day)?;
+        self.environment = environment(self.day);
         self.variables.insert("date".to_owned(), Json::from(date));
         Ok(())
     }
@@ -237,30 +240,26 @@ impl ChatTemplate {
             ("add_generation_prompt".to_owned(), Value::from(add_generation_prompt)),
         ];
         let values: Value = named.chain(ours).collect();
-        let template = self.environment.get_template(NAME).map_err(|error| words(&error))?;
-        let mut output = work.output();
-        let rendered = template.render_captured_to(values, &mut output);
-        let rendered = rendered.map_err(|error| match error.kind() {
+        let allowance = Allowance::begin(work.limits());
+        let rendered = self.program.render(&self.environment, values);
+        drop(allowance);
+        let (text, steps) = rendered.map_err(|error| match error.kind() {
+            _ if work.go_on().is_err() => "interrupted".to_owned(),
             ErrorKind::OutOfFuel => format!(
                 "the template takes more than {STEPS} steps: it does not end, or the record is too large for it"
             ),
-            _ if output.is_full() => "the template writes more than --max-doc-bytes allows".to_owned(),
             _ => words(&error),
         })?;
-        work.spend(rendered.state().fuel_levels().map_or(0, |(spent, _)| spent))?;
-        drop(rendered);
-        output.into_text()
+        work.spend(steps)?;
+        work.fits(&text)?;
+        Ok(text)
     }
 }
 
-fn environment(source: String, day: Option<Day>) -> Result<Environment<'static>, TemplateError> {
+fn environment(day: Option<Day>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(STEPS));
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_formatter(values::write);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_function("raise_exception", |why: String| values::raise_exception(&why));
     environment
         .add_function("strftime_now", move |format: String| values::strftime_now(day, &format));
@@ -269,9 +268,8 @@ fn environment(source: String, day: Option<Day>) -> Result<Environment<'static>,
         let [open, close] = MARKS;
         format!("{open}{text}{close}")
     });
-    let compiled = environment.add_template_owned(NAME, source);
-    compiled.map_err(|error| TemplateError::Compile(words(&error)))?;
-    Ok(environment)
+    bound::check(&mut environment);
+    environment
 }
 
 /// Turns `{% generation %}` blocks into filter blocks, which trim space alike; says whether there was one.

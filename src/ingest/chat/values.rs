@@ -1,7 +1,8 @@
 //! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
 
+use super::bound::{Sink, made, wrote};
 use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Error, ErrorKind, Output, State};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io;
@@ -103,7 +104,11 @@ impl Day {
 /// `strftime_now`: the day given by option; never the clock, or the same record would become another text.
 pub(super) fn strftime_now(day: Option<Day>, format: &str) -> Result<String, Error> {
     match day {
-        Some(day) => day.format(format),
+        Some(day) => {
+            // The longest name of a month stands for two letters.
+            made(format.len().saturating_mul(8))?;
+            day.format(format)
+        }
         None => Err(invalid(
             "the template asks for today's date; name a day with --chat-date".to_owned(),
         )),
@@ -126,17 +131,24 @@ pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     let _: Option<bool> = options.get("ensure_ascii")?;
     let _: Option<bool> = options.get("sort_keys")?;
     options.assert_all_used()?;
-    let mut out = Vec::new();
+    let mut out = Sink::new(Vec::new());
     let written = match indent {
         None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
         Some(width) => {
+            made(width)?;
             let indent = vec![b' '; width];
             let pretty = PrettyFormatter::with_indent(&indent);
             value.serialize(&mut Serializer::with_formatter(&mut out, pretty))
         }
     };
-    written.map_err(|error| invalid(format!("tojson: {error}")))?;
-    String::from_utf8(out).map_err(|error| invalid(format!("tojson: {error}")))
+    written.map_err(
+        |error| {
+            if error.is_io() { out.why() } else { invalid(format!("tojson: {error}")) }
+        },
+    )?;
+    let bytes = out.into_bytes();
+    made(bytes.len())?;
+    String::from_utf8(bytes).map_err(|error| invalid(format!("tojson: {error}")))
 }
 
 /// `json.dumps`: a space behind commas and colons.
@@ -170,6 +182,9 @@ pub(super) fn write(
     state: &State<'_, '_>,
     value: &Value,
 ) -> Result<(), Error> {
+    // A letter is at most six bytes when it is written for HTML.
+    let times = if state.auto_escape() == AutoEscape::None { 1 } else { 6 };
+    wrote(value.as_str().map_or(32, str::len).saturating_mul(times))?;
     match value.kind() {
         ValueKind::Bool => Ok(out
             .write_str(if value.is_true() { "True" } else { "False" })

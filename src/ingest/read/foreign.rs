@@ -1,5 +1,7 @@
 //! Files that are neither records nor a text: told by their first bytes, and by their name where a format has no mark.
 
+use super::tagged::tagged;
+
 /// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
 /// beginning, decompressed; `name` its name in lower case, without the end that says the compression.
 pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
@@ -17,6 +19,8 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
         "a web archive (WARC), not a text: extract its pages to JSON lines or Parquet"
     } else if text.is_some_and(|text| is_json_value(text, ends(&[".json", ".jsonl", ".ndjson"]))) {
         "JSON over several lines, not one object a line: convert it with `jq -c .`, a list with `jq -c '.[]'`"
+    } else if let Some(what) = text.and_then(|text| tagged(text, name)) {
+        what
     } else if text.is_none() {
         return Some("not a text: bytes that are not UTF-8, or NUL".to_owned());
     } else {

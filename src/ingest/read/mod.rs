@@ -8,6 +8,7 @@
 //! * `item` what a reader is asked, and what it gives
 //! * `reader` recognises the format and hands on to `jsonl`, `text` or `parquet`
 //! * `foreign` files that are neither records nor a text
+//! * `tagged` texts with the marks of another program between their lines
 //! * `guess` the text field when none is named
 
 mod decompress;
@@ -20,6 +21,7 @@ mod parquet;
 mod paths;
 mod reader;
 mod stream;
+mod tagged;
 mod text;
 
 pub use error::ReadError;
