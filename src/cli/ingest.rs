@@ -52,7 +52,8 @@ pub(super) struct Args {
     /// Longest text accepted
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     max_doc_bytes: u64,
-    /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision
+    /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision. Batches that would
+    /// have many stored documents decided again are committed together
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     batch_bytes: Option<u64>,
     /// Read files from their start also when size and time say that they have not changed

@@ -44,6 +44,8 @@ pub(super) struct Scene {
     pub(super) standings: BTreeMap<DocId, Change<Option<Standing>>>,
     pub(super) matches: BTreeMap<DocId, Change<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
+    /// Clusters as they are stored, of those that were read before.
+    pub(super) clusters: HashMap<DocId, Vec<DocId>>,
     /// Exact rows that this commit changes, and rows as they are stored.
     pub(super) exact: BTreeMap<(TextForm, [u8; 16]), Option<DocId>>,
     stored_exact: HashMap<(TextForm, [u8; 16]), Option<DocId>>,
@@ -67,6 +69,7 @@ impl Scene {
             standings: BTreeMap::new(),
             matches: BTreeMap::new(),
             members: HashMap::new(),
+            clusters: HashMap::new(),
             exact: BTreeMap::new(),
             stored_exact: HashMap::new(),
             local: BucketMap::default(),
@@ -166,7 +169,10 @@ impl Scene {
         let mut found: BTreeSet<DocId> = if self.is_new(witness) {
             BTreeSet::new()
         } else {
-            self.view.members(witness)?.into_iter().collect()
+            match self.clusters.get(&witness) {
+                Some(members) => members.iter().copied().collect(),
+                None => self.view.members(witness)?.into_iter().collect(),
+            }
         };
         for (document, joined) in self.members.get(&witness).into_iter().flatten() {
             if *joined {

@@ -7,7 +7,8 @@
 //!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
 //! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch. How the
-//! input is cut changes no decision, no id and no byte that means anything.
+//! input is cut changes no decision, no id and no byte that means anything; so chunks that would have
+//! much decided over again wait for those behind them (`waiting`).
 
 mod alarm;
 mod chat;
@@ -26,6 +27,7 @@ mod produce;
 pub mod read;
 mod report;
 mod run;
+mod waiting;
 mod watch;
 mod write;
 

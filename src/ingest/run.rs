@@ -9,8 +9,9 @@ use super::prepare::{PreparedChunk, prepare};
 use super::produce::{Chunk, look_up, produce};
 use super::read::Input;
 use super::report::IngestReport;
+use super::waiting::Waiting;
 use super::watch::Watch;
-use super::write::write;
+use super::write::{Written, write};
 use crate::decide::{DecideError, LoadedTokenizer};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::Writer;
@@ -127,15 +128,35 @@ fn drain(
     flight: &Flight,
 ) -> Result<(), IngestError> {
     let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
-    for mut chunk in chunks {
-        report.stages.read += chunk.chunk.seconds;
+    let mut waiting = Waiting::new(options, writer.batch_bytes());
+    let mut chunks = chunks.into_iter();
+    loop {
+        let next = chunks.next();
+        let is_last = next.is_none();
+        let bytes = next.as_ref().map_or(0, |chunk| chunk.chunk.bytes);
+        report.stages.read += next.as_ref().map_or(0.0, |chunk| chunk.chunk.seconds);
+        let Some(mut chunk) = waiting.take_with(next) else { break };
+        // What waits is bounded by itself: were it under way too, nothing could come to it.
+        let may_wait = !is_last && waiting.admits(&chunk);
+        if may_wait && waiting.wants_more(&chunk) {
+            waiting.hold(chunk);
+            flight.leave(bytes);
+            continue;
+        }
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
-        let written =
-            pool.install(|| write(writer, &chunk, options, tokenizers, watch, report, interrupt));
+        let written = pool.install(|| {
+            write(writer, &chunk, may_wait, options, tokenizers, watch, report, interrupt)
+        });
         let fates = match written {
+            Ok(Written::Waits(want)) => {
+                waiting.hold_until(chunk, want);
+                flight.leave(bytes);
+                continue;
+            }
+            Ok(Written::Committed(fates)) => fates,
             // The chunk is not stored; who calls sees that a stop was asked for.
             Err(IngestError::Decide(DecideError::Interrupted)) => break,
-            written => written?,
+            Err(error) => return Err(error),
         };
         if let Some(decisions) = &mut decisions {
             decisions.write(writer.view(), &fates)?;
@@ -145,8 +166,8 @@ fn drain(
         if let Some(error) = chunk.chunk.error.take() {
             return Err(error);
         }
-        let bytes = chunk.chunk.bytes;
         drop(chunk);
+        waiting.end();
         flight.leave(bytes);
     }
     decisions.map_or(Ok(()), Decisions::finish)

@@ -9,7 +9,8 @@ use super::produce::Piece;
 use super::report::IngestReport;
 use super::watch::Watch;
 use crate::decide::{
-    Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Refused, Session, encode_again,
+    Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Orphans, Refused, Session,
+    encode_again,
 };
 use crate::model::{Compared, DocId, FileId, Interrupt, SourceId, Standing, half};
 use crate::store::{
@@ -21,16 +22,34 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-/// Commits a chunk; the fate of every record is returned in order when it is asked for.
+/// What became of a chunk.
+pub(super) enum Written {
+    /// It is committed, with the fate of every record in order.
+    Committed(Vec<Fate>),
+    /// It had better come with more.
+    Waits(Want),
+}
+
+/// Why a chunk waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Want {
+    /// New documents with which it had better come.
+    pub(super) documents: usize,
+    /// New documents it has.
+    pub(super) has: usize,
+}
+
+/// Commits a chunk, unless it `may_wait` and had better come with what is behind it.
 pub(super) fn write(
     writer: &mut Writer,
     chunk: &PreparedChunk,
+    may_wait: bool,
     options: &IngestOptions,
     tokenizers: &[LoadedTokenizer],
     watch: &mut Watch,
     report: &mut IngestReport,
     interrupt: &Interrupt,
-) -> Result<Vec<Fate>, IngestError> {
+) -> Result<Written, IngestError> {
     let mut batch = writer.begin()?;
     let source = batch.source(&options.source)?;
     let first = batch.next_document();
@@ -48,8 +67,15 @@ pub(super) fn write(
             batch.forget_overtaken(source, *file)?;
         }
     }
+    let before = (report.read, report.bytes);
     let Identified { mut new, fates, overtaken, unchanged, updated } =
         identify(&batch, chunk, &files, report)?;
+    let superseded = new.iter().filter_map(|new| new.supersedes);
+    let orphans = Orphans::of(&batch, superseded)?;
+    if may_wait && let Some(documents) = orphans.want(new.len()) {
+        (report.read, report.bytes) = before;
+        return Ok(Written::Waits(Want { documents, has: new.len() }));
+    }
     (counts.unchanged, counts.updated) = (unchanged, updated);
     for (file, by) in overtaken {
         batch.overtake(source, file, by)?;
@@ -58,6 +84,7 @@ pub(super) fn write(
     let mut session = Session::new(&batch);
     session.name_source(source, &options.source);
     session.heed(interrupt);
+    session.know(orphans);
     find_twins(&mut session, source, &mut new)?;
     report.stages.decide += started.elapsed().as_secs_f64();
 
@@ -140,13 +167,14 @@ pub(super) fn write(
     report.stages.encode += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
+    let mut rejected = BTreeMap::new();
     for (piece, items) in chunk.chunk.pieces.iter().zip(&chunk.items) {
         for item in items {
             if let Ready::Reject(reject, _) = item {
                 watch.reject(reject);
             }
         }
-        rejects(&mut batch, piece, items, options, source, &mut counts)?;
+        rejects(&mut batch, piece, items, options, source, &mut counts, &mut rejected)?;
     }
     let record = CommitRecord {
         kind: "ingest".to_owned(),
@@ -166,7 +194,7 @@ pub(super) fn write(
     }
     report.stages.commit += started.elapsed().as_secs_f64();
     counts.add_to(report, new.len() as u64, chunk.chunk.unchanged);
-    Ok(fates)
+    Ok(Written::Committed(fates))
 }
 
 fn path(piece: &Piece) -> &[u8] {
@@ -278,7 +306,7 @@ fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<D
     }
 }
 
-/// Stores a piece's rejects and how far its file was read.
+/// Stores a piece's rejects and how far its file was read. `rejected` are those of files by the pieces before it.
 fn rejects(
     batch: &mut Batch<'_>,
     piece: &Piece,
@@ -286,6 +314,7 @@ fn rejects(
     options: &IngestOptions,
     source: SourceId,
     counts: &mut ChunkCounts,
+    rejected: &mut BTreeMap<FileId, u64>,
 ) -> Result<(), IngestError> {
     let mut bad = 0;
     for item in items {
@@ -306,13 +335,15 @@ fn rejects(
         return Ok(());
     }
     let path = path(piece);
-    let before = if piece.continues || piece.same > 0 {
-        batch.view().file(source, path)?.map_or(0, |record| record.rejected)
-    } else {
-        0
+    let file = batch.file(source, path)?;
+    let before = match rejected.get(&file) {
+        _ if !piece.continues && piece.same == 0 => 0,
+        Some(before) => *before,
+        None => batch.view().file(source, path)?.map_or(0, |record| record.rejected),
     };
+    rejected.insert(file, before + bad);
     let record = FileRecord {
-        file: batch.file(source, path)?.0,
+        file: file.0,
         size: piece.input.size,
         modified: piece.input.modified_ns,
         single: piece.single,

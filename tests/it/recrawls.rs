@@ -250,6 +250,52 @@ fn a_hub_crawled_again_in_small_batches_reads_standings_once_a_commit() {
     assert!(standings[3] <= standings[1] * 5 / 2, "{standings:?}");
 }
 
+/// Pages of which each differs from the first in one place: near duplicates of one another.
+fn alike(seed: u64, count: usize) -> Vec<Page> {
+    let base = prose(&mut Random::new(4), 0, 150);
+    let mut random = Random::new(seed);
+    (0..count).map(|at| Page::keyed(format!("k{at}"), edited(&mut random, &base, 1))).collect()
+}
+
+/// Each batch took the witness of all others away, which were decided again: half the pages a batch.
+#[test]
+fn pages_all_alike_that_are_crawled_again_in_small_batches_are_decided_again_once_each() {
+    let scratch = Scratch::new();
+    let mut digests = Vec::new();
+    for (count, batch_bytes) in [(300, 16 << 10), (600, 16 << 10), (600, 8 << 10), (600, 1 << 30)] {
+        let corpus = scratch.path(&format!("corpus-{count}-{batch_bytes}"));
+        make(&corpus, DedupMode::Witness, 0.8);
+        let mut writer = writer(&corpus);
+        let bad = |pages: &[Page]| {
+            // Bad records in many batches, of which the file's record must tell the sum.
+            let lines = lines(pages);
+            let mut all = String::new();
+            for (at, line) in lines.lines().enumerate() {
+                all.push_str(line);
+                all.push_str(if at % 20 == 7 { "\nbad\n" } else { "\n" });
+            }
+            all
+        };
+        let mut told = Vec::new();
+        let mut file = String::new();
+        for seed in [1, 2] {
+            file = scratch.write(&format!("{seed}.jsonl"), bad(&alike(seed, count)));
+            told.push(pour(&mut writer, std::slice::from_ref(&file), &options(batch_bytes)));
+        }
+        let (first, second) = (&told[0], &told[1]);
+        // Hardly any comes again as it was.
+        assert!(first.added == count as u64 && second.added > count as u64 - 8);
+        assert!(second.commits <= first.commits);
+        let again = second.dedup.reconsidered;
+        assert!(again <= count as u64 + 256, "{again} of {count} in {} commits", second.commits);
+        assert!(second.dedup.verified <= 4 * count as u64, "{} verified", second.dedup.verified);
+        let third = pour(&mut writer, &[file], &options(batch_bytes));
+        assert_eq!((third.unchanged, third.commits), (count as u64, 0));
+        digests.push((count, sound_digest(&reader(&corpus))));
+    }
+    assert!(digests[1..].iter().all(|other| *other == digests[1]), "batches matter");
+}
+
 #[test]
 fn changing_one_of_many_equal_texts_reads_no_crowded_bucket_for_each() {
     let mut read = Vec::new();

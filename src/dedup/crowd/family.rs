@@ -1,5 +1,6 @@
 //! Sets that are much alike, and those of them that may be similar to another.
 
+use super::common::{Common, Commons};
 use super::order::Order;
 use super::postings::Postings;
 use crate::dedup::similarity::{largest_similar, least_shared, smallest_similar};
@@ -28,6 +29,7 @@ pub struct Family {
     ends: Vec<usize>,
     keys: Vec<u32>,
     postings: Postings,
+    common: Common,
     /// The question in which each member was met last, and the present one.
     met: Vec<u32>,
     question: u32,
@@ -56,9 +58,11 @@ impl Family {
     pub fn new<S: AsRef<[u64]>>(threshold: f64, sample: &[S]) -> Self {
         let step = sample.len().div_ceil(SAMPLE).max(1);
         let sample: Vec<&[u64]> = sample.iter().step_by(step).map(AsRef::as_ref).collect();
+        let order = Order::of(&sample);
         Self {
             threshold,
-            order: Order::of(&sample),
+            common: Common::new(order.words()),
+            order,
             documents: Vec::new(),
             known: HashMap::default(),
             sketches: Vec::new(),
@@ -106,7 +110,8 @@ impl Family {
             return;
         }
         let mut keys = Vec::new();
-        self.order.first_keys(shingles, self.reach(shingles.len()), &mut keys);
+        let commons = self.order.first_keys(shingles, self.reach(shingles.len()), &mut keys);
+        self.common.push(&commons);
         self.known.insert(document, member);
         self.documents.push(document);
         self.sketches.push(sketch);
@@ -146,9 +151,9 @@ impl Family {
         let size = sought.shingles.len();
         let reach = self.reach(size);
         let mut keys = Vec::new();
-        self.order.first_keys(sought.shingles, reach, &mut keys);
+        let commons = self.order.first_keys(sought.shingles, reach, &mut keys);
         let mut found = Vec::new();
-        for member in self.meet(size, &keys) {
+        for member in self.meet(size, &keys, &commons) {
             let (Some(document), Some(sketch)) =
                 (self.documents.get(member as usize), self.sketches.get(member as usize))
             else {
@@ -165,49 +170,75 @@ impl Family {
     }
 
     /// Members that have a key in common with `keys`, the first ones of a set of `size`, early enough in
-    /// both: of two sets that share `needed` shingles, the rarest of these has all others behind it.
-    fn meet(&mut self, size: usize, keys: &[u32]) -> Vec<u32> {
+    /// both: of two sets that share `needed` shingles, the rarest of these has all others behind it. Those that share
+    /// too few, by what is common, are left out.
+    fn meet(&mut self, size: usize, keys: &[u32], commons: &Commons) -> Vec<u32> {
         self.question = self.question.checked_add(1).unwrap_or_else(|| {
             self.met.fill(0);
             1
         });
-        let (question, sizes, threshold) = (self.question, &self.sizes, self.threshold);
+        let (question, sizes, common) = (self.question, &self.sizes, &self.common);
         let wide = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-        let least = wide(smallest_similar(size, threshold));
-        let most = wide(largest_similar(size, threshold));
-        let mut last = (0, None);
-        let mut needed = |other: u32| {
-            if last.0 != other {
-                last = (other, least_shared(size, other as usize, threshold));
-            }
-            last.1
-        };
-        let (mut members, mut steps) = (Vec::new(), 0);
+        let least = wide(smallest_similar(size, self.threshold));
+        let most = wide(largest_similar(size, self.threshold));
+        let mut needed = Needed::new(size, self.threshold);
+        let (mut members, mut steps) = (Vec::new(), 0_usize);
         let (met, postings) = (&mut self.met, &self.postings);
+        let mut take = |member: u32, place: usize, needed: &mut Needed| {
+            let Some(last) = met.get_mut(member as usize) else { return };
+            if *last != question
+                && let Some(needed) = needed.of(size_of(sizes, member))
+                && place + needed <= size
+            {
+                *last = question;
+                if common.shared_at_most(commons, member) >= needed {
+                    members.push(member);
+                }
+            }
+        };
         let mut before = None;
+        let mut walk: Vec<(usize, &[u32])> = Vec::new();
+        let mut walked = 0;
         for (place, key) in keys.iter().enumerate() {
             if before.replace(*key) == Some(*key) {
                 continue;
             }
-            // The chains hold members of any size: these are told apart below.
-            let mut touched = Vec::new();
+            // The chains hold members of any size: these are told apart above.
+            let mut chain = Vec::new();
+            postings.visit_chain(*key, |member| chain.push(member));
+            steps += chain.len();
+            chain.into_iter().for_each(|member| take(member, place, &mut needed));
+            let is_walked = !self.order.is_common(*key);
             let within = |other: u32| {
-                let needed = needed(other).filter(|needed| place + needed <= size)?;
+                let needed = needed.of(other).filter(|needed| place + needed <= size)?;
                 u32::try_from(other as usize - needed + 1).ok()
             };
-            postings.visit(*key, least, most, within, |member| touched.push(member));
-            steps += touched.len() as u64;
-            for member in touched {
-                let Some(last) = met.get_mut(member as usize) else { continue };
-                if *last != question
-                    && needed(size_of(sizes, member)).is_some_and(|needed| place + needed <= size)
-                {
-                    *last = question;
-                    members.push(member);
-                }
+            let mut groups = Vec::new();
+            postings.visit_groups(*key, least, most, within, |members| groups.push(members));
+            if is_walked {
+                steps += groups.iter().map(|members| members.len()).sum::<usize>();
+                let all = groups.into_iter().flatten();
+                all.for_each(|member| take(*member, place, &mut needed));
+            } else {
+                walked += groups.iter().map(|members| members.len()).sum::<usize>();
+                walk.extend(groups.into_iter().map(|members| (place, members)));
             }
         }
-        self.steps += steps + MET * members.len() as u64;
+        if walked > sizes.len() && common.is_any() {
+            // All that is rare of the set was asked for: who was not met shares what is common, and nothing else.
+            steps += sizes.len();
+            for (member, shared) in (0..).zip(common.shared(commons)) {
+                if needed.of(size_of(sizes, member)).is_some_and(|needed| shared >= needed) {
+                    take(member, 0, &mut needed);
+                }
+            }
+        } else {
+            steps += walked;
+            for (place, group) in walk {
+                group.iter().for_each(|member| take(*member, place, &mut needed));
+            }
+        }
+        self.steps += steps as u64 + MET * members.len() as u64;
         members
     }
 
@@ -276,10 +307,37 @@ impl Family {
         let sketch = self.sketches.first().map_or(0, |sketch| sketch.as_bytes().len());
         self.order.bytes()
             + self.postings.bytes()
+            + self.common.bytes()
             + self.keys.capacity() * 4
             // Document, known, size, end, met; the sketch with its box.
             + self.documents.capacity() * (8 + 20 + 4 + 8 + 4 + 24)
             + self.documents.len() * (sketch + 16)
+    }
+}
+
+/// How many shingles sets of other sizes must share with one of `size`: the sizes of a family are few.
+struct Needed {
+    size: usize,
+    threshold: f64,
+    known: HashMap<u32, Option<usize>, super::order::Mixed>,
+    last: (u32, Option<usize>),
+}
+
+impl Needed {
+    fn new(size: usize, threshold: f64) -> Self {
+        Self { size, threshold, known: HashMap::default(), last: (0, None) }
+    }
+
+    fn of(&mut self, other: u32) -> Option<usize> {
+        if self.last.0 != other {
+            let (size, threshold) = (self.size, self.threshold);
+            let needed = *self
+                .known
+                .entry(other)
+                .or_insert_with(|| least_shared(size, other as usize, threshold));
+            self.last = (other, needed);
+        }
+        self.last.1
     }
 }
 

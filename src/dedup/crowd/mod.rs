@@ -7,10 +7,12 @@
 //!
 //! 1. `order`: shingles as keys that sort the rarest first, by shares in a sample;
 //! 2. `postings`: which sets have a key in their first ones;
-//! 3. `family`: the sets, and those of them whose overlap with another may reach the threshold.
+//! 3. `common`: what many of them have, as bits that tell at once how much of it two share;
+//! 4. `family`: the sets, and those of them whose overlap with another may reach the threshold.
 //!
 //! The answer holds every set that reaches it, whatever the order: that decides only what it costs.
 
+mod common;
 mod family;
 mod order;
 mod postings;

@@ -71,27 +71,30 @@ impl Postings {
         group.push(member);
     }
 
-    /// Calls `touch` with members of a key: all of a chain, and of groups those that `within` lets pass: for a
-    /// size, the places below which the key must stand; none for a size that cannot be similar. The sizes
-    /// asked for are from `least` to `most`.
-    pub(super) fn visit(
-        &self,
+    /// Calls `touch` with the members of a key that are a chain: all of them.
+    pub(super) fn visit_chain(&self, key: u32, touch: impl FnMut(u32)) {
+        if let Some(head) = self.heads.get(&key) {
+            chain(&self.links, head.first).for_each(touch);
+        }
+    }
+
+    /// Calls `touch` with the members of a key in groups, with those that `within` lets pass: it tells, for a size,
+    /// the places below which the key must stand; none for a size that cannot be similar. The sizes asked for
+    /// are from `least` to `most`.
+    pub(super) fn visit_groups<'p>(
+        &'p self,
         key: u32,
         least: u32,
         most: u32,
         mut within: impl FnMut(u32) -> Option<u32>,
-        mut touch: impl FnMut(u32),
+        mut touch: impl FnMut(&'p [u32]),
     ) {
-        if let Some(head) = self.heads.get(&key) {
-            chain(&self.links, head.first).for_each(touch);
-            return;
-        }
         let Some(groups) = self.long.get(&key) else { return };
         let mut from = least;
         while let Some(((size, _), _)) = groups.range((from, 0)..=(most, u32::MAX)).next() {
             if let Some(end) = within(*size) {
                 let near = groups.range((*size, 0)..(*size, end));
-                near.flat_map(|(_, members)| members).for_each(|member| touch(*member));
+                near.for_each(|(_, members)| touch(members));
             }
             let Some(next) = size.checked_add(1).filter(|next| *next <= most) else { return };
             from = next;

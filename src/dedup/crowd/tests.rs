@@ -68,6 +68,54 @@ fn what_comes_back_holds_every_similar_set() {
 }
 
 #[test]
+fn what_many_of_one_template_share_misses_no_similar_set() {
+    proptest!(ProptestConfig::with_cases(24), |(
+        sets in prop::collection::vec((0..2_u64, prop::collection::btree_set(0..50_u64, 0..12)), 60..160),
+        threshold in prop::sample::select(vec![0.3, 0.6, 0.7, 0.8, 0.9, 1.0]),
+        sample in 2..160_usize,
+    )| {
+        // Some lack parts of the template, and share what they have instead with few.
+        let sets: Vec<Vec<u64>> = sets
+            .into_iter()
+            .map(|(kind, own)| {
+                let has = (0..50).filter(|at| !own.contains(at)).map(move |at| 1_000 * kind + at);
+                set(has.chain(own.iter().map(|at| 10_000 + at % 5 * 100 + at)))
+            })
+            .collect();
+        let mut family = family(threshold, &sets, sample);
+        for one in sets.iter().step_by(11) {
+            let found = find(&mut family, one);
+            for (at, other) in (0..).zip(&sets) {
+                if shared_at_least(one, other, threshold).is_some() {
+                    prop_assert!(found.contains(&DocId(at)), "{at} of {found:?}");
+                }
+            }
+        }
+    });
+}
+
+/// Each lacks another part of what all are made from, J = 0.82 with it: any two are at about 0.67. They share the
+/// rarest of what most of them have, and were all compared by text.
+#[test]
+fn spokes_of_a_hub_are_told_apart_without_their_texts() {
+    let spoke = |number: u64| -> Vec<u64> {
+        let mut places: Vec<u64> = (0..296).collect();
+        places.sort_unstable_by_key(|at| hash(number * 1_000 + at));
+        let own = (0..30).map(|at| 1_000_000 * (number + 1) + at);
+        set(places.into_iter().skip(30).chain(own))
+    };
+    for count in [300, 600] {
+        let spokes: Vec<Vec<u64>> = (0..count).map(spoke).collect();
+        let mut family = family(0.8, &spokes, 300);
+        for number in (0..count).step_by(29) {
+            assert_eq!(find(&mut family, &spoke(number)), [DocId(number)]);
+        }
+        let asked = count.div_ceil(29);
+        assert!(family.steps() <= asked * (count + 200), "{} of {count}", family.steps());
+    }
+}
+
+#[test]
 fn a_template_of_thousands_is_told_apart_without_walking_it() {
     let pages = |count: u64| -> Vec<Vec<u64>> { (0..count).map(|at| page(at, 0)).collect() };
     let steps = |count: u64| {

@@ -1,0 +1,71 @@
+//! Chunks that wait for those behind them, to be committed with them.
+//!
+//! A chunk that takes the witness of many stored documents away has all of these decided again. With those behind
+//! it, most of which may be these very documents under their keys, fewer are left. What is decided does not depend
+//! on how the input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
+
+use super::options::IngestOptions;
+use super::prepare::PreparedChunk;
+use super::write::Want;
+
+/// At most one chunk, of all that wait.
+pub(super) struct Waiting {
+    /// Bytes of text up to which chunks are put together.
+    limit: u64,
+    chunk: Option<PreparedChunk>,
+    /// Records with which it goes on.
+    until: usize,
+}
+
+impl Waiting {
+    /// Nothing waits. `most` is the text of a commit that memory has room for, whatever the user says.
+    pub(super) const fn new(options: &IngestOptions, most: u64) -> Self {
+        Self { limit: most.saturating_sub(options.batch_bytes), chunk: None, until: 0 }
+    }
+
+    /// What waits, with the chunk that comes behind it.
+    pub(super) fn take_with(&mut self, next: Option<PreparedChunk>) -> Option<PreparedChunk> {
+        let Some(mut chunk) = self.chunk.take() else { return next };
+        if let Some(PreparedChunk { chunk: behind, items }) = next {
+            chunk.items.extend(items);
+            let all = &mut chunk.chunk;
+            all.pieces.extend(behind.pieces);
+            all.unchanged += behind.unchanged;
+            all.input_bytes = behind.input_bytes;
+            all.bytes += behind.bytes;
+            all.error = behind.error;
+        }
+        Some(chunk)
+    }
+
+    /// Whether a chunk may wait, if another one comes: with that one it is within the limit.
+    pub(super) const fn admits(&self, chunk: &PreparedChunk) -> bool {
+        chunk.chunk.error.is_none() && chunk.chunk.bytes <= self.limit
+    }
+
+    /// Whether what waited waits on.
+    pub(super) fn wants_more(&self, chunk: &PreparedChunk) -> bool {
+        records(chunk) < self.until
+    }
+
+    /// A chunk waits on.
+    pub(super) fn hold(&mut self, chunk: PreparedChunk) {
+        self.chunk = Some(chunk);
+    }
+
+    /// A chunk waits until it has as many documents as it wants, if further records are as often new ones as these.
+    pub(super) fn hold_until(&mut self, chunk: PreparedChunk, want: Want) {
+        let records = records(&chunk);
+        self.until = records.saturating_mul(want.documents) / want.has.max(1);
+        self.chunk = Some(chunk);
+    }
+
+    /// What waited is committed: what comes next waits for reasons of its own.
+    pub(super) const fn end(&mut self) {
+        self.until = 0;
+    }
+}
+
+fn records(chunk: &PreparedChunk) -> usize {
+    chunk.items.iter().map(Vec::len).sum()
+}
