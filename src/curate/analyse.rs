@@ -3,11 +3,12 @@
 use super::error::CurateError;
 use super::groups::{Grouping, Groups};
 use super::sample::{Sample, for_each_block};
+use super::train::TrainDecisions;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::model::{DocId, Interrupt, Progress};
+use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
-    Encoder, PretokenCounter,
+    Encoder, PretokenCounter, TrainOptions,
     analyse::{AnalysisReport, Subject, Tally, TextWords, TokenizerAnalysis},
 };
 use rayon::prelude::*;
@@ -61,7 +62,10 @@ pub fn analyse(
     let mut subjects = Vec::new();
     for loaded in tokenizers {
         let json = view.tokenizer_file(loaded.id)?;
-        let subject = Subject::new(&loaded.tokenizer, &json)?;
+        let mut subject = Subject::new(&loaded.tokenizer, &json)?;
+        if let Some(training) = training(view, loaded.id, options.by)? {
+            subject = subject.trained_by(training);
+        }
         let counts = subject.has_curve();
         let limit = PretokenCounter::DEFAULT_LIMIT;
         let counter = counts.then(|| PretokenCounter::new(&json, groups.names.len(), limit));
@@ -95,12 +99,36 @@ pub fn analyse(
     let mut analyses: Vec<TokenizerAnalysis> = Vec::new();
     for ((loaded, subject, _), counted) in subjects.iter().zip(total) {
         let table = counted.counter.map(PretokenCounter::finish).unwrap_or_default();
-        let curve = subject.curve(&groups.names, &table, options.embedding_width)?;
+        let curve = subject.curve(&groups.names, &table, options.embedding_width, interrupt)?;
+        if interrupt.is_raised() {
+            return Err(CurateError::Interrupted);
+        }
         analyses.push(counted.tally.finish(&loaded.name, &groups.names, curve)?);
         progress.advance(analyses.len() as u64);
     }
     let drawn_from = (selected.len(), sample.of_bytes);
     Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
+}
+
+/// What the tokenizer was trained by, if it was trained here; or why it cannot be trained so again.
+fn training(
+    view: &View,
+    tokenizer: TokenizerId,
+    by: Grouping,
+) -> Result<Option<Result<TrainOptions, String>>, CurateError> {
+    let Some(written) = view.tokenizer_decisions(tokenizer)? else { return Ok(None) };
+    // Other decisions, of an extension, are of another shape.
+    let Ok(decisions) = serde_json::from_slice::<TrainDecisions>(&written) else { return Ok(None) };
+    let (options, grouping) = (decisions.options, decisions.on.grouping);
+    let is_weighed = options.alpha != 1.0 || !options.weights.is_empty();
+    Ok(Some(if is_weighed && grouping != by {
+        Err(format!(
+            "it was trained with weights on groups by {}: analyse it by the same",
+            grouping.name()
+        ))
+    } else {
+        Ok(options)
+    }))
 }
 
 /// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.

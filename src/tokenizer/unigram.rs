@@ -95,6 +95,11 @@ fn with_published_scores(mut file: Value) -> Value {
     file
 }
 
+/// A score as encoders read it from the file that it is written to.
+pub(super) fn as_read(score: f64) -> f64 {
+    as_published(&Value::from(score).to_string()).unwrap_or(score)
+}
+
 /// A number as serde_json reads it without its feature `float_roundtrip`: its digits as an integer,
 /// rounded, times or over a power of ten, rounded again.
 fn as_published(number: &str) -> Option<f64> {

@@ -43,6 +43,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokenizers_fast", &["src/tokenizer/"]),
     ("quick_protobuf", &["src/tokenizer/"]),
     ("base64", &["src/tokenizer/"]),
+    ("dary_heap", &["src/tokenizer/"]),
     ("aho_corasick", &["src/tokenizer/"]),
     ("safetensors", &["src/tokenizer/"]),
     ("unicode_normalization", &["src/dedup/"]),

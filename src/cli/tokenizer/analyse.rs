@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 /// Analyse tokenizers on the corpus: compression, fertility, parity, vocabulary use, the price of its size
 ///
-/// Measured on a uniform sample of the kept documents. For BPE the curve of sequence length against vocabulary size
-/// is exact for the texts looked at: it needs one tokenizer, trained once at the largest size.
+/// Measured on a uniform sample of the kept documents. The curve of sequence length against vocabulary size is exact
+/// for the texts looked at and needs one tokenizer, trained once at the largest size: BPE and WordPiece are cut to
+/// every size, of a Unigram smaller ones are trained on the sample, which takes about as long as its training did.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb tokenizer analyse crawl gpt2 own-32k --by language\n  corpusdb tokenizer analyse crawl own-32k --by source --html own-32k.html\n  corpusdb tokenizer analyse crawl own-32k --json | jq .tokenizers[0].curve.knee"

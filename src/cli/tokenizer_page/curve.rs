@@ -13,8 +13,8 @@ pub(super) fn section(report: &AnalysisReport) -> String {
         .collect();
     let mut out = String::from("<section>\n<h2>Sequence length against vocabulary size</h2>\n");
     if !curves.is_empty() {
-        out += "<p>One replay of the merges tells the length of the sample at every smaller vocabulary. \
-                A ring marks the knee over the logarithm of the size, as drawn; a square the knee over the size \
+        out += "<p>The length of the sample at smaller vocabularies: of BPE and WordPiece cut from the whole one, of \
+                Unigram trained on the sample. A ring marks the knee over the logarithm of the size, as drawn; a square the knee over the size \
                 itself, which is what is paid for.</p>\n";
         out += &together(&curves);
     }
@@ -32,13 +32,13 @@ pub(super) fn section(report: &AnalysisReport) -> String {
         }
         if curve.skipped_pretokens > 0 {
             out += &format!(
-                "<p class=\"note\">Without {} pre-tokens longer than 256 bytes.</p>\n",
+                "<p class=\"note\">Without {} pre-tokens longer than 16 KiB.</p>\n",
                 print::number(curve.skipped_pretokens)
             );
         }
         if !curve.confirmed {
-            out += "<p class=\"warn\">The last point is not what encoding gives: the merges of this model are \
-                    not applied in their order, so the curve is an estimate.</p>\n";
+            out += "<p class=\"warn\">The last point is not what encoding gives: this model does not apply its \
+                    vocabulary in the order it grew, so the curve is an estimate.</p>\n";
         }
     }
     for analysis in &report.tokenizers {

@@ -3,7 +3,7 @@
 use super::html::{escape, visible};
 use super::page;
 use corpusdb::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
-use corpusdb::{Tokenizer, from_vocab_and_merges};
+use corpusdb::{Interrupt, Tokenizer, from_vocab_and_merges};
 use std::fmt::Write as _;
 
 const HOSTILE: &str = "<script>alert('x')</script>&\"";
@@ -46,7 +46,7 @@ fn report(groups: &[&str]) -> AnalysisReport {
         counter.feed(group, &text).unwrap();
     }
     let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
-    let curve = subject.curve(&names, &counter.finish(), 64).unwrap();
+    let curve = subject.curve(&names, &counter.finish(), 64, &Interrupt::default()).unwrap();
     let first = tally.finish(HOSTILE, &names, curve).unwrap();
     let second = tally.finish("second", &names, Err(format!("because of {HOSTILE}"))).unwrap();
     AnalysisReport::new("source", HOSTILE, (9, 99), vec![first, second])

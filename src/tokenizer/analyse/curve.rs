@@ -1,18 +1,18 @@
-//! The length of a sample at every size of the vocabulary, from how many pairs each merge joined.
+//! The length of a sample at every size of the vocabulary that is known, its knee and its price.
 //!
-//! A merge takes one token from the sample for every pair that it joins, so that
-//! tokens(first V merges) = symbols - sum of the first V counts. Exact, for the counted
-//! pre-tokens, of a byte-pair model: cutting its merge list gives the model that training to that
-//! size would have given. WordPiece and Unigram have no such order, hence no curve.
+//! Of a byte-pair model all sizes are known from how many pairs each merge joined (`replay`): a merge takes
+//! one token from the sample for every pair that it joins, so that
+//! tokens(first V merges) = symbols - sum of the first V counts. Of a WordPiece all are known from the order
+//! of its pieces (`greedy`), of a Unigram those that were trained (`retrained`).
 
 use serde::Serialize;
 
 /// Points kept of the curve: enough to draw it.
 const POINTS: u32 = 160;
 /// The smallest size in the table.
-const SMALLEST: u64 = 1024;
+pub(super) const SMALLEST: u64 = 1024;
 /// Ids over which the marginal gain is taken.
-const MARGIN: u64 = 1000;
+pub(super) const MARGIN: u64 = 1000;
 
 /// What a replay of all merges over the counted pre-tokens gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub struct VocabularyCurve {
     pub groups: Vec<String>,
     /// Bytes of the counted text, by group.
     pub bytes: Vec<u64>,
-    /// Points of the curve, ascending, evenly spaced in the logarithm of the size.
+    /// Points of the curve, ascending: evenly spaced in the logarithm of the size; of a Unigram the sizes that
+    /// were trained, half powers of two and a thousand beyond powers of two.
     pub points: Vec<CurvePoint>,
     /// Where the tokens over the logarithm of the size turn.
     pub knee: Option<Knee>,
@@ -55,7 +56,7 @@ pub struct VocabularyCurve {
     pub embedding_width: u64,
     /// One in how many texts of the sample the curve is of: 1 while memory sufficed, then powers of two.
     pub sampled_one_in: u64,
-    /// Pre-tokens that are not in the curve, because they are longer than 256 bytes.
+    /// Pre-tokens that are not in the curve, because they are longer than 16 KiB.
     pub skipped_pretokens: u64,
     /// Whether the last point is the number of tokens that encoding the counted pre-tokens gives.
     pub confirmed: bool,
@@ -105,11 +106,84 @@ pub struct SizePrice {
     pub parameters_untied: u64,
 }
 
-impl MergeCounts {
-    /// Of each merge, whether it makes a new id, and the pairs that it joined by group.
-    fn merges(&self) -> impl Iterator<Item = (bool, &[u64])> {
-        let rows = self.joined.chunks(self.symbols.len().max(1));
-        self.makes_id.iter().copied().zip(rows)
+/// How long a sample is at sizes of the vocabulary.
+pub(super) struct Lengths {
+    /// Names of the groups.
+    pub(super) groups: Vec<String>,
+    /// UTF-8 bytes of the counted texts, by group.
+    pub(super) bytes: Vec<u64>,
+    /// Sizes, ascending.
+    pub(super) sizes: Vec<u64>,
+    /// Tokens, by size, then by group.
+    pub(super) tokens: Vec<u64>,
+    /// Whether there are no other sizes, from the first to the last.
+    pub(super) are_all: bool,
+    /// One in how many texts were counted.
+    pub(super) sampled_one_in: u64,
+    /// Pre-tokens that were left out, because they are too long.
+    pub(super) skipped: u64,
+}
+
+impl From<&MergeCounts> for Lengths {
+    /// Before the first merge and at every size after it; of merges that make no new id the last counts for
+    /// the size before.
+    fn from(counts: &MergeCounts) -> Self {
+        let groups = counts.symbols.len().max(1);
+        let mut by_group = counts.symbols.clone();
+        by_group.resize(groups, 0);
+        let mut sizes = vec![counts.base_ids];
+        let mut tokens = by_group.clone();
+        let mut size = counts.base_ids;
+        for (makes_id, joined) in counts.makes_id.iter().zip(counts.joined.chunks(groups)) {
+            for (tokens, joined) in by_group.iter_mut().zip(joined) {
+                *tokens = tokens.saturating_sub(*joined);
+            }
+            if *makes_id {
+                size += 1;
+                sizes.push(size);
+            } else {
+                tokens.truncate(tokens.len().saturating_sub(groups));
+            }
+            tokens.extend_from_slice(&by_group);
+        }
+        Self {
+            groups: counts.groups.clone(),
+            bytes: counts.bytes.clone(),
+            sizes,
+            tokens,
+            are_all: true,
+            sampled_one_in: counts.sampled_one_in,
+            skipped: counts.skipped,
+        }
+    }
+}
+
+impl Lengths {
+    /// (ids, tokens) at every size.
+    fn totals(&self) -> Vec<(u64, u64)> {
+        let sums = self.tokens.chunks(self.width()).map(|tokens| tokens.iter().sum());
+        self.sizes.iter().copied().zip(sums).collect()
+    }
+
+    fn width(&self) -> usize {
+        (self.tokens.len() / self.sizes.len().max(1)).max(1)
+    }
+
+    /// Sizes to draw.
+    fn drawn(&self, base: u64, whole: u64) -> Vec<u64> {
+        if self.are_all { spaced(base, whole).collect() } else { self.sizes.clone() }
+    }
+
+    fn is_known(&self, size: u64) -> bool {
+        self.are_all || self.sizes.binary_search(&size).is_ok()
+    }
+
+    /// The sample at the last size up to this one.
+    fn point(&self, size: u64) -> Option<CurvePoint> {
+        let at = self.sizes.partition_point(|known| *known <= size).checked_sub(1)?;
+        let by_group = self.tokens.chunks(self.width()).nth(at)?.to_vec();
+        let (vocab_size, tokens) = (*self.sizes.get(at)?, by_group.iter().sum());
+        Some(CurvePoint { vocab_size, tokens, by_group })
     }
 }
 
@@ -117,8 +191,13 @@ impl VocabularyCurve {
     /// Draws the curve. `counted` is how many tokens encoding the counted pre-tokens gave.
     #[must_use]
     pub fn new(counts: &MergeCounts, embedding_width: u64, counted: u64) -> Self {
-        let totals = totals(counts);
-        let last = totals.last().copied().unwrap_or_default();
+        Self::of(&Lengths::from(counts), embedding_width, counted)
+    }
+
+    pub(super) fn of(lengths: &Lengths, embedding_width: u64, counted: u64) -> Self {
+        let totals = lengths.totals();
+        let (base, _) = totals.first().copied().unwrap_or_default();
+        let (whole, least) = totals.last().copied().unwrap_or_default();
         let by_log = knee(&totals, |size| (size.max(1) as f64).ln());
         let by_price = knee(&totals, |size| size as f64);
         let knees = || [by_log, by_price].into_iter().flatten().map(|knee| knee.vocab_size);
@@ -127,61 +206,24 @@ impl VocabularyCurve {
             sizes.dedup();
             sizes
         };
-        let wanted = sorted(spaced(counts.base_ids, last.0).chain(knees()).collect());
-        let prices = sorted(sizes(counts.base_ids, last.0).chain(knees()).collect());
+        let wanted = sorted(lengths.drawn(base, whole).into_iter().chain(knees()).collect());
+        let round = sizes(base, whole).filter(|size| lengths.is_known(*size));
+        let prices = sorted(round.chain(knees()).collect());
+        let bytes = lengths.bytes.iter().sum();
+        let price = |size| price(lengths, &totals, bytes, size, embedding_width);
         Self {
-            groups: counts.groups.clone(),
-            bytes: counts.bytes.clone(),
-            points: points(counts, &wanted),
+            groups: lengths.groups.clone(),
+            bytes: lengths.bytes.clone(),
+            points: wanted.into_iter().filter_map(|size| lengths.point(size)).collect(),
             knee: by_log,
             price_knee: by_price,
-            prices: prices
-                .into_iter()
-                .map(|size| price(&totals, counts.bytes.iter().sum(), size, embedding_width))
-                .collect(),
+            prices: prices.into_iter().map(price).collect(),
             embedding_width,
-            sampled_one_in: counts.sampled_one_in,
-            skipped_pretokens: counts.skipped,
-            confirmed: last.1 == counted,
+            sampled_one_in: lengths.sampled_one_in,
+            skipped_pretokens: lengths.skipped,
+            confirmed: least == counted,
         }
     }
-}
-
-/// (ids, tokens) before the first merge and at every size after it, ascending; of merges that make
-/// no new id the last counts for the size before.
-fn totals(counts: &MergeCounts) -> Vec<(u64, u64)> {
-    let mut at = (counts.base_ids, counts.symbols.iter().sum::<u64>());
-    let mut totals = vec![at];
-    for (makes_id, joined) in counts.merges() {
-        at.1 = at.1.saturating_sub(joined.iter().sum());
-        if makes_id {
-            at.0 += 1;
-            totals.push(at);
-        } else if let Some(last) = totals.last_mut() {
-            *last = at;
-        }
-    }
-    totals
-}
-
-fn points(counts: &MergeCounts, wanted: &[u64]) -> Vec<CurvePoint> {
-    let mut by_group = counts.symbols.clone();
-    let mut vocab_size = counts.base_ids;
-    let mut merges = counts.merges().peekable();
-    let mut points = Vec::with_capacity(wanted.len());
-    for size in wanted {
-        while let Some((makes_id, joined)) =
-            merges.next_if(|(makes_id, _)| !makes_id || vocab_size < *size)
-        {
-            vocab_size += u64::from(makes_id);
-            for (tokens, joined) in by_group.iter_mut().zip(joined) {
-                *tokens = tokens.saturating_sub(*joined);
-            }
-        }
-        let tokens = by_group.iter().sum();
-        points.push(CurvePoint { vocab_size, tokens, by_group: by_group.clone() });
-    }
-    points
 }
 
 fn tokens_at(totals: &[(u64, u64)], size: u64) -> u64 {
@@ -189,12 +231,19 @@ fn tokens_at(totals: &[(u64, u64)], size: u64) -> u64 {
     after.checked_sub(1).and_then(|at| totals.get(at)).map_or(0, |(_, tokens)| *tokens)
 }
 
-fn price(totals: &[(u64, u64)], bytes: u64, vocab_size: u64, width: u64) -> SizePrice {
+fn price(
+    lengths: &Lengths,
+    totals: &[(u64, u64)],
+    bytes: u64,
+    vocab_size: u64,
+    width: u64,
+) -> SizePrice {
     let tokens = tokens_at(totals, vocab_size);
     let (whole, least) = totals.last().copied().unwrap_or_default();
     let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-    let next = (vocab_size + MARGIN <= whole).then(|| {
-        let saved = tokens.saturating_sub(tokens_at(totals, vocab_size + MARGIN));
+    let further = vocab_size + MARGIN;
+    let next = (further <= whole && lengths.is_known(further)).then(|| {
+        let saved = tokens.saturating_sub(tokens_at(totals, further));
         ratio(saved, tokens)
     });
     SizePrice {

@@ -3,16 +3,19 @@
 //! A [`Subject`] is a tokenizer made ready: what each id stands for. A [`Tally`] counts texts with
 //! their ids, one a thread, merged in any order (`words` aligns tokens with words). At the end
 //! [`Tally::finish`] draws the numbers (`statistics`), looks at the vocabulary itself (`census`,
-//! `reach`), and at set pieces (`cases`). [`VocabularyCurve`] is the length of the sample at every
-//! size of the vocabulary, from one replay of the merges (`curve`). [`AnalysisReport`] sets
+//! `reach`), and at set pieces (`cases`). [`VocabularyCurve`] is the length of the sample at other
+//! sizes of the vocabulary (`curve`): from one replay of the merges (`replay`), from the order of the pieces
+//! (`greedy`), or from one more training (`retrained`). [`AnalysisReport`] sets
 //! tokenizers side by side.
 
 mod cases;
 mod census;
 mod curve;
+mod greedy;
 mod reach;
 mod replay;
 mod report;
+mod retrained;
 mod statistics;
 mod subject;
 mod tally;
@@ -29,5 +32,7 @@ pub use subject::Subject;
 pub use tally::{Counts, DearDocument, Tally};
 pub use words::TextWords;
 
+#[cfg(test)]
+mod curve_tests;
 #[cfg(test)]
 mod tests;

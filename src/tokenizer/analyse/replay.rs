@@ -1,30 +1,96 @@
-//! The merges of a byte-pair model over counted pre-tokens: what the curve is drawn from.
+//! What the curve is drawn from: pre-tokens that were counted, and of a byte-pair model its merges over them.
 
 use super::super::error::TokenizerError;
 use super::super::merges::{MergeTable, Words, replay};
 use super::super::oracle::guard;
 use super::super::train::PretokenTable;
-use super::curve::{MergeCounts, VocabularyCurve};
+use super::curve::{Lengths, MergeCounts, VocabularyCurve};
+use super::greedy::Greedy;
 use super::subject::Subject;
+use crate::model::Interrupt;
+use rayon::prelude::*;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::Model;
 use tokenizers::models::ModelWrapper;
+use tokenizers::models::wordpiece::WordPiece;
 
 /// Groups that the curve tells apart, most bytes first; the others are one.
 const GROUPS: usize = 12;
+/// Pre-tokens encoded as one piece of parallel work.
+const PIECE: usize = 4096;
 
 /// Pre-tokens and how often each was counted.
 type Counts = BTreeMap<Box<str>, u64>;
 /// Merges as (left, right, made), by rank.
 type Ranked = Vec<(u32, u32, u32)>;
 
+/// The counted pre-tokens by rows of the curve.
+pub(super) struct Sample {
+    /// Names of the rows.
+    pub(super) rows: Vec<String>,
+    /// Bytes by row.
+    pub(super) bytes: Vec<u64>,
+    /// Distinct pre-tokens as the model sees them, with their counts by row, in byte order of the text.
+    pub(super) words: Vec<(String, Vec<u64>)>,
+    /// One in how many texts were counted.
+    pub(super) sampled_one_in: u64,
+    /// Pre-tokens that were left out.
+    pub(super) skipped: u64,
+}
+
+impl Sample {
+    fn of(subject: &Subject<'_>, groups: &[String], table: &PretokenTable) -> Self {
+        let rows = Rows::of(groups, &table.groups);
+        let mut bytes = vec![0u64; rows.names.len()];
+        for (mass, row) in table.masses.iter().zip(&rows.row_of) {
+            if let Some(bytes) = bytes.get_mut(*row) {
+                *bytes += mass.bytes;
+            }
+        }
+        let mut spelled = String::new();
+        let words = rows.pretokens(&table.groups).map(|(pretoken, counts)| {
+            subject.splitter.spell(pretoken, &mut spelled);
+            (spelled.clone(), counts)
+        });
+        let words = words.collect();
+        let (sampled_one_in, skipped) = (table.sampled_one_in, table.skipped());
+        Self { rows: rows.names, bytes, words, sampled_one_in, skipped }
+    }
+
+    /// Tokens by row, given those of a word. The result does not depend on the number of threads.
+    pub(super) fn tokens(
+        &self,
+        of: impl Fn(&str) -> Result<u64, TokenizerError> + Sync,
+    ) -> Result<Vec<u64>, TokenizerError> {
+        let empty = || vec![0u64; self.rows.len()];
+        let count = |words: &[(String, Vec<u64>)]| {
+            let mut totals = empty();
+            for (word, counts) in words {
+                let tokens = of(word)?;
+                for (total, count) in totals.iter_mut().zip(counts) {
+                    *total = total.wrapping_add(tokens.wrapping_mul(*count));
+                }
+            }
+            Ok(totals)
+        };
+        self.words.par_chunks(PIECE).map(count).try_reduce(empty, |mut all, part| {
+            for (total, more) in all.iter_mut().zip(part) {
+                *total = total.wrapping_add(more);
+            }
+            Ok(all)
+        })
+    }
+}
+
 impl Subject<'_> {
     /// The curve of sequence length against vocabulary size over the pre-tokens that a counter of this
-    /// tokenizer counted; `groups` names their groups. The inner error says why there is none.
+    /// tokenizer counted; `groups` names their groups. The inner error says why there is none; when the
+    /// interrupt is raised while smaller models are trained, that is why.
     ///
-    /// Memory: 8 bytes a merge, group (at most thirteen) and thread, and the distinct pre-tokens once more.
+    /// Memory: 8 bytes a merge or piece, group (at most thirteen) and thread, and the distinct pre-tokens once
+    /// more; for a Unigram that of its training.
     ///
     /// # Errors
     /// [`TokenizerError`] when the model cannot be written or refuses a pre-token.
@@ -33,45 +99,61 @@ impl Subject<'_> {
         groups: &[String],
         table: &PretokenTable,
         embedding_width: u64,
+        interrupt: &Interrupt,
     ) -> Result<Result<VocabularyCurve, String>, TokenizerError> {
         if !self.has_curve() {
             return Ok(Err(format!(
-                "a {} model has no order of merges: smaller vocabularies must be trained to be measured",
+                "a {} model has no order in which its vocabulary grew",
                 self.model_name()
             )));
         }
-        let tables = &table.groups;
-        if tables.iter().all(BTreeMap::is_empty) {
+        if table.groups.iter().all(BTreeMap::is_empty) {
             return Ok(Err("no pre-tokens were counted".to_owned()));
         }
+        let sample = Sample::of(self, groups, table);
+        let own = sample.tokens(|word| Ok(tokenize(&self.model, word)?.len() as u64))?;
+        let lengths = match &self.model {
+            ModelWrapper::WordPiece(model) => self.greedily(&sample, model),
+            ModelWrapper::Unigram(_) => {
+                match self.retrained(&sample, groups, table, &own, interrupt)? {
+                    Ok(lengths) => lengths,
+                    Err(why) => return Ok(Err(why)),
+                }
+            }
+            _ => self.replayed(&sample)?,
+        };
+        Ok(Ok(VocabularyCurve::of(&lengths, embedding_width, own.iter().sum())))
+    }
+
+    fn greedily(&self, sample: &Sample, model: &WordPiece) -> Lengths {
+        let greedy = Greedy::of(self, model);
+        let rows = sample.rows.len();
+        let changes = greedy.changes(&sample.words, rows);
+        let mut by_group = changes.tokens;
+        let base = self.token_count().saturating_sub(u64::from(greedy.pieces));
+        let mut tokens = by_group.clone();
+        for added in changes.added.chunks(rows.max(1)) {
+            for (tokens, added) in by_group.iter_mut().zip(added) {
+                *tokens = tokens.wrapping_add_signed(*added);
+            }
+            tokens.extend_from_slice(&by_group);
+        }
+        sample.lengths((base..=base + u64::from(greedy.pieces)).collect(), tokens, true)
+    }
+
+    fn replayed(&self, sample: &Sample) -> Result<Lengths, TokenizerError> {
         let (ranked, unmerged) = self.merges()?;
         let ranks = MergeTable::new(ranked.iter().copied());
-        let rows = Rows::of(groups, tables);
-        let mut words = Words::new(rows.names.len());
-        let mut bytes = vec![0u64; rows.names.len()];
-        for (mass, row) in table.masses.iter().zip(&rows.row_of) {
-            if let Some(bytes) = bytes.get_mut(*row) {
-                *bytes += mass.bytes;
-            }
-        }
-        let (mut spelled, mut counted) = (String::new(), 0u64);
-        for (pretoken, counts) in rows.pretokens(tables) {
-            self.splitter.spell(pretoken, &mut spelled);
-            let ids = |model: &ModelWrapper| -> Result<Vec<u32>, TokenizerError> {
-                let tokens = guard("encoding", || model.tokenize(&spelled))?
-                    .map_err(|source| TokenizerError::Encode { bytes: spelled.len(), source })?;
-                Ok(tokens.into_iter().map(|token| token.id).collect())
-            };
-            words.push(&ids(&unmerged)?, &counts);
-            let times: u64 = counts.iter().sum();
-            counted += times * ids(&self.model)?.len() as u64;
+        let mut words = Words::new(sample.rows.len());
+        for (word, counts) in &sample.words {
+            words.push(&tokenize(&unmerged, word)?, counts);
         }
         let replayed = replay(&words, &ranks);
         let made: BTreeSet<u32> = ranked.iter().map(|(_, _, id)| *id).collect();
         let mut seen = BTreeSet::new();
         let counts = MergeCounts {
-            groups: rows.names,
-            bytes,
+            groups: sample.rows.clone(),
+            bytes: sample.bytes.clone(),
             symbols: words.mass(),
             base_ids: self.token_count().saturating_sub(made.len() as u64),
             makes_id: ranked.iter().map(|(_, _, id)| seen.insert(*id)).collect(),
@@ -79,10 +161,10 @@ impl Subject<'_> {
                 .flat_map(|merge| replayed.joined(merge).unwrap_or_default())
                 .copied()
                 .collect(),
-            sampled_one_in: table.sampled_one_in,
-            skipped: table.skipped(),
+            sampled_one_in: sample.sampled_one_in,
+            skipped: sample.skipped,
         };
-        Ok(Ok(VocabularyCurve::new(&counts, embedding_width, counted)))
+        Ok(Lengths::from(&counts))
     }
 
     /// The merges, and the model without them: it gives the symbols that merging
@@ -111,6 +193,28 @@ impl Subject<'_> {
         });
         Ok((ranked.collect(), unmerged))
     }
+}
+
+impl Sample {
+    /// The lengths at these sizes.
+    pub(super) fn lengths(&self, sizes: Vec<u64>, tokens: Vec<u64>, are_all: bool) -> Lengths {
+        Lengths {
+            groups: self.rows.clone(),
+            bytes: self.bytes.clone(),
+            sizes,
+            tokens,
+            are_all,
+            sampled_one_in: self.sampled_one_in,
+            skipped: self.skipped,
+        }
+    }
+}
+
+/// The ids that the model gives for a word.
+fn tokenize(model: &ModelWrapper, word: &str) -> Result<Vec<u32>, TokenizerError> {
+    let tokens = guard("encoding", || model.tokenize(word))?
+        .map_err(|source| TokenizerError::Encode { bytes: word.len(), source })?;
+    Ok(tokens.into_iter().map(|token| token.id).collect())
 }
 
 /// Which row of the curve each group is counted in.

@@ -5,6 +5,7 @@ use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use super::super::spelling::byte_characters;
 use super::super::split::Splitter;
+use super::super::train::TrainOptions;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use tokenizers::Model;
@@ -65,6 +66,8 @@ pub struct Subject<'t> {
     pub(super) spelling: Spelling,
     /// By id; ids without a token are holes.
     pub(super) tokens: Vec<Option<Token>>,
+    /// How a Unigram was trained, or why it cannot be trained so again; none: unknown.
+    pub(super) training: Option<Result<TrainOptions, String>>,
 }
 
 impl<'t> Subject<'t> {
@@ -97,7 +100,21 @@ impl<'t> Subject<'t> {
             let origin = if special { Origin::Special } else { Origin::Added };
             set(id, Token { surface: spelled.as_bytes().into(), spelled, origin });
         }
-        Ok(Self { tokenizer, model, splitter: Splitter::of(json)?, spelling, tokens })
+        Ok(Self {
+            tokenizer,
+            model,
+            splitter: Splitter::of(json)?,
+            spelling,
+            tokens,
+            training: None,
+        })
+    }
+
+    /// With what it was trained by, so that the smaller models of a Unigram's curve are trained likewise, or
+    /// with the reason that they cannot be. Without, the trainer's defaults are taken.
+    #[must_use]
+    pub fn trained_by(self, training: Result<TrainOptions, String>) -> Self {
+        Self { training: Some(training), ..self }
     }
 
     /// The kind of the model, as files name it: `BPE`, `WordPiece`, `Unigram` or `WordLevel`.
@@ -111,10 +128,10 @@ impl<'t> Subject<'t> {
         }
     }
 
-    /// Whether the model has an order of merges, so that there is a curve.
+    /// Whether smaller vocabularies of the model are known or can be trained, so that there is a curve.
     #[must_use]
     pub const fn has_curve(&self) -> bool {
-        matches!(self.model, ModelWrapper::BPE(_))
+        !matches!(self.model, ModelWrapper::WordLevel(_))
     }
 
     /// How many ids have a token.

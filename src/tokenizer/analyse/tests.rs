@@ -7,7 +7,7 @@ use super::reach::is_within_utf8;
 use super::statistics::{gini, renyi, shannon};
 use super::words::{WordCounts, align};
 use super::*;
-use crate::model::Silent;
+use crate::model::{Interrupt, Silent};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -348,7 +348,11 @@ theory of other things: another mother, their brothers, and the weather there: t
     let full = loaded(json.clone());
     let table = pretokens(&full, &texts.map(str::to_owned));
     let groups = names(&["en", "code", "de"]);
-    let curve = full.subject().curve(&groups, &table, 16).expect("runs").expect("is BPE");
+    let curve = full
+        .subject()
+        .curve(&groups, &table, 16, &Interrupt::default())
+        .expect("runs")
+        .expect("is BPE");
     assert!(curve.confirmed);
     let mut order = curve.groups.clone();
     order.sort();
@@ -400,13 +404,15 @@ fn many_groups_are_one_beyond_the_largest() {
     let texts: Vec<String> = (1..=20).map(|size| " the".repeat(size)).collect();
     let table = pretokens(&SMALL, &texts);
     let groups: Vec<String> = (1..=20).map(|size| format!("g{size}")).collect();
-    let curve = subject.curve(&groups, &table, 16).expect("runs").expect("is BPE");
+    let curve =
+        subject.curve(&groups, &table, 16, &Interrupt::default()).expect("runs").expect("is BPE");
     assert_eq!(curve.groups.len(), 13);
     assert_eq!((curve.groups[0].as_str(), curve.groups[12].as_str()), ("g20", "other groups"));
     let last = curve.points.last().unwrap();
     assert_eq!((last.by_group[0], last.by_group[12], last.tokens), (20, 36, 210));
     assert_eq!(curve.bytes[12], 4 * 36);
-    let none = subject.curve(&groups, &PretokenTable::default(), 16).expect("runs");
+    let none =
+        subject.curve(&groups, &PretokenTable::default(), 16, &Interrupt::default()).expect("runs");
     assert!(none.is_err());
 }
 

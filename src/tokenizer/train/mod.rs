@@ -3,7 +3,7 @@
 //! Stages: [`pipeline`] says how texts are split, a [`PretokenCounter`] counts what they are split
 //! into, by group; [`train`] weighs the groups (`balance`), chooses the characters (`alphabet`),
 //! brings the counts under the trainer's limits (`scale`), runs it (`models`), puts the tokens in that
-//! were asked for (`seeds`) and writes the file. [`tokens_by_group`] then tells what it makes of each
+//! were asked for (`seeds`) and writes the file. [`unigrams`] trains a Unigram to many sizes at once (`sizes`, `passes`). [`tokens_by_group`] then tells what it makes of each
 //! group. The same table and options give the same bytes, in any process, on any number of threads.
 
 mod alphabet;
@@ -13,11 +13,13 @@ mod count;
 mod measure;
 mod models;
 mod options;
+mod passes;
 mod pipeline;
 mod report;
 mod run;
 mod scale;
 mod seeds;
+mod sizes;
 
 pub use count::{Mass, PretokenCounter, PretokenTable};
 pub use measure::tokens_by_group;
@@ -25,6 +27,7 @@ pub use options::{Digits, ModelKind, Normalizer, TrainOptions};
 pub use pipeline::pipeline;
 pub use report::{GroupReport, RoundTrip, TrainReport};
 pub use run::{Trained, train};
+pub(super) use sizes::{Asked, Cut, unigrams};
 
 #[cfg(test)]
 mod tests;

@@ -12,9 +12,10 @@
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use super::options::TrainOptions;
+use super::passes::Piece;
 use super::pipeline::END;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
@@ -135,11 +136,8 @@ pub(super) fn unigram(
         first.iter().map(|token| AddedToken::from(token.as_str(), true)).collect();
     trainer.initial_alphabet = required.iter().copied().collect();
     trainer.unk_token = Some(unknown.to_owned());
-    trainer.max_piece_length = options.max_token_length.map_or(UNIGRAM_PIECE, whole);
-    let sentences: Vec<(String, u32)> = words
-        .iter()
-        .map(|(word, count)| (word.clone(), u32::try_from(*count).unwrap_or(u32::MAX)))
-        .collect();
+    trainer.max_piece_length = longest_piece(options);
+    let sentences = sentences(words);
     let one_thread = rayon::ThreadPoolBuilder::new()
         .num_threads(1)
         .build()
@@ -147,16 +145,59 @@ pub(super) fn unigram(
     let mut model = Unigram::default();
     guard("training", || one_thread.install(|| trainer.do_train(sentences, &mut model)))?
         .map_err(TokenizerError::Train)?;
-    let mut pieces: Vec<(String, f64)> = model.iter().cloned().collect();
-    let learned = pieces.split_off(first.len().min(pieces.len()));
+    let learned = model.iter().skip(first.len()).cloned().collect();
+    Ok(behind(first, learned))
+}
+
+/// What the trainer makes of the pieces at which its passes end: the characters of `required`, whether the pieces
+/// have them or not, and of the others the first ones that have room; then as [`unigram`].
+pub(super) fn unigram_of_passes(
+    pieces: &[Piece],
+    first: &[String],
+    required: &BTreeSet<char>,
+    vocab_size: usize,
+) -> Vec<Piece> {
+    let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
+    let required: BTreeSet<String> = required.iter().map(char::to_string).collect();
+    let found: HashMap<&str, f64> =
+        pieces.iter().map(|(piece, score)| (piece.as_str(), *score)).collect();
+    let mut penalty = 0.0;
+    let mut learned: Vec<Piece> = Vec::new();
+    for character in &required {
+        let score = found.get(character.as_str()).copied().unwrap_or_else(|| {
+            let score = least + penalty;
+            penalty += SCORE_STEP;
+            score
+        });
+        learned.push((character.clone(), score));
+    }
+    let room = vocab_size.saturating_sub(first.len() + learned.len());
+    // The first is the unknown of the passes.
+    let others = pieces.iter().skip(1).filter(|(piece, _)| !required.contains(piece));
+    learned.extend(others.take(room).cloned());
+    behind(first, learned)
+}
+
+/// The pieces learnt behind the special ones.
+fn behind(first: &[String], learned: Vec<Piece>) -> Vec<Piece> {
     let learned = settled(learned);
     let least = learned.iter().map(|(_, score)| *score).fold(0.0, f64::min);
-    for (token, score) in &mut pieces {
-        // The model takes them from text like any piece: below what their characters cost, never.
-        *score = (least - UNKNOWN_PENALTY) * count_of(token.chars().count() + 1);
-    }
+    // The model takes them from text like any piece: below what their characters cost, never.
+    let score = |token: &String| (least - UNKNOWN_PENALTY) * count_of(token.chars().count() + 1);
+    let mut pieces: Vec<Piece> = first.iter().map(|token| (token.clone(), score(token))).collect();
     pieces.extend(learned);
-    Ok(pieces)
+    pieces
+}
+
+/// Words as the Unigram trainer takes them.
+pub(super) fn sentences(words: &Words) -> Vec<(String, u32)> {
+    let count = |count: &u64| u32::try_from(*count).unwrap_or(u32::MAX);
+    words.iter().map(|(word, times)| (word.clone(), count(times))).collect()
+}
+
+/// The longest piece of a Unigram, in characters.
+pub(super) fn longest_piece(options: &TrainOptions) -> usize {
+    options.max_token_length.map_or(UNIGRAM_PIECE, whole)
 }
 
 /// Deals out by character the scores that the trainer gave in no order, then sorts by score and text.

@@ -51,50 +51,21 @@ pub fn train(
     progress.begin("weighing pre-tokens", None);
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
-    let weighed = weigh(table, groups, options)?;
-    if weighed.words.is_empty() {
-        return Err(TokenizerError::NoText);
-    }
-    let mut splitter = Splitter::of(&pipeline(options)?)?;
-    let seeds = seeds::symbols(&options.seed_tokens, &mut splitter)?;
-
-    let specials = options.all_specials();
-    let reserved: Vec<String> = specials.iter().cloned().chain(options.byte_tokens()).collect();
-    let required = required(form, &reserved, &seeds);
-    let mut kept = None;
-    if form != Form::ByteLevel {
-        let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
-        let mut characters = covering(&weighed.words, coverage);
-        characters.extend(required.iter().copied());
-        kept = Some(characters);
-    }
-    let mut apart = reserved.clone();
-    // What the Unigram trainer calls the unknown, without a likelihood: in a word it makes it fail.
-    apart.extend((form == Form::Unigram).then(|| "<UNK>".to_owned()));
-    // The mark itself in a text: no merge may make of it what ends a word.
-    apart.extend((form == Form::WordEnds).then(|| END.to_owned()));
-    let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
-    let (pruned_words, pruned_share) = prune(&mut words, most_words(form, limit));
-    if form == Form::ByteLevel {
-        words = spelled(&words, &splitter);
-    }
-    if matches!(form, Form::WordPiece | Form::WordEnds) {
-        // Their characters must have tokens, inside of words and at their ends.
-        for seed in &seeds {
-            words.entry(seed.clone()).or_insert(1);
-        }
-    }
-    let scale = fit(&mut words, form);
+    let Prepared {
+        words,
+        seeds,
+        reserved,
+        required,
+        kept,
+        weights,
+        unit,
+        pruned,
+        scale,
+        characters,
+    } = prepare(table, groups, options)?;
     // Scaled-down counts are of so much text that a pair at the limit is no accident.
-    let min_frequency = options.min_frequency.saturating_mul(weighed.unit);
-
+    let min_frequency = options.min_frequency.saturating_mul(unit);
     let bytes = byte_characters();
-    let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
-    let characters = match form {
-        Form::ByteLevel => bytes.len(),
-        Form::Characters | Form::WordEnds | Form::WordPiece => used.len(),
-        Form::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
-    };
     let continuing = match form {
         Form::WordPiece => models::wordpiece_alphabet(&words).1.len(),
         Form::WordEnds => models::word_ends_alphabet(&words).1.len(),
@@ -152,24 +123,110 @@ pub fn train(
         }
     };
     let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
-    let added_tokens =
-        (0..).zip(&specials).map(|(id, special)| added_token(id, special, true)).collect();
+    let added_tokens = (0..)
+        .zip(&options.all_specials())
+        .map(|(id, special)| added_token(id, special, true))
+        .collect();
     Ok(Trained {
         json: Parts { model, added_tokens, ..parts(options)? }.into_json()?,
         report: TrainReport {
             vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
             alphabet: u32::try_from(characters).unwrap_or(u32::MAX),
             words: u64::try_from(words.len()).unwrap_or(u64::MAX),
-            pruned_words,
-            pruned_share,
+            pruned_words: pruned.0,
+            pruned_share: pruned.1,
             sampled_one_in: table.sampled_one_in,
             skipped: table.skipped(),
-            unit: weighed.unit,
+            unit,
             scale,
             round_trip: RoundTrip::of(options),
-            groups: report::groups(table, groups, &weighed.weights, kept.as_ref()),
+            groups: report::groups(table, groups, &weights, kept.as_ref()),
             pending_seed_tokens: if is_pending { options.seed_tokens.clone() } else { Vec::new() },
         },
+    })
+}
+
+/// What a trainer is given.
+pub(super) struct Prepared {
+    /// Words with their counts, spelled in symbols.
+    pub(super) words: BTreeMap<String, u64>,
+    /// The texts that are to be tokens, in symbols.
+    pub(super) seeds: Vec<String>,
+    /// Special tokens and those of bytes.
+    pub(super) reserved: Vec<String>,
+    /// Characters that are tokens whatever the corpus has.
+    pub(super) required: Vec<char>,
+    /// The characters of the corpus that are to be tokens; none: bytes are.
+    kept: Option<BTreeSet<char>>,
+    weights: Vec<f64>,
+    unit: u64,
+    /// Words left out as too rare, and their share.
+    pruned: (u64, f64),
+    scale: f64,
+    /// Characters or bytes that have a token.
+    pub(super) characters: usize,
+}
+
+/// Weighs the groups, chooses the characters and brings the counts under the limits of the trainer.
+pub(super) fn prepare(
+    table: &PretokenTable,
+    groups: &[String],
+    options: &TrainOptions,
+) -> Result<Prepared, TokenizerError> {
+    let form = options.form();
+    let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
+    let weighed = weigh(table, groups, options)?;
+    if weighed.words.is_empty() {
+        return Err(TokenizerError::NoText);
+    }
+    let mut splitter = Splitter::of(&pipeline(options)?)?;
+    let seeds = seeds::symbols(&options.seed_tokens, &mut splitter)?;
+
+    let specials = options.all_specials();
+    let reserved: Vec<String> = specials.into_iter().chain(options.byte_tokens()).collect();
+    let required = required(form, &reserved, &seeds);
+    let mut kept = None;
+    if form != Form::ByteLevel {
+        let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
+        let mut characters = covering(&weighed.words, coverage);
+        characters.extend(required.iter().copied());
+        kept = Some(characters);
+    }
+    let mut apart = reserved.clone();
+    // What the Unigram trainer calls the unknown, without a likelihood: in a word it makes it fail.
+    apart.extend((form == Form::Unigram).then(|| "<UNK>".to_owned()));
+    // The mark itself in a text: no merge may make of it what ends a word.
+    apart.extend((form == Form::WordEnds).then(|| END.to_owned()));
+    let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
+    let pruned = prune(&mut words, most_words(form, limit));
+    if form == Form::ByteLevel {
+        words = spelled(&words, &splitter);
+    }
+    if matches!(form, Form::WordPiece | Form::WordEnds) {
+        // Their characters must have tokens, inside of words and at their ends.
+        for seed in &seeds {
+            words.entry(seed.clone()).or_insert(1);
+        }
+    }
+    let scale = fit(&mut words, form);
+    let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
+    let characters = match form {
+        Form::ByteLevel => byte_characters().len(),
+        Form::Characters | Form::WordEnds | Form::WordPiece => used.len(),
+        Form::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
+    };
+    let (weights, unit) = (weighed.weights, weighed.unit);
+    Ok(Prepared {
+        words,
+        seeds,
+        reserved,
+        required,
+        kept,
+        weights,
+        unit,
+        pruned,
+        scale,
+        characters,
     })
 }
 

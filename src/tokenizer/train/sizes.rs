@@ -1,0 +1,85 @@
+//! A Unigram trained to many sizes at once, each as [`super::train`] would train it.
+
+use super::super::error::TokenizerError;
+use super::super::unigram::as_read;
+use super::count::PretokenTable;
+use super::models;
+use super::options::TrainOptions;
+use super::passes::{self, Cutter};
+use super::run::{Prepared, prepare};
+use super::seeds;
+use crate::model::Interrupt;
+use std::collections::BTreeSet;
+
+/// The training that sizes are asked of.
+pub(in super::super) struct Asked<'a> {
+    /// Pre-tokens.
+    pub(in super::super) table: &'a PretokenTable,
+    /// Names of its groups.
+    pub(in super::super) groups: &'a [String],
+    /// The options; their size is the largest that will be asked for.
+    pub(in super::super) options: &'a TrainOptions,
+}
+
+/// A model of one size: how it cuts pre-tokens.
+pub(in super::super) struct Cut {
+    /// Ids.
+    pub(in super::super) size: u64,
+    cutter: Cutter,
+    is_by_bytes: bool,
+}
+
+impl Cut {
+    /// Tokens of a pre-token, as the encoder of the trained file gives. `scratch` is overwritten.
+    pub(in super::super) fn tokens(
+        &self,
+        pretoken: &str,
+        scratch: &mut Vec<(f64, u32, bool)>,
+    ) -> u64 {
+        self.cutter.tokens(pretoken, self.is_by_bytes, scratch)
+    }
+}
+
+/// Trains to the sizes that `of` makes of the least possible one, which has room for nothing but what is
+/// always in; those that cannot be had are left out. Ascending, each size once. None when it was interrupted.
+///
+/// # Errors
+/// As [`super::train`].
+pub(in super::super) fn unigrams(
+    asked: &Asked<'_>,
+    of: impl FnOnce(u64) -> BTreeSet<u32>,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<Cut>>, TokenizerError> {
+    let Asked { table, groups, options } = *asked;
+    options.check()?;
+    let Prepared { words, seeds, reserved, required, characters, .. } =
+        prepare(table, groups, options)?;
+    let least = (reserved.len() + characters) as u64;
+    let mut sizes = of(least);
+    sizes.retain(|size| u64::from(*size) > least);
+    let sizes: Vec<u32> = sizes.into_iter().collect();
+    let sentences = models::sentences(&words);
+    let longest = models::longest_piece(options);
+    let Some(ended) = passes::sizes(&sentences, longest, &sizes, interrupt)? else {
+        return Ok(None);
+    };
+    let used = words.keys().flat_map(|word| word.chars());
+    let required: BTreeSet<char> = used.chain(required).collect();
+    let mut cuts: Vec<Cut> = Vec::new();
+    for (size, pieces) in ended {
+        let limit = usize::try_from(size).unwrap_or(usize::MAX);
+        let pieces = models::unigram_of_passes(&pieces, &reserved, &required, limit);
+        // Named tokens that have no room are no reason against larger sizes.
+        let Ok(mut pieces) = seeds::into_unigram(pieces, &seeds, reserved.len(), limit) else {
+            continue;
+        };
+        pieces.iter_mut().for_each(|(_, score)| *score = as_read(*score));
+        let size = pieces.len() as u64;
+        // A small corpus gives fewer than asked for, the same for all larger sizes.
+        if cuts.last().is_none_or(|last| last.size < size) {
+            let cutter = Cutter::of(&pieces, reserved.len());
+            cuts.push(Cut { size, cutter, is_by_bytes: options.byte_fallback });
+        }
+    }
+    Ok(Some(cuts))
+}
