@@ -71,12 +71,13 @@ impl Fingerprinter {
         let shingles = self.shingles(text);
         let normalised = self.digest();
         let sketched = self.tokens.len() >= self.shingle;
-        Fingerprint {
-            tokens: u32::try_from(self.tokens.len()).unwrap_or(u32::MAX),
-            normalised,
-            sketch: sketched.then(|| self.sketch(&shingles)),
-            shingles,
+        let tokens = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        let sketch = sketched.then(|| self.sketch(&shingles));
+        if self.tokens.len() > MOST_TOKENS {
+            // Now, not with the next text: whoever asked is about to copy the shingles, which are as long.
+            self.release();
         }
+        Fingerprint { tokens, normalised, shingles, sketch }
     }
 
     /// Of the text that was tokenised last, whose shingles are given.

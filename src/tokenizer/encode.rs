@@ -1,5 +1,6 @@
 //! The tokenizer a corpus holds: the fast encoder where it is proven, the oracle otherwise.
 
+use super::cuts::{Cuts, PART};
 use super::error::TokenizerError;
 use super::fast::{Fast, FastScratch};
 use super::oracle::Oracle;
@@ -47,6 +48,8 @@ pub struct Tokenizer {
     finder: OnceLock<Option<AhoCorasick>>,
     /// Whether the fast encoder gives the oracle's ids where special tokens are special.
     is_fast_with_specials: OnceLock<bool>,
+    /// Where long texts are cut; looked at when the first one comes.
+    cuts: OnceLock<Option<Cuts>>,
 }
 
 impl Tokenizer {
@@ -119,6 +122,7 @@ impl Tokenizer {
             spellings: OnceLock::new(),
             finder: OnceLock::new(),
             is_fast_with_specials: OnceLock::new(),
+            cuts: OnceLock::new(),
         })
     }
 
@@ -284,13 +288,46 @@ pub struct Encoder<'a> {
     scratch: FastScratch,
 }
 
-impl Encoder<'_> {
-    /// Appends the ids of `text` to `out`. What the fast encoder refuses goes to the oracle.
+impl<'a> Encoder<'a> {
+    /// Appends the ids of `text` to `out`. What the fast encoder refuses goes to the oracle. A text of more than
+    /// 256 KiB is encoded in parts where it can be cut without a trace in its ids: then it takes no memory beside
+    /// them.
     ///
     /// # Errors
     /// [`TokenizerError::Encode`] or [`TokenizerError::Panicked`] when the oracle fails too; `out`
     /// is then as it was.
     pub fn encode(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        self.encode_in_parts(text, PART, out)
+    }
+
+    pub(super) fn encode_in_parts(
+        &mut self,
+        text: &str,
+        part: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TokenizerError> {
+        let start = out.len();
+        let mut rest = text;
+        while rest.len() > part
+            && let Some(cuts) = self.cuts()
+            && let Some((first, second)) = cuts.next(rest, part)
+        {
+            self.encode_whole(first, out).inspect_err(|_| out.truncate(start))?;
+            rest = second;
+        }
+        self.encode_whole(rest, out).inspect_err(|_| out.truncate(start))
+    }
+
+    pub(super) fn cuts(&self) -> Option<&'a Cuts> {
+        let tokenizer = self.tokenizer;
+        let cuts = tokenizer.cuts.get_or_init(|| {
+            let mut encoder = tokenizer.encoder();
+            Cuts::of(&tokenizer.json, |text, out| encoder.encode_whole(text, out))
+        });
+        cuts.as_ref()
+    }
+
+    fn encode_whole(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
         if let Some(fast) = &self.tokenizer.fast
             && fast.encode(text, &mut self.scratch, out).is_ok()
         {

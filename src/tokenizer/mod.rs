@@ -10,6 +10,7 @@
 
 pub mod analyse;
 mod check;
+mod cuts;
 mod doubt;
 mod encode;
 mod error;

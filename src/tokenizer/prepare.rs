@@ -19,7 +19,7 @@ enum Step {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Spaces {
+pub(super) enum Spaces {
     /// Removes those at the ends.
     Trim { start: bool, end: bool },
     /// Replaces two or more.
@@ -105,7 +105,7 @@ impl Spaces {
 }
 
 /// The steps of a normalizer, sequences taken apart.
-fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
+pub(super) fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
     let Some(step) = normalizer.filter(|step| !step.is_null()) else { return };
     match step.get("normalizers").and_then(Value::as_array) {
         Some(children) => children.iter().for_each(|child| flatten(Some(child), steps)),
@@ -114,7 +114,7 @@ fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
 }
 
 /// The regular expressions that published SentencePiece conversions have, and this one writes.
-fn spaces(step: &Value) -> Option<Spaces> {
+pub(super) fn spaces(step: &Value) -> Option<Spaces> {
     if step.get("type")? != "Replace" {
         return None;
     }

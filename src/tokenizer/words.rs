@@ -89,6 +89,11 @@ impl Words {
         self.is_safe.get(left).and_then(|row| row.get(right)).copied().unwrap_or(false)
     }
 
+    /// Whether a text may be cut before a `▁` that stands behind this byte of ASCII.
+    pub(super) fn may_cut_at_marker(&self, left: u8) -> bool {
+        self.may_cut(usize::from(left), MARKER)
+    }
+
     /// The parts of a normalised text, one behind the other. A text beyond 32 bits has none.
     pub(super) fn cut(&self, text: &str, spans: &mut Vec<Span>) {
         spans.clear();
