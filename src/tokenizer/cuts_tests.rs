@@ -1,12 +1,11 @@
 //! Parts of texts against whole texts, by every kind of tokenizer that is cut.
 
-use super::super::train::train;
-use super::super::{
-    Digits, Given, ModelKind, Normalizer, Pattern, PretokenCounter, Tokenizer, TrainOptions,
-    convert, pipeline,
-};
 use super::*;
 use crate::model::Silent;
+use crate::tokenizer::{
+    Digits, Given, ModelKind, Normalizer, Pattern, PretokenCounter, Tokenizer, TrainOptions,
+    convert, pipeline, train,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::LazyLock;
