@@ -1,14 +1,11 @@
 //! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
 
-use super::arrange::Arrangement;
-use super::documents::Lengths;
-use super::error::EpochError;
-use super::index::Index;
-use super::open::Opened;
-use super::ordered::Ordered;
-use super::pack::{Histogram, Patterns};
-use super::planned::Planned;
-use super::rows::Purpose;
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::Lengths;
+use crate::epoch::pack::{Histogram, Patterns};
+use crate::epoch::plan::Planned;
+use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, TokenizerId};
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -60,7 +57,7 @@ pub struct OpenedPlan {
 
 /// An index of an epoch.
 pub struct Walked {
-    index: Index,
+    marks: Marks,
     /// Rows of the epoch, those of pads included.
     pub rows: u64,
     /// Its global batches.
@@ -71,7 +68,7 @@ impl OpenedPlan {
     /// Opens a plan.
     ///
     /// # Errors
-    /// As [`super::Epoch::open`].
+    /// As [`crate::epoch::Epoch::open`].
     pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
         let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
         Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
@@ -80,9 +77,9 @@ impl OpenedPlan {
     /// The index of an epoch.
     ///
     /// # Errors
-    /// As [`super::Epoch::open`].
+    /// As [`crate::epoch::Epoch::open`].
     pub fn index(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let index = Index::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let index = Marks::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
         let (rows, batches) = (index.rows + index.pads, index.batches);
         Ok(Walked { index, rows, batches })
     }
@@ -90,9 +87,9 @@ impl OpenedPlan {
     /// As [`OpenedPlan::index`], row by row where that is not needed too.
     ///
     /// # Errors
-    /// As [`super::Epoch::open`].
+    /// As [`crate::epoch::Epoch::open`].
     pub fn walk(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let index = Index::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let index = Marks::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
         let (rows, batches) = (index.rows + index.pads, index.batches);
         Ok(Walked { index, rows, batches })
     }
@@ -102,7 +99,7 @@ impl OpenedPlan {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn row(&self, walked: &Walked, row: u64) -> Result<usize, EpochError> {
-        let mut ordered = Ordered::at_row(&self.opened, &self.arrangement, &walked.index, row)?;
+        let mut ordered = BatchCursor::at_row(&self.opened, &self.arrangement, &walked.index, row)?;
         let Some(row) = ordered.next_row()?.and_then(|given| given.row) else { return Ok(0) };
         let source = self.opened.sources.get(row.source);
         let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
@@ -120,7 +117,7 @@ impl OpenedPlan {
         batch: u64,
         rows: u64,
     ) -> Result<(u64, usize), EpochError> {
-        let mut ordered = Ordered::at(&self.opened, &self.arrangement, &walked.index, batch)?;
+        let mut ordered = BatchCursor::at(&self.opened, &self.arrangement, &walked.index, batch)?;
         let (mut given, mut segments) = (0, 0);
         while given < rows {
             let Some(next) = ordered.next_row()? else { break };

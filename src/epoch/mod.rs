@@ -9,65 +9,43 @@
 //! -> pack (`pack`) -> write (`write`). Rows are packed and put in order within their source, then
 //! interleaved by tokens. Token ids are read only while writing and verifying; planning knows lengths.
 
-mod arrange;
-mod build;
-mod classes;
-mod columns;
-mod consumed;
-mod counts;
-mod documents;
 mod error;
 mod explain;
-mod gather;
-mod ids;
-mod index;
-mod keyed;
-mod manifest;
-mod masks;
+mod export;
+mod fetch;
+mod lengths;
 #[cfg(feature = "generated")]
 pub mod measured;
 mod mix;
-mod open;
 pub mod order;
-mod ordered;
 mod pack;
-mod padding;
-mod permutation;
-mod pinned;
 mod plan;
-mod planned;
 mod planning;
-mod read;
-mod reader;
 mod recipe;
-mod remainder;
 mod rows;
-mod special;
+mod run;
 mod stream;
-mod trained;
 mod verify;
 pub mod views;
-mod width;
-mod write;
 
-pub use build::{build, refuse_taken};
 pub use error::EpochError;
-pub use explain::{Explanation, SourceExplanation, explain};
-pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
+pub use explain::{Explanation, Padding, SourceExplanation, explain};
+pub use export::{
+    BatchPrinter, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
+    StreamViews, build, refuse_taken,
+};
 pub use mix::Point as PlannedPoint;
 pub use pack::{Fragment, Losses, Segment};
-pub use padding::Padding;
-pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
-pub use plan::{Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource};
-pub use planned::Planned;
+pub use plan::{
+    Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
+    Planned, PlannedSource,
+};
 pub use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
-pub use reader::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub use recipe::{
     Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Format, Holdout,
     Layout, LengthGrouped, Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind,
     PackOptions, PadSide, PadTo, PadView, Ramp, Recipe, SchedulePoint, Select, Side, SourcePack,
-    SourceRecipe, Specials, Tail, Target, TokenizerChoice, Unit, Window,
+    SourceRecipe, SpecialIds, Specials, Tail, Target, TokenizerChoice, Unit, Window,
 };
-pub use special::SpecialIds;
+pub use stream::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub use verify::{Check, Verification, verify};
-pub use write::{BatchPrinter, StreamFormat, StreamViews};

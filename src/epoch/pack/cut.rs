@@ -124,8 +124,8 @@ impl Cutter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::own;
     use super::*;
+    use crate::epoch::pack::own;
     use crate::epoch::recipe::Long;
     use crate::model::DocId;
     use proptest::prelude::*;

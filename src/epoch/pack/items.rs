@@ -155,7 +155,8 @@ impl Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::recipe::{Long, PackKind};
+    use crate::epoch::recipe::Long;
+    use crate::epoch::recipe::PackKind;
     use crate::model::DocId;
     use proptest::prelude::*;
 

@@ -1,13 +1,10 @@
 //! Refuses a plan of whose epochs none has a row, where that is quickly told.
 
-use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
-use crate::epoch::index::Index;
-use crate::epoch::open::Opened;
-use crate::epoch::pinned::PinnedSource;
-use crate::epoch::plan::Plan;
+use crate::epoch::plan::{PinnedSource, Plan};
 use crate::epoch::recipe::Tail;
 use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, Marks, Opened};
 use crate::model::Interrupt;
 use crate::store::View;
 use std::sync::Arc;
@@ -37,8 +34,8 @@ pub(super) fn check(
         return Ok(());
     }
     let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
-    let index = Index::of(&opened, &Arrangement::of(plan), 0, &Interrupt::default())?;
-    index.refuse_empty(plan)
+    let marks = Marks::of(&opened, &Arrangement::of(plan), 0, &Interrupt::default())?;
+    marks.refuse_empty(plan)
 }
 
 /// Rows of an epoch, about: in proportion to what it takes of each pass.

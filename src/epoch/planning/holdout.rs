@@ -1,7 +1,7 @@
 //! Which documents are on the asked side of the border between training and validation.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::keyed;
+use crate::epoch::order::coin;
 use crate::epoch::recipe::{Holdout, Side};
 use crate::model::{CommitSeq, Generation};
 use crate::query::texts;
@@ -36,7 +36,7 @@ pub(super) fn divide(
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
-    let is_held = |group: &[u8]| keyed::share("holdout", holdout.seed, group) < holdout.share;
+    let is_held = |group: &[u8]| coin::share("holdout", holdout.seed, group) < holdout.share;
     let wanted = |held: bool| held == (holdout.take == Side::Holdout);
     let mut of_lineage = base.clone();
     let mut side = RoaringTreemap::new();

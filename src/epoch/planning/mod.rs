@@ -18,22 +18,22 @@ mod undecided;
 pub use paragraph::TokenEnds;
 pub use undecided::undecided;
 
-use super::documents::Lengths;
-use super::error::EpochError;
-use super::masks;
-use super::open::Opened;
-use super::order::pacing::{self, Pace};
-use super::pack::{Histogram, Losses};
-use super::pinned::{PinnedPool, PinnedSource};
-use super::plan::{
-    Ledger, PinnedSnapshot, PinnedTokenizer, Plan, PlannedSource, capacity, long_name, ratio, rules,
+use crate::epoch::error::EpochError;
+use crate::epoch::export::check_output;
+use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::order::pacing;
+use crate::epoch::order::pacing::Pace;
+use crate::epoch::pack::{Histogram, Losses};
+use crate::epoch::plan::{
+    Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedTokenizer, Plan, Planned,
+    PlannedSource, capacity, long_name, masks, ratio, rules,
 };
-use super::planned::Planned;
-use super::recipe::{Curriculum, LengthGrouped, Pacing, PackKind, Recipe, SourceRecipe};
-use super::remainder::Remainder;
-use super::rows::{Purpose, SourceRows};
-use super::special::special_ids;
-use super::trained::Trained;
+use crate::epoch::recipe::{
+    Curriculum, LengthGrouped, Pacing, PackKind, Recipe, SourceRecipe, special_ids,
+};
+use crate::epoch::rows::{Purpose, SourceRows};
+use crate::epoch::run::Opened;
+use crate::epoch::run::Remainder;
 use crate::model::{Interrupt, Progress, TokenizerId};
 use crate::store::View;
 use pin::Pinning;
@@ -357,7 +357,7 @@ fn set_pacing(
             let amounts = rows.amounts(pool);
             let whole: u64 = amounts.iter().sum();
             let taken = u128::from(whole) * u128::from(source.expected);
-            let taken = super::plan::narrow(taken / u128::from(source.amount.max(1)));
+            let taken = crate::epoch::plan::narrow(taken / u128::from(source.amount.max(1)));
             let horizon = taken.clamp(1, whole.max(1));
             let pace = Pace { pacing: pacing(curriculum), c0: curriculum.c0 };
             let paced = match curriculum.replace {
@@ -402,7 +402,7 @@ const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
 }
 
 fn check_padding(plan: &Plan) -> Result<(), EpochError> {
-    super::write::check(plan)?;
+    check_output(plan)?;
     let format = plan.recipe.output.format;
     if !format.has_equal_rows() || !plan.fixed_length() || plan.pad().is_some() {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Where documents longer than a row are cut: after a paragraph, else after a line, else when the row is
 //! full.
 
-use crate::epoch::documents::Lengths;
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::Lengths;
 use crate::epoch::pack::Fragment;
 use crate::model::DocId;
 use rayon::prelude::*;

@@ -3,14 +3,13 @@
 use super::Against;
 use super::paragraph::{TokenEnds, fragments, in_order};
 use super::strata::strata;
-use crate::epoch::documents::{Lengths, blocks_of};
 use crate::epoch::error::EpochError;
-use crate::epoch::keyed;
+use crate::epoch::lengths::{Lengths, blocks_of};
+use crate::epoch::order::coin;
 use crate::epoch::pack::Policy;
-use crate::epoch::pinned::{PinnedPool, PinnedSource, PinnedStratum};
-use crate::epoch::plan::{PinnedTokenizer, policy};
+use crate::epoch::plan::{PinnedPool, PinnedSource, PinnedStratum, PinnedTokenizer, policy};
 use crate::epoch::recipe::{Long, PackKind, Recipe, SourceRecipe};
-use crate::epoch::remainder::Remainder;
+use crate::epoch::run::Remainder;
 use crate::model::{DocId, TokenizerId};
 use crate::query::numbers;
 use roaring::RoaringTreemap;
@@ -182,7 +181,7 @@ fn copies(
             }
             return;
         };
-        let once_more = keyed::share("repeat", seed, &id.to_le_bytes()) < times.fract();
+        let once_more = coin::share("repeat", seed, &id.to_le_bytes()) < times.fract();
         // Between 0 and COPIES, so the cast keeps it.
         let times = times as usize + usize::from(once_more);
         if times == 0 {

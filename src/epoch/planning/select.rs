@@ -2,8 +2,8 @@
 
 use super::holdout::one_side;
 use super::listing;
-use crate::epoch::documents::with_tokens;
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::Histogram;
 use crate::epoch::recipe::{Recipe, SourceRecipe};
 use crate::model::TokenizerId;

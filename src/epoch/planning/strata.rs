@@ -2,7 +2,7 @@
 
 use super::surprisal::surprisals;
 use crate::epoch::error::EpochError;
-use crate::epoch::keyed;
+use crate::epoch::order::coin;
 use crate::epoch::recipe::Curriculum;
 use crate::model::TokenizerId;
 use crate::query::numbers;
@@ -85,7 +85,7 @@ impl<'a> Source<'a> {
     fn sample(&mut self, id: u64, value: Option<f64>) {
         // By the document, not by the order of arrival, so that the sample is always the same.
         let is_drawn =
-            || self.rate >= 1.0 || keyed::share("strata", 0, &id.to_le_bytes()) < self.rate;
+            || self.rate >= 1.0 || coin::share("strata", 0, &id.to_le_bytes()) < self.rate;
         match value {
             Some(value) if is_drawn() => self.values.push(value),
             Some(_) => {}

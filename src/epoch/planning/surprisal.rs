@@ -4,8 +4,8 @@
 //! without smoothing, since every token of a document is among those counted: the perplexity of the
 //! simplest language model there is, of which 2^surprisal is the perplexity proper.
 
-use crate::epoch::documents::{blocks_of, slots};
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::{blocks_of, slots};
 use crate::model::{DocId, TokenizerId};
 use crate::store::View;
 use rayon::prelude::*;

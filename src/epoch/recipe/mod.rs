@@ -15,6 +15,7 @@ mod output;
 mod pack;
 mod select;
 mod source;
+mod special;
 
 pub(super) use check_concat::counts_alike;
 
@@ -27,9 +28,11 @@ pub use output::{Compression, Format, Ids, Layout, Output};
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Partial, Target};
 pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
 pub use source::{SourcePack, SourceRecipe};
+pub use special::SpecialIds;
+pub(super) use special::special_ids;
 
-use super::error::EpochError;
-pub use super::mix::Ramp;
+use crate::epoch::error::EpochError;
+pub use crate::epoch::mix::Ramp;
 
 impl Recipe {
     /// Reads a recipe.

@@ -1,80 +1,45 @@
 //! The rows of one source: pass after pass, each a pure function of (source, pass, row).
 //!
 //! A source is one stratum, or several under a curriculum. `pool` packs what one pass over a stratum
-//! holds and finds what is in a row; `walk` goes through a pool in the order of documents; `lane` goes
-//! through the rows of a stratum, `cursor` through those of the source, and both say where they stand in
+//! holds and finds what is in a row; `documents` goes through a pool in the order of documents; `pass` goes
+//! through the rows of a stratum, `source` through those of the source, and both say where they stand in
 //! a few numbers from which they go on.
 
-mod cursor;
-mod lane;
+mod documents;
 mod paced;
+mod pass;
 mod pool;
-mod walk;
+mod source;
 
-pub(super) use cursor::{Cursor, SourceState};
-pub(super) use lane::LaneState;
-pub(super) use paced::lane_table;
+pub(super) use paced::strata_table;
+pub(super) use pass::PassState;
+pub(super) use source::{SourceCursor, SourceState};
 
-use super::documents::Lengths;
-use super::error::EpochError;
-use super::mix::Fluid;
-use super::pack::{Histogram, Policy, Segment, own};
-use super::pinned::PinnedSource;
-use super::recipe::{OrderKind, PackKind, Unit};
-use super::trained::Trained;
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::mix::Fluid;
+use crate::epoch::pack::{Histogram, Segment, own};
+use crate::epoch::plan::{PinnedSource, Rules};
 use pool::PoolRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
-/// What decides the rows of a source besides its documents.
-#[derive(Clone, Debug)]
-pub(super) struct Rules {
-    /// Name of the source in the epoch; part of every key.
-    pub name: Arc<str>,
-    pub seed: u64,
-    pub policy: Policy,
-    pub order: OrderKind,
-    /// Passes over the documents in the whole run, at most.
-    pub max_repeats: u32,
-    /// What rows are counted in.
-    pub unit: Unit,
-    /// Rows are drawn with replacement from the open strata.
-    pub replace: bool,
-    /// Batch and mega-batch multiple of the sampler reproduced exactly.
-    pub exact: Option<(u64, Option<u32>)>,
-    /// Tokens of a pass at which each stratum opens, by pool; empty with one stratum.
-    pub opens: Vec<Vec<u64>>,
-}
-
 /// Passes whose rows are counted, at most, where each has another number of them.
 const PASSES_WALKED: u32 = 64;
-
-impl Rules {
-    /// Whether passes count differently: rows cut from documents in the order of a pass are more or fewer as
-    /// documents happen to fit. Everything else that is counted is the same in every pass.
-    pub const fn passes_differ(&self) -> bool {
-        let cut = match self.policy.kind {
-            PackKind::Greedy => true,
-            PackKind::Concat => self.policy.multiple > 1,
-            PackKind::BestFit | PackKind::None => false,
-        };
-        cut && matches!(self.unit, Unit::Rows) && !matches!(self.order, OrderKind::Sequential)
-    }
-}
 
 /// A source opened to give its rows.
 pub(super) struct SourceRows {
     rules: Rules,
     pinned: Arc<PinnedSource>,
     /// By stratum, by pool.
-    lanes: Vec<Vec<Arc<PoolRows>>>,
+    strata: Vec<Vec<Arc<PoolRows>>>,
     /// The schedule of the strata, by pool; empty with one stratum.
     schedules: Vec<Arc<Fluid>>,
 }
 
 /// A row of a source, named by where it is; [`SourceRows::segments`] finds what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RowRef {
+pub(super) struct RowPlace {
     /// The pass it belongs to.
     pub pass: u32,
     /// Its real tokens, those repeated apart.
@@ -83,7 +48,7 @@ pub(super) struct RowRef {
     pub repeated: u32,
     /// What it counts in the mix's unit.
     pub amount: u64,
-    lane: u16,
+    stratum: u16,
     place: Place,
 }
 
@@ -116,7 +81,7 @@ impl SourceRows {
         trained: &Trained,
         purpose: Purpose,
     ) -> Result<Self, EpochError> {
-        let mut lanes = Vec::new();
+        let mut strata = Vec::new();
         for (stratum, of) in pinned.strata.iter().enumerate() {
             let mut pools = Vec::new();
             for pool in 0..of.pools.len() {
@@ -124,13 +89,13 @@ impl SourceRows {
                 let opened = PoolRows::open(&rules, lengths, place, trained, purpose)?;
                 pools.push(Arc::new(opened));
             }
-            lanes.push(pools);
+            strata.push(pools);
         }
-        let mut source = Self { rules, pinned, lanes, schedules: Vec::new() };
-        if source.lanes.len() > 1 && !source.rules.replace {
+        let mut source = Self { rules, pinned, strata, schedules: Vec::new() };
+        if source.strata.len() > 1 && !source.rules.replace {
             for (pool, opens) in source.rules.opens.iter().enumerate() {
                 let amounts = source.amounts(pool);
-                source.schedules.push(Arc::new(lane_table(&amounts, opens)?));
+                source.schedules.push(Arc::new(strata_table(&amounts, opens)?));
             }
         }
         Ok(source)
@@ -147,27 +112,27 @@ impl SourceRows {
 
     /// Pools that passes draw from: pass `p` from pool `p`, the last one serving all that follow.
     pub fn pools(&self) -> usize {
-        self.lanes.first().map_or(0, Vec::len)
+        self.strata.first().map_or(0, Vec::len)
     }
 
     /// Strata that are scheduled by themselves.
     pub fn strata(&self) -> usize {
-        self.lanes.len()
+        self.strata.len()
     }
 
     fn pool_of(&self, pass: u32) -> usize {
         (pass as usize).min(self.pools().saturating_sub(1))
     }
 
-    fn lane(&self, lane: u16, pass: u32) -> Result<&Arc<PoolRows>, EpochError> {
-        let pools = self.lanes.get(usize::from(lane));
+    fn stratum(&self, stratum: u16, pass: u32) -> Result<&Arc<PoolRows>, EpochError> {
+        let pools = self.strata.get(usize::from(stratum));
         pools
             .and_then(|pools| pools.get(self.pool_of(pass)))
             .ok_or_else(|| EpochError::bug("a row of no stratum"))
     }
 
     fn of_pool(&self, pool: usize) -> impl Iterator<Item = &Arc<PoolRows>> {
-        self.lanes.iter().filter_map(move |pools| pools.get(pool))
+        self.strata.iter().filter_map(move |pools| pools.get(pool))
     }
 
     /// Packed tokens of each stratum in a pool.
@@ -205,7 +170,7 @@ impl SourceRows {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
-        let any = self.lanes.iter().flatten().next();
+        let any = self.strata.iter().flatten().next();
         any.map_or(Ok(RoaringTreemap::new()), |pool| pool.packed_of(documents))
     }
 
@@ -238,8 +203,8 @@ impl SourceRows {
 
     fn count(&self, pool: usize, pass: u32) -> Result<PassCount, EpochError> {
         let mut count = PassCount::default();
-        for (lane, rows) in (0_u16..).zip(self.of_pool(pool)) {
-            count.add(&lane::count(rows, lane, pass)?);
+        for (stratum, rows) in (0_u16..).zip(self.of_pool(pool)) {
+            count.add(&pass::count(rows, stratum, pass)?);
         }
         Ok(count)
     }
@@ -273,7 +238,7 @@ impl SourceRows {
         let mut left_out = Vec::new();
         let pool = self.of_pool(self.pool_of(pass));
         for rows in pool.filter(|rows| rows.partial_tokens() > 0) {
-            left_out.extend(walk::end_of_pass(rows, pass, rows.partial_tokens())?);
+            left_out.extend(documents::end_of_pass(rows, pass, rows.partial_tokens())?);
         }
         Ok(left_out)
     }
@@ -282,7 +247,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// As [`SourceRows::segments`].
-    pub fn own_segments(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
+    pub fn own_segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         let segments = self.segments(row)?;
         Ok(if row.repeated == 0 { segments } else { own(&segments, row.repeated).collect() })
     }
@@ -291,11 +256,11 @@ impl SourceRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row.
-    pub fn segment_lengths(&self, row: &RowRef) -> Result<Vec<u32>, EpochError> {
+    pub fn segment_lengths(&self, row: &RowPlace) -> Result<Vec<u32>, EpochError> {
         match &row.place {
             Place::Cut(segments) => Ok(segments.iter().map(|segment| segment.length).collect()),
             Place::Packed(index) => {
-                self.lane(row.lane, row.pass)?.segment_lengths(row.pass, *index)
+                self.stratum(row.stratum, row.pass)?.segment_lengths(row.pass, *index)
             }
         }
     }
@@ -304,10 +269,10 @@ impl SourceRows {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn segments(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
+    pub fn segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         match &row.place {
             Place::Cut(segments) => Ok(segments.clone()),
-            Place::Packed(index) => self.lane(row.lane, row.pass)?.segments(row.pass, *index),
+            Place::Packed(index) => self.stratum(row.stratum, row.pass)?.segments(row.pass, *index),
         }
     }
 }

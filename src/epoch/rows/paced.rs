@@ -9,7 +9,7 @@ use crate::epoch::mix::{Fluid, apportion};
 ///
 /// # Errors
 /// [`EpochError::Bug`] when a stratum opens after everything before it is used up.
-pub(in crate::epoch) fn lane_table(amounts: &[u64], opens: &[u64]) -> Result<Fluid, EpochError> {
+pub(in crate::epoch) fn strata_table(amounts: &[u64], opens: &[u64]) -> Result<Fluid, EpochError> {
     let whole: u64 = amounts.iter().sum();
     let mut times = vec![0];
     let mut table = vec![vec![0; amounts.len()]];
@@ -67,12 +67,12 @@ mod tests {
     #[test]
     fn strata_open_one_after_another_and_end_together() {
         let amounts = [100, 200, 300];
-        let fluid = lane_table(&amounts, &[0, 50, 300]).unwrap();
-        assert_eq!([0, 1, 2].map(|lane| fluid.share(lane, 50)), [50, 0, 0]);
+        let fluid = strata_table(&amounts, &[0, 50, 300]).unwrap();
+        assert_eq!([0, 1, 2].map(|stratum| fluid.share(stratum, 50)), [50, 0, 0]);
         // 50 of the first and 200 of the second are left: a fifth and four fifths.
-        assert_eq!([0, 1, 2].map(|lane| fluid.share(lane, 100)), [60, 40, 0]);
-        assert_eq!([0, 1, 2].map(|lane| fluid.share(lane, 300)), [100, 200, 0]);
-        assert_eq!([0, 1, 2].map(|lane| fluid.share(lane, 600)), amounts);
-        assert!(lane_table(&amounts, &[0, 150, 300]).is_err());
+        assert_eq!([0, 1, 2].map(|stratum| fluid.share(stratum, 100)), [60, 40, 0]);
+        assert_eq!([0, 1, 2].map(|stratum| fluid.share(stratum, 300)), [100, 200, 0]);
+        assert_eq!([0, 1, 2].map(|stratum| fluid.share(stratum, 600)), amounts);
+        assert!(strata_table(&amounts, &[0, 150, 300]).is_err());
     }
 }

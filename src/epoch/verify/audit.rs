@@ -4,18 +4,16 @@ use super::checks::{Checks, Property};
 use super::coverage::Coverage;
 use super::findings::Findings;
 use super::ids::{Found, Ids};
+use super::read;
+use super::read::{Layout, ReadError, ReadRow};
 use super::row::RowChecker;
-use crate::epoch::arrange::Arrangement;
 use crate::epoch::error::EpochError;
-use crate::epoch::ids::NO_SOURCE;
-use crate::epoch::index::Index;
-use crate::epoch::manifest::{Counts, RowCounts};
+use crate::epoch::export::{Counts, RowCounts};
+use crate::epoch::fetch::NO_SOURCE;
 use crate::epoch::mix::Scheduler;
-use crate::epoch::open::Opened;
-use crate::epoch::ordered::{GivenRow, Ordered};
 use crate::epoch::pack::{Segment, own};
-use crate::epoch::read::{self, Layout, ReadError, ReadRow};
 use crate::epoch::recipe::{Column, Unit};
+use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened};
 use crate::model::Progress;
 use rayon::prelude::*;
 use std::path::Path;
@@ -44,15 +42,15 @@ impl<'a> Audit<'a> {
     pub fn new(
         opened: &'a Opened,
         arrangement: &Arrangement,
-        index: &Index,
+        marks: &Marks,
     ) -> Result<Self, EpochError> {
         let mut ends = Vec::new();
-        for (source, end) in opened.sources.iter().zip(&index.end.sources) {
+        for (source, end) in opened.sources.iter().zip(&marks.end.sources) {
             ends.push(end.settled(source)?.pass);
         }
         let mut mix = Scheduler::new(Arc::clone(&opened.fluid));
-        mix.restore(index.start.emitted.clone());
-        let coverage = index.start.sources.iter();
+        mix.restore(marks.start.emitted.clone());
+        let coverage = marks.start.sources.iter();
         Ok(Self {
             opened,
             checker: RowChecker::new(opened),
@@ -62,7 +60,7 @@ impl<'a> Audit<'a> {
             window: arrangement.window,
             largest: 0,
             // Rows that open the next epoch belong to passes here too.
-            ends: (index.rows == index.end.row - index.start.row).then_some(ends),
+            ends: (marks.rows == marks.end.row - marks.start.row).then_some(ends),
             counts: Counts::new(opened.plan.sources.len()),
             rows: 0,
             tokens: 0,
@@ -77,7 +75,7 @@ impl<'a> Audit<'a> {
         &mut self,
         dir: &Path,
         shard: usize,
-        ordered: &mut Ordered,
+        ordered: &mut BatchCursor,
         checks: &mut Checks,
         progress: &dyn Progress,
     ) -> Result<(), ReadError> {
@@ -108,7 +106,7 @@ impl<'a> Audit<'a> {
     fn check_rows(
         &self,
         rows: &[ReadRow],
-        expected: &[GivenRow],
+        expected: &[BatchedRow],
     ) -> Result<Vec<Findings>, EpochError> {
         let check = |(at, row): (usize, &ReadRow)| {
             let expected = expected.get(at);
@@ -130,7 +128,7 @@ impl<'a> Audit<'a> {
     }
 
     /// The source of a row of the plan, and what is in it.
-    fn planned(&self, row: Option<&GivenRow>) -> Result<(&str, Vec<Segment>), EpochError> {
+    fn planned(&self, row: Option<&BatchedRow>) -> Result<(&str, Vec<Segment>), EpochError> {
         let Some(row) = row.and_then(|row| row.row.as_ref()) else { return Ok(("", Vec::new())) };
         let source = self.opened.sources.get(row.source);
         let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
@@ -140,7 +138,7 @@ impl<'a> Audit<'a> {
     fn account(
         &mut self,
         row: &ReadRow,
-        expected: Option<&GivenRow>,
+        expected: Option<&BatchedRow>,
         findings: Findings,
         checks: &mut Checks,
     ) -> Result<(), EpochError> {

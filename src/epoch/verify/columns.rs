@@ -2,8 +2,8 @@
 
 use super::checks::Property;
 use super::findings::{Findings, Places};
-use crate::epoch::columns::Values;
-use crate::epoch::read::ReadRow;
+use super::read::ReadRow;
+use crate::epoch::export::Values;
 use crate::epoch::recipe::Column;
 use crate::model::LossSpan;
 

@@ -1,9 +1,9 @@
 //! Whether every document of a source comes as often as it should in a pass, told from the segments of
 //! the files.
 
-use crate::epoch::consumed::Consumed;
 use crate::epoch::pack::Segment;
 use crate::epoch::rows::SourceRows;
+use crate::epoch::run::Consumed;
 use std::collections::BTreeMap;
 
 /// What of a source has been seen, by pass. Rows of a window are put in another order, so that those of

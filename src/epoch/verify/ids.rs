@@ -4,8 +4,8 @@
 
 use super::checks::{Checks, Property};
 use crate::epoch::error::EpochError;
-use crate::epoch::open::Opened;
 use crate::epoch::pack::Segment;
+use crate::epoch::run::Opened;
 use crate::model::DocId;
 use crate::store::StoredIds;
 use rayon::prelude::*;

@@ -10,25 +10,22 @@ mod columns;
 mod coverage;
 mod findings;
 mod ids;
+mod read;
 mod row;
 
 pub use checks::{Check, Verification};
 
-use super::arrange::Arrangement;
-use super::error::EpochError;
-use super::index::Index;
-use super::manifest::{MANIFEST_FILE, Manifest, ManifestFile};
-use super::open::Opened;
-use super::ordered::Ordered;
-use super::pinned::PinnedSource;
-use super::plan::Plan;
-use super::read::{self, Layout, ReadError};
-use super::rows::Purpose;
+use crate::epoch::error::EpochError;
+use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
+use crate::epoch::plan::{PinnedSource, Plan};
+use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
 use crate::store::View;
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
+use read::{Layout, ReadError};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,9 +59,9 @@ pub fn verify(
 
     let opened = Opened::open(view, plan, pinned, Purpose::Give)?;
     let arrangement = Arrangement::of(plan);
-    let index = Index::of(&opened, &arrangement, manifest.epoch, interrupt)?;
-    let mut rows = Ordered::at(&opened, &arrangement, &index, 0)?;
-    let mut audit = Audit::new(&opened, &arrangement, &index)?;
+    let marks = Marks::of(&opened, &arrangement, manifest.epoch, interrupt)?;
+    let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
+    let mut audit = Audit::new(&opened, &arrangement, &marks)?;
     progress.begin("verify", Some(manifest.totals.tokens));
     let layout = Layout::of(&opened);
     for shard in 0.. {
@@ -94,11 +91,11 @@ pub fn verify(
         checks.fail(Property::Order, format!("{missing} rows of the plan are not in the files"));
     }
     audit.finish(&mut checks)?;
-    if !index.meets_next(&opened, &arrangement)? {
+    if !marks.meets_next(&opened, &arrangement)? {
         let why = "the epoch does not end where the next one begins: rows between them are lost";
         checks.fail(Property::Conservation, why.to_owned());
     }
-    let recomputed = Manifest::new(plan, &index, &audit.counts, files).to_json();
+    let recomputed = Manifest::new(plan, &marks, &audit.counts, files).to_json();
     checks.note(Property::Manifest, 1);
     if recomputed.as_bytes() != written {
         checks.fail(

@@ -3,13 +3,13 @@
 use super::checks::Property;
 use super::columns::Columns;
 use super::findings::{Findings, Places};
-use crate::epoch::counts::effective;
+use super::read::ReadRow;
 use crate::epoch::error::EpochError;
-use crate::epoch::open::Opened;
+use crate::epoch::lengths::effective;
 use crate::epoch::pack::Segment;
-use crate::epoch::read::ReadRow;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
+use crate::epoch::run::Opened;
 use crate::model::{DocId, LossSpan};
 use crate::store::fields;
 use roaring::RoaringTreemap;

@@ -158,8 +158,8 @@ fn moved(spans: &[super::LossSpan], by: usize) -> Vec<super::LossSpan> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unpad;
     use super::*;
+    use crate::epoch::views::unpad;
     use proptest::prelude::*;
 
     /// The batches of a published collate function over twelve samples of 1 to n in threes, pads 0.
@@ -217,7 +217,7 @@ mod tests {
             prop_assert_eq!(by_mask.gather(&padded.labels, 1).unwrap(), bare.labels.clone());
             prop_assert_eq!(by_mask.gather(&padded.position_ids, 1).unwrap(), bare.position_ids.clone());
             let shapes: Vec<Shape> = made.into_iter().map(|(shape, _)| shape).collect();
-            prop_assert_eq!(super::super::batch_cu_seqlens(&shapes).unwrap(), bare.cu_seqlens.clone());
+            prop_assert_eq!(crate::epoch::views::batch_cu_seqlens(&shapes).unwrap(), bare.cu_seqlens.clone());
             let longest = bare.cu_seqlens.windows(2).map(|two| two[1] - two[0]).max();
             prop_assert_eq!(longest, Some(bare.max_seqlen.cast_signed()));
             prop_assert!(bare.seq_idx.iter().zip(&bare.segment_ids).all(|(a, b)| a + 1 == *b));

@@ -30,7 +30,8 @@ mod unpad;
 #[cfg(test)]
 mod tests;
 
-pub use super::recipe::{PadSide, PadView};
+pub use crate::epoch::recipe::PadSide;
+use crate::epoch::recipe::PadView;
 pub use crate::model::LossSpan;
 pub use batch::{Collated, UnpaddedBatch, collate, unpad_batch};
 pub use boundaries::{

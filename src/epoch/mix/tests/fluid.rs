@@ -1,7 +1,8 @@
 //! What sources should have had: against integrals, by hand, and at the limits.
 
 use super::point;
-use crate::epoch::mix::{Fluid, MixError, Point, Ramp, Scheduler, moment::Place};
+use crate::epoch::mix::moment::Place;
+use crate::epoch::mix::{Fluid, MixError, Point, Ramp, Scheduler};
 use std::sync::Arc;
 
 #[test]

@@ -1,0 +1,399 @@
+//! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
+
+mod padding;
+
+pub use padding::Padding;
+
+use crate::epoch::error::EpochError;
+use crate::epoch::export::Width;
+use crate::epoch::plan::{PinnedSource, Plan, masks, ratio};
+use crate::epoch::planning::undecided;
+use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
+use crate::model::Interrupt;
+use crate::store::View;
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// Batch sizes that steps are told for.
+const BATCHES: [u64; 4] = [64, 256, 512, 1024];
+/// Numbers of ranks that balance is told for, and the batches it is told from.
+const WORLDS: [u64; 4] = [2, 4, 8, 64];
+const BALANCED_BATCHES: u64 = 64;
+/// Bytes of ids written a second, a cautious guess.
+const BUILD_RATE: f64 = 150e6;
+
+/// What epoch 0 of a plan will be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// blake3 of the plan, in hexadecimal.
+    pub plan: String,
+    /// The snapshot drawn from.
+    pub snapshot: String,
+    /// The tokenizer.
+    pub tokenizer: String,
+    /// Tokens a row holds.
+    pub capacity: u32,
+    /// Size asked of one epoch, in `unit`.
+    pub budget: u64,
+    /// What shares are counted in.
+    pub unit: String,
+    /// Epochs that `max_repeats` allows.
+    pub epochs: u64,
+    /// The sources, in the plan's order.
+    pub sources: Vec<SourceExplanation>,
+    /// Rows of the epoch.
+    pub rows: u64,
+    /// Real tokens of the epoch.
+    pub tokens: u64,
+    /// Real tokens / (rows x capacity), rows of pads included; 1 when rows have no fixed length.
+    pub efficiency: f64,
+    /// Share of the epoch's positions that are padding, in percent: of rows of a fixed length, or of batches
+    /// whose rows are padded to their longest; 0 where rows of unequal length come in no batches.
+    pub padding_percent: f64,
+    /// Padding to the longest row of each batch, where rows have no fixed length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_padding: Option<Padding>,
+    /// Global batches of the epoch, where the recipe has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
+    /// Rows that fill no batch and are left out.
+    pub left_out_rows: u64,
+    /// (ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub balance: Vec<(u64, f64)>,
+    /// (rows of a batch, whole batches of the epoch), where the recipe has no batches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<(u64, u64)>,
+    /// Stored tokens of the selected documents, each once, that the documents say are not trained on.
+    pub untrained_tokens: u64,
+    /// Those that they say have another weight than 1.
+    pub weighted_tokens: u64,
+    /// Whether that is ignored (`output.ignore_loss`).
+    pub ignore_loss: bool,
+    /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in
+    /// them of which one is trained on and another held out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided_documents: Option<u64>,
+    /// Bytes of the ids as the output format writes them, pads included, before compression.
+    pub id_bytes: u64,
+    /// Seconds that building it takes where ids are written at 150 MB/s (docs/BENCHMARKS.md).
+    pub build_seconds: f64,
+    /// The recipe with every default, as TOML.
+    pub recipe: String,
+}
+
+/// What epoch 0 takes of a source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SourceExplanation {
+    /// Its name.
+    pub name: String,
+    /// Documents selected.
+    pub documents: u64,
+    /// Their stored tokens.
+    pub tokens: u64,
+    /// BOS and EOS tokens added in one pass.
+    pub specials_added: u64,
+    /// Rows of one pass.
+    pub pass_rows: u64,
+    /// Share of those rows that is real tokens.
+    pub efficiency: f64,
+    /// Documents left out of a pass for their length.
+    pub dropped_documents: u64,
+    /// Their tokens.
+    pub dropped_tokens: u64,
+    /// Tokens cut off in a pass.
+    pub truncated_tokens: u64,
+    /// Lone end tokens left out of a pass.
+    pub lone_eos: u64,
+    /// Tokens at the end of a pass that fill no row, left out.
+    pub partial_tokens: u64,
+    /// Rows of the epoch.
+    pub rows: u64,
+    /// Real tokens of the epoch.
+    pub epoch_tokens: u64,
+    /// Passes the epoch takes: 1.5 is one and a half.
+    pub passes: f64,
+    /// Tokens of the first pass that the epoch does not reach.
+    pub unused_tokens: u64,
+    /// Its share of the epoch in the mix's unit, as asked.
+    pub asked_share: f64,
+    /// Its share of the epoch in the mix's unit, as it will be.
+    pub achieved_share: f64,
+}
+
+/// Tells what epoch 0 of `plan` will be. Reads lengths only.
+///
+/// # Errors
+/// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
+/// [`EpochError::Store`].
+pub fn explain(
+    view: &View,
+    plan: &Plan,
+    pinned: &[Arc<PinnedSource>],
+    interrupt: &Interrupt,
+) -> Result<Explanation, EpochError> {
+    let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
+    let arrangement = Arrangement::of(plan);
+    let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
+    marks.refuse_empty(plan)?;
+    let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
+    let all = marks.end.row - marks.start.row + marks.pads;
+    let places = u128::from(all) * u128::from(plan.capacity);
+    let (efficiency, places) = if plan.fixed_length() {
+        (ratio(tokens.into(), places), crate::epoch::plan::narrow(places))
+    } else {
+        (1.0, tokens)
+    };
+    let batch_padding = padding::measure(&opened, &arrangement, &marks, interrupt)?;
+    let places = match batch_padding.filter(|_| plan.pads_batches()) {
+        // What was not looked at is taken to be alike.
+        Some(seen) => {
+            let all = u128::from(seen.positions) * u128::from(rows.max(seen.rows));
+            crate::epoch::plan::narrow(all / u128::from(seen.rows.max(1)))
+        }
+        None => places,
+    };
+    // Every row repeats a token, but the first one of a pass, which is not told here.
+    let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
+    let places_of_rows = u128::from(all) * u128::from(plan.capacity);
+    let padding_percent = match (plan.fixed_length(), batch_padding) {
+        (true, _) if repeated > 0 => {
+            (1.0 - ratio(u128::from(tokens) + repeated, places_of_rows)).max(0.0) * 100.0
+        }
+        (true, _) => (1.0 - efficiency) * 100.0,
+        (false, padding) => padding.map_or(0.0, |padding| padding.percent),
+    };
+    let emitted: u64 = marks.end.total();
+    let taken = marks.tokens_of().zip(marks.rows_of()).zip(&marks.end.emitted);
+    let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {
+        SourceExplanation {
+            name: source.name.clone(),
+            documents: source.documents,
+            tokens: source.tokens,
+            specials_added: source.effective_tokens - source.tokens,
+            pass_rows: source.rows,
+            efficiency: source.efficiency,
+            dropped_documents: source.losses.dropped_documents,
+            dropped_tokens: source.losses.dropped_tokens,
+            truncated_tokens: source.losses.truncated_tokens,
+            lone_eos: source.losses.lone_eos,
+            partial_tokens: source.losses.partial_tokens,
+            rows,
+            epoch_tokens: tokens,
+            passes: ratio(tokens.into(), source.packed_tokens.into()),
+            unused_tokens: source.packed_tokens.saturating_sub(tokens),
+            asked_share: plan.asked_share(source),
+            achieved_share: ratio((*amount).into(), emitted.into()),
+        }
+    });
+    let said = match opened.trained.any() {
+        true => masks::said(view, opened.tokenizer, &masks::documents(pinned), |_| false)?,
+        false => masks::Said::default(),
+    };
+    let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
+    let has_batches = arrangement.has_batches();
+    let width = Width::of(&plan.recipe.output, plan.tokenizer.vocab_size).bytes();
+    Ok(Explanation {
+        plan: plan.hash_hex(),
+        snapshot: plan.snapshot.name.clone(),
+        tokenizer: plan.tokenizer.name.clone(),
+        capacity: plan.capacity,
+        budget: plan.budget,
+        unit: plan.recipe.mix.unit.name().to_owned(),
+        epochs: plan.feasible_epochs(),
+        sources: sources.collect(),
+        rows,
+        tokens,
+        efficiency,
+        padding_percent,
+        batch_padding,
+        batches: has_batches.then_some(marks.batches),
+        left_out_rows: marks.left_out,
+        balance: balance(&opened, &arrangement, &marks)?,
+        steps: if has_batches { Vec::new() } else { steps.collect() },
+        untrained_tokens: said.untrained,
+        weighted_tokens: said.weighted,
+        ignore_loss: plan.recipe.output.ignore_loss,
+        undecided_documents: match plan.recipe.select.holdout {
+            Some(_) => Some(undecided(view, plan)?),
+            None => None,
+        },
+        id_bytes: places.saturating_mul(width as u64),
+        build_seconds: places.saturating_mul(width as u64) as f64 / BUILD_RATE,
+        recipe: plan.recipe.to_toml_with_defaults(),
+    })
+}
+
+/// How evenly the first batches cost their ranks, for a few numbers of ranks.
+fn balance(
+    opened: &Arc<Opened>,
+    arrangement: &Arrangement,
+    marks: &Marks,
+) -> Result<Vec<(u64, f64)>, EpochError> {
+    let batch = opened.plan.recipe.batch.as_ref();
+    let Some((linear, rows)) = batch.and_then(|batch| batch.balance.zip(batch.rows)) else {
+        return Ok(Vec::new());
+    };
+    let worlds: Vec<u64> = WORLDS.into_iter().filter(|world| rows.is_multiple_of(*world)).collect();
+    let mut worst = vec![1.0_f64; worlds.len()];
+    let mut ordered = BatchCursor::at(opened, arrangement, marks, 0)?;
+    for number in 0..BALANCED_BATCHES {
+        let Some(batch) = ordered.next_batch()? else { break };
+        let costs: Vec<u128> =
+            batch.rows.iter().map(|row| cost(opened, linear, row)).collect::<Result<_, _>>()?;
+        let all: u128 = costs.iter().sum();
+        for (world, worst) in worlds.iter().zip(&mut worst) {
+            let of_rank = |rank| {
+                let slice = arrangement.slice(number, costs.len() as u64, rank, *world);
+                let costs = slice.iter().filter_map(|at| costs.get(usize::try_from(*at).ok()?));
+                costs.sum::<u128>()
+            };
+            let largest = (0..*world).map(of_rank).max().unwrap_or(0);
+            *worst = worst.max(ratio(largest * u128::from(*world), all));
+        }
+    }
+    Ok(worlds.into_iter().zip(worst).collect())
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "plan {}  snapshot {}  tokenizer {}  rows of {}",
+            self.plan.get(..12).unwrap_or_default(),
+            self.snapshot,
+            self.tokenizer,
+            self.capacity
+        )?;
+        let header = [
+            "source",
+            "documents",
+            "tokens",
+            "rows",
+            "real",
+            "passes",
+            "packed",
+            "dropped",
+            "cut",
+            "unused",
+            "asked",
+            "gets",
+        ];
+        let mut lines: Vec<Vec<String>> =
+            vec![header.iter().map(|word| (*word).to_owned()).collect()];
+        for source in &self.sources {
+            lines.push(vec![
+                source.name.clone(),
+                source.documents.to_string(),
+                (source.tokens + source.specials_added).to_string(),
+                source.rows.to_string(),
+                source.epoch_tokens.to_string(),
+                format!("{:.3}", source.passes),
+                percent(source.efficiency),
+                source.dropped_tokens.to_string(),
+                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
+                source.unused_tokens.to_string(),
+                percent(source.asked_share),
+                percent(source.achieved_share),
+            ]);
+        }
+        write_table(f, &lines)?;
+        writeln!(
+            f,
+            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
+            self.rows,
+            self.tokens,
+            self.budget,
+            self.unit,
+            percent(self.efficiency),
+            self.padding_percent,
+            self.epochs
+        )?;
+        writeln!(
+            f,
+            "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
+            self.id_bytes, self.build_seconds
+        )?;
+        if let Some(padding) = &self.batch_padding {
+            draw(f, padding)?;
+        }
+        let partial = self.sources.iter().filter(|source| source.partial_tokens > 0);
+        for source in partial {
+            writeln!(
+                f,
+                "{}: {} tokens at the end of a pass fill no row and are left out",
+                source.name, source.partial_tokens
+            )?;
+        }
+        writeln!(f, "{}", self.loss())?;
+        if let Some(undecided) = self.undecided_documents {
+            writeln!(f, "holdout: {undecided} documents are on neither side")?;
+        }
+        for (ranks, most) in &self.balance {
+            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
+        }
+        if let Some(batches) = self.batches {
+            return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
+        }
+        let steps: Vec<String> =
+            self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
+        write!(f, "steps: {}", steps.join(", "))
+    }
+}
+
+/// What grouping does, as bars of 50 signs.
+fn draw(f: &mut fmt::Formatter<'_>, padding: &Padding) -> fmt::Result {
+    writeln!(f, "padding to the longest row of each batch, over {} rows:", padding.rows)?;
+    let now = if padding.ungrouped_percent.is_some() { "grouped" } else { "batches" };
+    let bars = padding.ungrouped_percent.map(|percent| ("as they come", percent));
+    for (name, percent) in bars.into_iter().chain([(now, padding.percent)]) {
+        // At most 100 percent, so the cast keeps it.
+        let pads = (percent / 2.0).round().clamp(0.0, 50.0) as usize;
+        let bar = format!("{}{}", "#".repeat(50 - pads), ".".repeat(pads));
+        writeln!(f, "  {name:<12}  {bar}  {percent:.2} % pads")?;
+    }
+    Ok(())
+}
+
+impl Explanation {
+    /// What is trained on, as a line.
+    fn loss(&self) -> String {
+        let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
+        let said = format!(
+            "{} of {tokens} stored tokens untrained, {} of another weight than 1",
+            self.untrained_tokens, self.weighted_tokens
+        );
+        match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
+            (0, _) => "loss: every token is trained on alike".to_owned(),
+            (_, false) => format!("loss: as documents say, {said}"),
+            (_, true) => format!(
+                "loss: every token is trained on alike, and what documents say is ignored ({said})"
+            ),
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.4} %", share * 100.0)
+}
+
+/// Columns aligned, the first to the left and the others to the right.
+fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
+    let columns = lines.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for line in lines {
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            match column {
+                0 => write!(f, "{cell:<width$}")?,
+                _ => write!(f, "  {cell:>width$}")?,
+            }
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! How much of the batches of an epoch is padding when every row is padded to the longest of its batch,
+//! and how much would be if rows came in batches as they come: what grouping by length is for.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::order::permutation::{Permutation, Purpose};
+use crate::epoch::plan::{narrow, ratio};
+use crate::epoch::run::{Arrangement, GlobalBatch, Marks, MixedCursor, MixedRow, Opened};
+use crate::model::Interrupt;
+use serde::Serialize;
+
+/// Rows that are looked at, at most, from the beginning of the epoch on; a window more where windows are
+/// larger.
+const LOOKED_AT: u64 = 1 << 22;
+
+/// Padding of batches whose rows are padded to the longest of each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Padding {
+    /// Rows it was measured on: the first of the epoch, those in batches.
+    pub rows: u64,
+    /// Their positions, pads included.
+    pub positions: u64,
+    /// Share of the positions that is padding, in percent.
+    pub percent: f64,
+    /// The same with rows in batches as they come, where an order groups them by length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ungrouped_percent: Option<f64>,
+}
+
+/// Real tokens and positions of batches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    rows: u64,
+    real: u128,
+    places: u128,
+}
+
+impl Sum {
+    fn add(&mut self, opened: &Opened, batch: &GlobalBatch) {
+        let plan = &opened.plan;
+        let longest = batch.rows.iter().map(|row| plan.slot(row.row.tokens)).max().unwrap_or(0);
+        self.rows += batch.rows.len() as u64;
+        self.real += batch.rows.iter().map(|row| u128::from(row.row.tokens)).sum::<u128>();
+        self.places += u128::from(longest) * u128::from(batch.count());
+    }
+
+    fn percent(&self) -> f64 {
+        ratio(self.places - self.real.min(self.places), self.places) * 100.0
+    }
+}
+
+/// Measures the epoch of `marks` by walking the lengths of its rows, no ids; none where rows come in no
+/// batches, or have one length.
+///
+/// # Errors
+/// [`EpochError::Interrupted`]; [`EpochError::Store`].
+pub(in crate::epoch) fn measure(
+    opened: &Opened,
+    arrangement: &Arrangement,
+    marks: &Marks,
+    interrupt: &Interrupt,
+) -> Result<Option<Padding>, EpochError> {
+    if opened.plan.fixed_length() || !arrangement.has_batches() {
+        return Ok(None);
+    }
+    let plain = arrangement.ungrouped();
+    let grouped = arrangement.is_grouped(&opened.plan);
+    let (mut after, mut before) = (Sum::default(), Sum::default());
+    let mut shuffled: Vec<MixedRow> = Vec::new();
+    let mut stream = MixedCursor::at(opened, &marks.start)?;
+    let until = marks.until(arrangement);
+    while stream.row() < until && after.rows < LOOKED_AT {
+        if interrupt.is_raised() {
+            return Err(EpochError::Interrupted);
+        }
+        let first = stream.row();
+        let mut rows = Vec::new();
+        while stream.row() < until && stream.row() - first < arrangement.window {
+            rows.push(stream.next_row()?);
+        }
+        if grouped && arrangement.window > 1 {
+            match opened.is_listed() {
+                // They come grouped by another's order.
+                true => shuffled.extend(rows.iter().cloned()),
+                false => {
+                    let batches = plain.arrange(opened, rows.clone(), first)?;
+                    batches.iter().for_each(|batch| before.add(opened, batch));
+                }
+            }
+        }
+        let batches = arrangement.arrange(opened, rows, first)?;
+        batches.iter().for_each(|batch| after.add(opened, batch));
+    }
+    if !shuffled.is_empty() {
+        let n = shuffled.len() as u64;
+        let order = Permutation::new(n, opened.plan.recipe.seed, "", 0, Purpose::Positions, 0);
+        let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
+        let rows = places.filter_map(|at| shuffled.get(at).cloned()).collect();
+        plain.arrange(opened, rows, 0)?.iter().for_each(|batch| before.add(opened, batch));
+    }
+    Ok(Some(Padding {
+        rows: after.rows,
+        positions: narrow(after.places),
+        percent: after.percent(),
+        ungrouped_percent: grouped.then(|| before.percent()),
+    }))
+}

@@ -1,0 +1,157 @@
+//! Writes an epoch: rows in order, ids gathered in the order of the store, files complete or absent.
+//!
+//! `staging` is the directory beside the output in which files are made, and what is known of those
+//! that are finished.
+
+mod manifest;
+mod staging;
+mod values;
+mod width;
+mod write;
+
+pub(super) use manifest::{Counts, MANIFEST_FILE, RowCounts};
+pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
+pub(super) use values::Values;
+pub(super) use width::Width;
+pub(super) use write::check as check_output;
+pub use write::{BatchPrinter, StreamFormat, StreamViews};
+
+use crate::epoch::error::EpochError;
+use crate::epoch::fetch::{FilledRow, Gatherer};
+use crate::epoch::plan::{PinnedSource, Plan, masks};
+use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
+use crate::model::{Interrupt, Progress};
+use crate::store::View;
+use staging::Staging;
+pub use staging::refuse_taken;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use write::FinishedShard;
+
+/// Rows read at a time.
+const CHUNK_ROWS: usize = 1 << 20;
+/// Tokens of the first chunk: small, so that writing begins early. Chunks double from there.
+const FIRST_TOKENS: u64 = 1 << 20;
+/// Tokens of a chunk that serve any corpus.
+const ENOUGH_TOKENS: u64 = 16 << 20;
+/// Bytes that a token of a chunk takes: in the rows that are written, in those that are read meanwhile, as it was
+/// read, and its part of what is known of segments.
+const TOKEN_BYTES: u64 = 20;
+
+/// Most tokens of a chunk. A chunk is read in the order of the store, so an epoch larger than memory is
+/// made range by range, each in one pass over the documents it draws from; the larger the chunk, the closer
+/// those passes come to reading the store from end to end.
+fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
+    // Half of the memory; the rest is caches and buffers of the files.
+    let most = (memory / 2 / TOKEN_BYTES).max(FIRST_TOKENS);
+    (tokens / 8).max(ENOUGH_TOKENS).min(most)
+}
+
+/// Writes epoch `epoch` of `plan` into the directory `out`: shards and `manifest.json`. The files are
+/// made in `OUT.tmp-HASH` beside it and appear by one rename. Rows in flight take about half of `memory` bytes
+/// at most; the bytes written depend neither on it nor on `threads` (0: all cores). Progress is counted in tokens.
+///
+/// A build that was interrupted, killed or ran out of disk leaves its finished shards in `OUT.tmp-HASH`;
+/// the next one of the same plan and epoch goes on after them and gives the same bytes.
+///
+/// # Errors
+/// [`EpochError::OutputExists`], [`EpochError::OutputUnnamed`], [`EpochError::BuildUnderWay`],
+/// [`EpochError::Infeasible`], [`EpochError::Stale`], [`EpochError::Limit`], [`EpochError::IdTooLarge`],
+/// [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`], [`EpochError::Parquet`],
+/// [`EpochError::Store`]. `out` is then as it was.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is built, from what, where to, and how to run it"
+)]
+pub fn build(
+    view: &View,
+    plan: &Plan,
+    pinned: &[Arc<PinnedSource>],
+    epoch: u64,
+    out: &Path,
+    threads: usize,
+    memory: u64,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Manifest, EpochError> {
+    refuse_taken(out)?;
+    plan.check_feasible(epoch)?;
+    write::check(plan)?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| EpochError::Threads { threads, why: error.to_string() })?;
+    let staging = Staging::enter(out, plan, epoch)?;
+    let built = pool
+        .install(|| write_all(view, plan, pinned, epoch, &staging, memory, progress, interrupt))
+        .and_then(|manifest| staging.publish(out).map(|()| manifest));
+    if let Err(error) = &built {
+        staging.leave(error);
+    }
+    built
+}
+
+fn write_all(
+    view: &View,
+    plan: &Plan,
+    pinned: &[Arc<PinnedSource>],
+    epoch: u64,
+    staging: &Staging,
+    memory: u64,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<Manifest, EpochError> {
+    let finished = staging.resume(plan.sources.len())?;
+    progress.begin("lengths", None);
+    let opened = Opened::open(view, plan, pinned, Purpose::Give)?;
+    masks::check(view, opened.tokenizer, plan, pinned)?;
+    let arrangement = Arrangement::of(plan);
+    let marks = Marks::of(&opened, &arrangement, epoch, interrupt)?;
+    marks.refuse_empty(plan)?;
+    let mut ordered = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
+    progress.begin("rows", Some(marks.tokens()));
+    let mut done = finished.last().map_or(0, |shard| shard.counts.tokens());
+    progress.advance(done);
+    ordered.skip_rows(finished.last().map_or(0, |shard| shard.rows))?;
+    let mut shards = write::shards(&opened, staging.path(), finished);
+    let most = chunk_tokens(marks.tokens(), memory);
+    let mut chunk = FIRST_TOKENS;
+    let gatherer = Gatherer::new(&opened);
+    let mut rows = read(&gatherer, &mut ordered, chunk)?;
+    let finished = |shards: &[FinishedShard]| {
+        staging.record(shards)?;
+        progress.advance(shards.last().map_or(0, |shard| shard.counts.tokens()));
+        if interrupt.is_raised() { Err(EpochError::Interrupted) } else { Ok(()) }
+    };
+    while !rows.is_empty() {
+        if interrupt.is_raised() {
+            return Err(EpochError::Interrupted);
+        }
+        done += rows.iter().map(|row| row.own() as u64).sum::<u64>();
+        chunk = chunk.saturating_mul(2).min(most);
+        // The next chunk is read while this one is written.
+        let (written, following) = rayon::join(
+            || shards.write(rows, |written| gatherer.give_back(written), finished),
+            || read(&gatherer, &mut ordered, chunk),
+        );
+        written?;
+        progress.advance(done);
+        rows = following?;
+    }
+    let (files, counts) = shards.finish()?;
+    let manifest = Manifest::new(plan, &marks, &counts, files);
+    let path = staging.path().join(MANIFEST_FILE);
+    fs::write(&path, manifest.to_json()).map_err(EpochError::io("writing", &path))?;
+    Ok(manifest)
+}
+
+/// The next rows, with their ids.
+fn read(
+    gatherer: &Gatherer<'_>,
+    ordered: &mut BatchCursor,
+    tokens: u64,
+) -> Result<Vec<FilledRow>, EpochError> {
+    gatherer.rows(&ordered.next_rows(CHUNK_ROWS, tokens)?)
+}

@@ -1,0 +1,161 @@
+//! A file that is written and hashed by a thread of its own.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::export::ManifestFile;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+const BUFFER: usize = 1 << 20;
+/// Full buffers that may wait to be written.
+const WAITING: usize = 4;
+
+/// A file under way. What is put into it is handed on a buffer at a time, so that encoding, hashing
+/// and the file system work side by side. Dropped unfinished, it leaves what was written.
+pub(super) struct HashedFile {
+    path: PathBuf,
+    name: String,
+    buffer: Vec<u8>,
+    /// Bytes handed on, those in `buffer` apart.
+    sent: u64,
+    worker: Option<Worker>,
+}
+
+struct Worker {
+    buffers: SyncSender<Vec<u8>>,
+    /// Buffers that are written, to be filled again.
+    emptied: Receiver<Vec<u8>>,
+    thread: JoinHandle<io::Result<Written>>,
+}
+
+struct Written {
+    bytes: u64,
+    blake3: blake3::Hash,
+}
+
+impl HashedFile {
+    /// Creates `dir/name`.
+    pub fn create(dir: &Path, name: &str) -> Result<Self, EpochError> {
+        let path = dir.join(name);
+        let file = File::create_new(&path).map_err(EpochError::io("creating", &path))?;
+        let (buffers, received) = sync_channel(WAITING);
+        let (empty, emptied) = channel();
+        let thread = Builder::new()
+            .name("write".to_owned())
+            .spawn(move || drain(file, &received, &empty))
+            .map_err(EpochError::io("starting a thread for", &path))?;
+        Ok(Self {
+            path,
+            name: name.to_owned(),
+            buffer: Vec::with_capacity(BUFFER),
+            sent: 0,
+            worker: Some(Worker { buffers, emptied, thread }),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes put so far.
+    pub const fn bytes(&self) -> u64 {
+        self.sent + self.buffer.len() as u64
+    }
+
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), EpochError> {
+        self.write_all(bytes).map_err(EpochError::io("writing", &self.path))
+    }
+
+    /// Completes the file, which holds `rows` rows.
+    pub fn finish(mut self, rows: u64) -> Result<ManifestFile, EpochError> {
+        let written = self.send().and_then(|()| self.end());
+        let written = written.map_err(EpochError::io("writing", &self.path))?;
+        Ok(ManifestFile {
+            name: std::mem::take(&mut self.name),
+            bytes: written.bytes,
+            rows,
+            blake3: written.blake3.to_hex().to_string(),
+        })
+    }
+
+    /// Hands the buffer on.
+    fn send(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let empty = self.worker.as_ref().and_then(|worker| worker.emptied.try_recv().ok());
+        let empty = empty.unwrap_or_else(|| Vec::with_capacity(BUFFER));
+        let full = std::mem::replace(&mut self.buffer, empty);
+        self.sent += full.len() as u64;
+        match &self.worker {
+            Some(worker) if worker.buffers.send(full).is_ok() => Ok(()),
+            // The thread stops listening only when writing failed; it knows why.
+            _ => Err(self.end().err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<Written> {
+        let Some(Worker { buffers, thread, .. }) = self.worker.take() else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        drop(buffers);
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread gave up")))
+    }
+}
+
+impl Drop for HashedFile {
+    fn drop(&mut self) {
+        // Nothing may touch the file once its owner is gone.
+        if self.worker.is_some() {
+            let _ = self.end();
+        }
+    }
+}
+
+impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = BUFFER - self.buffer.len();
+        let (now, _) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+        self.buffer.extend_from_slice(now);
+        if self.buffer.len() >= BUFFER {
+            self.send()?;
+        }
+        Ok(now.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn drain(
+    mut file: File,
+    buffers: &Receiver<Vec<u8>>,
+    emptied: &Sender<Vec<u8>>,
+) -> io::Result<Written> {
+    let mut hasher = blake3::Hasher::new();
+    let mut bytes = 0;
+    for mut buffer in buffers {
+        file.write_all(&buffer)?;
+        hasher.update(&buffer);
+        bytes += buffer.len() as u64;
+        buffer.clear();
+        // Nobody waits for it once the file is being finished.
+        let _ = emptied.send(buffer);
+    }
+    Ok(Written { bytes, blake3: hasher.finalize() })
+}
+
+/// Writes a small file whole.
+pub(super) fn write_whole(
+    dir: &Path,
+    name: &str,
+    bytes: &[u8],
+    rows: u64,
+) -> Result<ManifestFile, EpochError> {
+    let mut file = HashedFile::create(dir, name)?;
+    file.put(bytes)?;
+    file.finish(rows)
+}

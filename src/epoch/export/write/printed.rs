@@ -1,0 +1,215 @@
+//! Batches of an epoch as a stream of bytes: JSON lines, or the Arrow stream format.
+
+use super::jsonl::{Number, numbered_line, put};
+use super::parquet::{columns, fields};
+use super::unpadded;
+use super::unpadded::{ALIGNED, Unpadded};
+use super::{Options, options};
+use crate::epoch::error::EpochError;
+use crate::epoch::fetch::FilledRow;
+use crate::epoch::plan::masks;
+use crate::epoch::recipe::{Column, Format, Output, PadSide};
+use crate::epoch::stream::{Epoch, EpochBatch, EpochRow};
+use ::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow_ipc::writer::StreamWriter;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A format of batches in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamFormat {
+    /// The Arrow IPC stream format: a record batch for each global batch, the columns of Parquet shards and
+    /// before them `row` and `batch`. A batch without rows is a record batch without rows.
+    Arrow,
+    /// A row a line: `row`, `batch`, and the keys of `jsonl` shards. A batch without rows is a line whose
+    /// `row` is null and whose lists are empty.
+    Jsonl,
+}
+
+/// What batches in a stream are written with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamViews {
+    /// The columns beside ids and segments; none: those of `output.columns`, or those that the format has. Those
+    /// that lose what documents say is trained on are refused, unless the recipe has `output.ignore_loss`.
+    pub columns: Option<Vec<Column>>,
+    /// One record or line a batch instead, without pads: `batch`, `rows`, `width`, `indices`, `cu_seqlens`,
+    /// `max_seqlen`, `input_ids` and the columns asked for, all of which are aligned with the ids.
+    pub unpadded: bool,
+}
+
+/// Writes batches.
+pub struct BatchPrinter<W: Write> {
+    options: Options,
+    /// The side of pads, where they are taken out.
+    unpadded: Option<PadSide>,
+    out: Out<W>,
+}
+
+enum Out<W: Write> {
+    Arrow(Box<StreamWriter<W>>, SchemaRef),
+    Lines(W),
+}
+
+impl Epoch {
+    /// Writes batches of it to `out`.
+    ///
+    /// # Errors
+    /// As [`Epoch::printer_of`].
+    pub fn printer<W: Write>(
+        &self,
+        format: StreamFormat,
+        out: W,
+    ) -> Result<BatchPrinter<W>, EpochError> {
+        self.printer_of(format, &StreamViews::default(), out)
+    }
+
+    /// Writes batches of it to `out` with the views asked for.
+    ///
+    /// # Errors
+    /// [`EpochError::Views`] for a column that batches without pads do not have; [`EpochError::Limit`] for views that
+    /// lose what documents say is trained on, as a build with such columns; [`EpochError::Store`];
+    /// [`EpochError::Output`].
+    pub fn printer_of<W: Write>(
+        &self,
+        format: StreamFormat,
+        views: &StreamViews,
+        out: W,
+    ) -> Result<BatchPrinter<W>, EpochError> {
+        let opened = self.opened();
+        let (masked, padded) = (opened.masked(), opened.plan.pads_batches());
+        let recipe = &opened.plan.recipe;
+        let output = Output {
+            // What is streamed is not the output: no limit of its format holds here.
+            format: match format {
+                StreamFormat::Arrow => Format::Arrow,
+                StreamFormat::Jsonl => Format::Jsonl,
+            },
+            columns: views.columns.clone().or_else(|| recipe.output.columns.clone()),
+            ..recipe.output.clone()
+        };
+        let mut columns = output.columns(masked, padded);
+        columns.dedup();
+        if views.unpadded {
+            let asked = views.columns.as_ref().and_then(|asked| {
+                // Boundaries are always there.
+                let known = |column: &Column| {
+                    ALIGNED.contains(column)
+                        || matches!(column, Column::CuSeqlens | Column::MaxSeqlen)
+                };
+                asked.iter().find(|column| !known(column))
+            });
+            if let Some(column) = asked {
+                return Err(EpochError::Views { column: column.name() });
+            }
+            if views.columns.is_none() {
+                columns = vec![Column::Labels, Column::PositionIds];
+                columns.extend(masked.then_some(Column::LossWeights));
+                columns.sort_unstable();
+            }
+            columns.retain(|column| ALIGNED.contains(column));
+        }
+        if masked {
+            let given = Output { columns: Some(columns.clone()), ..output };
+            let documents = || opened.documents();
+            masks::check_given(&opened.view, opened.tokenizer, &given, documents)?;
+        }
+        let options = Options { columns, ..options(opened, Path::new("")) };
+        let side = recipe.pack.options.pad_side;
+        BatchPrinter::new(options, views.unpadded.then_some(side), format, out)
+    }
+}
+
+impl<W: Write> BatchPrinter<W> {
+    fn new(
+        options: Options,
+        unpadded: Option<PadSide>,
+        format: StreamFormat,
+        out: W,
+    ) -> Result<Self, EpochError> {
+        let out = match format {
+            StreamFormat::Jsonl => Out::Lines(out),
+            StreamFormat::Arrow => {
+                let numbers =
+                    ["row", "batch"].map(|name| Field::new(name, DataType::UInt64, false));
+                let all: Vec<Field> = match unpadded {
+                    Some(_) => unpadded::fields(&options),
+                    None => numbers.into_iter().chain(fields(&options)).collect(),
+                };
+                let schema = Arc::new(Schema::new(all));
+                let writer = StreamWriter::try_new(out, &schema).map_err(failed)?;
+                Out::Arrow(Box::new(writer), schema)
+            }
+        };
+        Ok(Self { options, unpadded, out })
+    }
+
+    /// Writes a batch.
+    ///
+    /// # Errors
+    /// [`EpochError::Output`] when it cannot be written.
+    pub fn write(&mut self, batch: &EpochBatch) -> Result<(), EpochError> {
+        let options = &self.options;
+        match (&mut self.out, self.unpadded) {
+            (Out::Lines(out), Some(side)) => {
+                let mut bytes = Vec::new();
+                put(options, &Unpadded::of(batch, side, options)?, &mut bytes)?;
+                out.write_all(&bytes).map_err(EpochError::Output)
+            }
+            (Out::Lines(out), None) => {
+                let mut bytes = Vec::new();
+                let mut line = |row: Option<u64>, of: &FilledRow| {
+                    let number = Number { row, batch: batch.number };
+                    numbered_line(options, number, of, &mut bytes)
+                };
+                for row in &batch.rows {
+                    line(Some(row.number()), row.inner())?;
+                }
+                if batch.rows.is_empty() {
+                    line(None, &FilledRow::none())?;
+                }
+                out.write_all(&bytes).map_err(EpochError::Output)
+            }
+            (Out::Arrow(writer, schema), side) => {
+                let arrays = match side {
+                    Some(side) => Unpadded::of(batch, side, options)?.arrays(),
+                    None => arrays(batch, options)?,
+                };
+                let batch = RecordBatch::try_new(Arc::clone(schema), arrays).map_err(failed)?;
+                writer.write(&batch).map_err(failed)
+            }
+        }
+    }
+
+    /// Ends the stream.
+    ///
+    /// # Errors
+    /// [`EpochError::Output`] when it cannot be written.
+    pub fn finish(self) -> Result<(), EpochError> {
+        let mut out = match self.out {
+            Out::Lines(out) => out,
+            Out::Arrow(writer, _) => writer.into_inner().map_err(failed)?,
+        };
+        out.flush().map_err(EpochError::Output)
+    }
+}
+
+/// A record a row.
+fn arrays(batch: &EpochBatch, options: &Options) -> Result<Vec<ArrayRef>, EpochError> {
+    let rows: Vec<&FilledRow> = batch.rows.iter().map(EpochRow::inner).collect();
+    let numbers = batch.rows.iter().map(EpochRow::number);
+    let mut all: Vec<ArrayRef> = vec![
+        Arc::new(UInt64Array::from_iter_values(numbers)),
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|_| batch.number))),
+    ];
+    all.extend(columns(&rows, options)?);
+    Ok(all)
+}
+
+fn failed(error: ::arrow::error::ArrowError) -> EpochError {
+    EpochError::Output(match error {
+        ::arrow::error::ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    })
+}

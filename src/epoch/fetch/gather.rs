@@ -1,0 +1,251 @@
+//! Reads the ids of many rows at once: in the order of the store, put where the rows have them.
+
+use super::ids::{FilledRow, NO_SOURCE, shape};
+use crate::epoch::error::EpochError;
+use crate::epoch::pack::Segment;
+use crate::epoch::recipe::SpecialIds;
+use crate::epoch::run::{BatchedRow, Opened};
+use crate::model::{DocId, LossSpan};
+use crate::store::StoredIds;
+use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// Segments read by one thread at a time.
+const PIECE_SEGMENTS: usize = 2048;
+
+/// Tokens of documents that one thread looks up together, unless one has more.
+const LOOK_UP_TOKENS: u64 = 1 << 21;
+
+/// Gives rows their ids.
+pub(in crate::epoch) struct Gatherer<'a> {
+    opened: &'a Opened,
+    /// Memory to be used again: at the rate of a build, what the system takes to hand out pages is felt.
+    spare_rows: Mutex<Vec<Vec<u32>>>,
+    spare_pieces: Mutex<Vec<Vec<u8>>>,
+}
+
+fn take<T>(from: &Mutex<Vec<Vec<T>>>) -> Vec<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+}
+
+fn give<T>(to: &Mutex<Vec<Vec<T>>>, memory: impl Iterator<Item = Vec<T>>) {
+    let cleared = memory.map(|mut memory| {
+        memory.clear();
+        memory
+    });
+    to.lock().unwrap_or_else(PoisonError::into_inner).extend(cleared);
+}
+
+/// A segment to be read, and its number among those of all rows.
+#[derive(Clone, Copy)]
+struct Wanted {
+    segment: Segment,
+    number: usize,
+}
+
+/// Stored ids of some segments as bytes, one after the other: BOS and EOS apart.
+struct Piece {
+    bytes: Vec<u8>,
+    /// Numbers of the segments, with where each begins and ends.
+    ranges: Vec<(usize, usize, usize)>,
+    wide: bool,
+}
+
+/// Where the stored ids of a segment are.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    piece: usize,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Gatherer<'a> {
+    pub const fn new(opened: &'a Opened) -> Self {
+        Self { opened, spare_rows: Mutex::new(Vec::new()), spare_pieces: Mutex::new(Vec::new()) }
+    }
+
+    /// Takes back the memory of rows that are no longer needed.
+    pub fn give_back(&self, rows: &mut Vec<FilledRow>) {
+        give(&self.spare_rows, rows.drain(..).map(|row| row.ids));
+    }
+
+    /// The rows, with their ids and pads.
+    ///
+    /// # Errors
+    /// [`EpochError::NotEncoded`]; [`EpochError::Stale`] when a document has another length than the
+    /// length column says; [`EpochError::PadNeeded`]; [`EpochError::Store`].
+    pub fn rows(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
+        let segments: Vec<Vec<Segment>> =
+            rows.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
+        let mut wanted: Vec<Wanted> = segments
+            .iter()
+            .flatten()
+            .enumerate()
+            .map(|(number, segment)| Wanted { segment: *segment, number })
+            .collect();
+        let mut places = vec![Place::default(); wanted.len()];
+        wanted.par_sort_unstable_by_key(|wanted| (wanted.segment.document, wanted.number));
+        let pieces: Vec<Piece> = wanted
+            .par_chunks(PIECE_SEGMENTS)
+            .map(|wanted| self.piece(wanted))
+            .collect::<Result<_, _>>()?;
+        for (piece, found) in pieces.iter().enumerate() {
+            for (number, start, end) in found.ranges.iter().copied() {
+                if let Some(place) = places.get_mut(number) {
+                    *place = Place { piece, start, end };
+                }
+            }
+        }
+        let mut firsts = Vec::with_capacity(rows.len());
+        let mut first = 0;
+        for segments in &segments {
+            firsts.push(first);
+            first += segments.len();
+        }
+        let rows = rows
+            .par_iter()
+            .zip(segments)
+            .zip(firsts)
+            .map(|((row, segments), first)| {
+                let places = places.get(first..first + segments.len()).unwrap_or_default();
+                self.assemble(row, segments, places, &pieces)
+            })
+            .collect();
+        give(&self.spare_pieces, pieces.into_iter().map(|piece| piece.bytes));
+        rows
+    }
+
+    fn segments(&self, given: &BatchedRow) -> Result<Vec<Segment>, EpochError> {
+        let Some(row) = &given.row else { return Ok(Vec::new()) };
+        let source = self.opened.sources.get(row.source);
+        source.ok_or_else(|| EpochError::bug("a row of no source"))?.segments(&row.row)
+    }
+
+    fn piece(&self, wanted: &[Wanted]) -> Result<Piece, EpochError> {
+        let mut piece = Piece {
+            bytes: take(&self.spare_pieces),
+            ranges: Vec::with_capacity(wanted.len()),
+            wide: false,
+        };
+        let specials = self.opened.plan.tokenizer.specials;
+        let mut left = wanted;
+        for documents in looked_up(wanted) {
+            self.opened.view.for_each_tokens(
+                self.opened.tokenizer,
+                &documents,
+                |document, stored| {
+                    let Some(stored) = stored else {
+                        let tokenizer = self.opened.plan.tokenizer.name.clone();
+                        return Err(EpochError::NotEncoded { tokenizer, document: document.0 });
+                    };
+                    piece.wide = stored.is_wide();
+                    while let Some((next, rest)) =
+                        left.split_first().filter(|(next, _)| next.segment.document == document)
+                    {
+                        let start = piece.bytes.len();
+                        let ids = inside(&next.segment, specials, stored)?;
+                        piece.bytes.extend_from_slice(ids.bytes());
+                        piece.ranges.push((next.number, start, piece.bytes.len()));
+                        left = rest;
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        if left.is_empty() { Ok(piece) } else { Err(EpochError::bug("a document was not read")) }
+    }
+
+    fn assemble(
+        &self,
+        given: &BatchedRow,
+        segments: Vec<Segment>,
+        places: &[Place],
+        pieces: &[Piece],
+    ) -> Result<FilledRow, EpochError> {
+        let plan = &self.opened.plan;
+        let lengths = segments.iter().map(|segment| segment.length);
+        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
+        let pad = plan.pad();
+        let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
+        let format = plan.recipe.output.format;
+        if pad.is_none() && plan.fixed_length() && real < plan.capacity && format.has_equal_rows() {
+            // Rows of later passes may fall otherwise than those of the first, which planning checked.
+            let source = self.opened.sources.get(source);
+            let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
+            return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
+        }
+        let pad = pad.unwrap_or_default();
+        let specials = plan.tokenizer.specials;
+        let mut ids = take(&self.spare_rows);
+        ids.reserve(shape.width as usize);
+        let mut trained: Vec<LossSpan> = Vec::new();
+        for ((segment, place), span) in segments.iter().zip(places).zip(&shape.spans) {
+            let piece = pieces.get(place.piece);
+            let stored = piece.and_then(|piece| {
+                piece.bytes.get(place.start..place.end).map(|b| StoredIds::again(b, piece.wide))
+            });
+            let stored = stored.ok_or_else(|| EpochError::bug("a segment was not read"))?;
+            ids.resize(span.start as usize, pad);
+            if segment.offset == 0 {
+                ids.extend(specials.bos);
+            }
+            stored.append(&mut ids);
+            if segment.offset + segment.length == segment.document_length {
+                ids.extend(specials.eos);
+            }
+            if ids.len() != (span.start + span.length) as usize {
+                return Err(EpochError::bug("a segment has other tokens than its length"));
+            }
+            if self.opened.trained.any() {
+                trained.extend(self.opened.trained.within(segment, span.start)?);
+            }
+        }
+        ids.resize(shape.width as usize, pad);
+        let trained = self.opened.trained.any().then_some(trained);
+        let (real, batch) = (real as usize, given.batch);
+        let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
+        Ok(FilledRow { source, ids, real, repeated, segments, shape, trained, batch })
+    }
+}
+
+/// The documents of `wanted`, those together that are looked up together: what is found is held until all
+/// of it is, and of a long document maybe only a part is wanted.
+fn looked_up(wanted: &[Wanted]) -> Vec<Vec<DocId>> {
+    let mut groups: Vec<Vec<DocId>> = Vec::new();
+    let (mut last, mut held) = (None, 0);
+    for Segment { document, document_length, .. } in wanted.iter().map(|wanted| wanted.segment) {
+        if last == Some(document) {
+            continue;
+        }
+        last = Some(document);
+        held += u64::from(document_length);
+        match groups.last_mut().filter(|_| held <= LOOK_UP_TOKENS) {
+            Some(group) => group.push(document),
+            None => {
+                held = document_length.into();
+                groups.push(vec![document]);
+            }
+        }
+    }
+    groups
+}
+
+/// The stored ids of a segment of the effective sequence, which is BOS, the stored ids, EOS.
+fn inside<'a>(
+    segment: &Segment,
+    specials: SpecialIds,
+    stored: StoredIds<'a>,
+) -> Result<StoredIds<'a>, EpochError> {
+    let before = usize::from(specials.bos.is_some());
+    let after = before + stored.len();
+    let whole = after + usize::from(specials.eos.is_some());
+    let start = segment.offset as usize;
+    let end = start + segment.length as usize;
+    if whole != segment.document_length as usize || end > whole {
+        return Err(EpochError::Stale(format!(
+            "document {} has {whole} tokens where its length column says {}; run `corpusdb check --deep`",
+            segment.document, segment.document_length
+        )));
+    }
+    Ok(stored.slice(start.saturating_sub(before)..end.min(after).saturating_sub(before)))
+}

@@ -1,0 +1,298 @@
+//! Finds documents by (length, rank) in sets of any size: the order of an epoch without a table of it.
+
+use super::scan::{Lengths, blocks_of};
+use crate::epoch::error::EpochError;
+use crate::epoch::pack::Histogram;
+use crate::model::DocId;
+use roaring::RoaringTreemap;
+use std::sync::OnceLock;
+
+/// Counts by (length, group of blocks) that serve any corpus.
+const COUNTS: usize = 8 << 20;
+/// What a count takes: 12 bytes when all are there, and 8 more while they are brought in order.
+const COUNT_BYTES: usize = 20;
+/// What a block takes whose documents are sorted by length: two bytes each, and eight a length.
+const BLOCK_BYTES: usize = 144 << 10;
+
+/// What is kept in memory to find documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::epoch) struct Room {
+    /// Counts by (length, group of blocks), at most.
+    pub counts: usize,
+    /// Blocks whose documents are sorted by length: there a document is found by its number, in the others
+    /// by a look through the lengths of the block.
+    pub blocks: usize,
+}
+
+impl Room {
+    /// Of `memory` bytes for queries, an eighth for counts and a quarter for sorted blocks, divided among
+    /// `sharing` sets of documents.
+    pub fn of(memory: usize, sharing: usize) -> Self {
+        let each = memory / 8 / sharing.max(1);
+        Self { counts: (each / COUNT_BYTES).min(COUNTS), blocks: 2 * each / BLOCK_BYTES }
+    }
+}
+
+/// How many documents of each length come before each group of blocks, and the blocks in use sorted by
+/// length. Groups hold as many blocks as keep the counts within bounds.
+#[derive(Default)]
+pub(in crate::epoch) struct ClassIndex {
+    /// All blocks, layer by layer.
+    places: Vec<Place>,
+    /// Blocks of a group.
+    group: usize,
+    /// Ascending.
+    lengths: Vec<u32>,
+    /// Where the groups of each length end in the two that follow.
+    ends: Vec<usize>,
+    /// The groups that hold documents of a length, ascending.
+    groups: Vec<u32>,
+    /// Documents of the length in earlier groups.
+    before: Vec<u64>,
+    /// The first blocks of `places`, as many as there is room for, each sorted when first asked for.
+    sorted: Vec<OnceLock<SortedBlock>>,
+}
+
+/// A layer and a block of it.
+type Place = (u16, u64);
+
+/// (length, documents) of a group, ascending.
+type Counts = Vec<(u32, u32)>;
+
+/// The documents of a layer in a block, by length and then by slot.
+struct SortedBlock {
+    slots: Vec<u16>,
+    /// (length, first of it in `slots`), ascending.
+    starts: Vec<(u32, u32)>,
+}
+
+impl ClassIndex {
+    /// One scan over each of `layers`; also gives their histogram.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`].
+    pub fn of(
+        lengths: &Lengths,
+        layers: &[RoaringTreemap],
+    ) -> Result<(Self, Histogram), EpochError> {
+        let room = Room::of(lengths.view.query_memory(), lengths.sharing);
+        Self::within(lengths, layers, room)
+    }
+
+    /// As [`ClassIndex::of`], in about so much room.
+    pub(in crate::epoch) fn within(
+        lengths: &Lengths,
+        layers: &[RoaringTreemap],
+        room: Room,
+    ) -> Result<(Self, Histogram), EpochError> {
+        let places: Vec<Place> = (0_u16..)
+            .zip(layers)
+            .flat_map(|(number, layer)| {
+                blocks_of(layer).into_iter().map(move |(block, _)| (number, block))
+            })
+            .collect();
+        let mut parts: Vec<Counts> = Vec::new();
+        let (mut group, mut held) = (1, 0);
+        let mut counter = lengths.counter();
+        for (done, (number, block)) in (1_usize..).zip(&places) {
+            let layer = layers.get(usize::from(*number));
+            let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
+            lengths.count_block(layer, *block, &mut counter)?;
+            if done.is_multiple_of(group) || done == places.len() {
+                let part = counter.drain();
+                held += part.len();
+                parts.push(part);
+            }
+            while held > room.counts
+                && parts.len() > 1
+                && parts.len().is_multiple_of(2)
+                && done.is_multiple_of(group)
+            {
+                parts = parts.chunks(2).map(<[Counts]>::concat).map(folded).collect();
+                held = parts.iter().map(Vec::len).sum();
+                group *= 2;
+            }
+        }
+        let sorted = places.iter().take(room.blocks).map(|_| OnceLock::new()).collect();
+        let mut index = Self { places, group, sorted, ..Self::default() };
+        index.transpose(&parts);
+        let mut histogram = Histogram::new();
+        for (length, count) in parts.into_iter().flatten() {
+            *histogram.entry(length).or_default() += u64::from(count);
+        }
+        Ok((index, histogram))
+    }
+
+    /// From counts by group to counts by length.
+    fn transpose(&mut self, parts: &[Counts]) {
+        let mut lengths: Vec<u32> = parts.iter().flatten().map(|(length, _)| *length).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        // Of each length, the number of groups that hold it, then where they end.
+        let mut ends = vec![0_usize; lengths.len()];
+        for_each(parts, &lengths, |at, _, _| {
+            if let Some(end) = ends.get_mut(at) {
+                *end += 1;
+            }
+        });
+        let mut all = 0;
+        for end in &mut ends {
+            all += *end;
+            *end = all - *end;
+        }
+        let (mut groups, mut before) = (vec![0_u32; all], vec![0_u64; all]);
+        let mut seen = vec![0_u64; lengths.len()];
+        for_each(parts, &lengths, |at, group, count| {
+            let (Some(end), Some(seen)) = (ends.get_mut(at), seen.get_mut(at)) else { return };
+            if let (Some(of), Some(before)) = (groups.get_mut(*end), before.get_mut(*end)) {
+                (*of, *before) = (group, *seen);
+            }
+            *end += 1;
+            *seen += u64::from(count);
+        });
+        (self.lengths, self.ends, self.groups, self.before) = (lengths, ends, groups, before);
+    }
+
+    /// The document of `rank` among those of effective `length`, ascending by layer and id.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`]; [`EpochError::Bug`] when there is none.
+    pub fn select(
+        &self,
+        lengths: &Lengths,
+        layers: &[RoaringTreemap],
+        length: u32,
+        rank: u64,
+    ) -> Result<DocId, EpochError> {
+        let none = || EpochError::bug(format!("no document of length {length} and rank {rank}"));
+        let of = self.lengths.binary_search(&length).map_err(|_| none())?;
+        let start = of.checked_sub(1).and_then(|of| self.ends.get(of)).copied().unwrap_or(0);
+        let end = self.ends.get(of).copied().ok_or_else(none)?;
+        let before = self.before.get(start..end).ok_or_else(none)?;
+        let at = before.partition_point(|before| *before <= rank).checked_sub(1);
+        let at = at.ok_or_else(none)?;
+        let mut within = rank - before.get(at).copied().unwrap_or(0);
+        let group = self.groups.get(start + at).copied().ok_or_else(none)? as usize;
+        let places = self.places.iter().enumerate().skip(group * self.group).take(self.group);
+        for (at, place) in places {
+            match self.find(lengths, layers, at, *place, length, within)? {
+                Ok(slot) => return Ok(DocId::at(place.1, slot)),
+                Err(count) => within -= count,
+            }
+        }
+        Err(none())
+    }
+
+    /// The document `within` those of block `at` that have `length`; else how many have it.
+    fn find(
+        &self,
+        lengths: &Lengths,
+        layers: &[RoaringTreemap],
+        at: usize,
+        (layer, block): Place,
+        length: u32,
+        within: u64,
+    ) -> Result<Result<u16, u64>, EpochError> {
+        let layer = layers.get(usize::from(layer));
+        let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
+        let Some(sorted) = self.sorted.get(at) else {
+            return lengths.find(layer, block, length, within);
+        };
+        let sorted = match sorted.get() {
+            Some(sorted) => sorted,
+            // Two threads may sort the same block, and get the same.
+            None => {
+                let of = SortedBlock::of(lengths.of(layer, block)?);
+                sorted.get_or_init(|| of)
+            }
+        };
+        let slots = sorted.slots_of(length);
+        let slot = usize::try_from(within).ok().and_then(|within| slots.get(within));
+        Ok(slot.copied().ok_or(slots.len() as u64))
+    }
+}
+
+/// Gives `each` (position of the length in `lengths`, group, documents) of all counts, group by group.
+fn for_each(parts: &[Counts], lengths: &[u32], mut each: impl FnMut(usize, u32, u32)) {
+    for (group, part) in (0_u32..).zip(parts) {
+        let mut at = 0;
+        for (length, count) in part {
+            // Short lengths are nearly all there: the next one is the one.
+            if lengths.get(at) != Some(length) {
+                let rest = lengths.get(at..).unwrap_or_default();
+                at += rest.partition_point(|other| other < length);
+            }
+            each(at, group, *count);
+            at += 1;
+        }
+    }
+}
+
+/// Counts of two groups as those of one.
+fn folded(mut counts: Counts) -> Counts {
+    counts.sort_unstable();
+    counts.dedup_by(|(length, count), (kept, sum)| {
+        let same = length == kept;
+        if same {
+            *sum += *count;
+        }
+        same
+    });
+    counts
+}
+
+impl SortedBlock {
+    fn of(lengths: Vec<(u16, u32)>) -> Self {
+        let mut keys: Vec<u64> = lengths
+            .into_iter()
+            .map(|(slot, length)| u64::from(length) << 16 | u64::from(slot))
+            .collect();
+        keys.sort_unstable();
+        let mut starts: Vec<(u32, u32)> = Vec::new();
+        let mut slots = Vec::with_capacity(keys.len());
+        for (key, at) in keys.into_iter().zip(0_u32..) {
+            let length = (key >> 16) as u32;
+            if starts.last().is_none_or(|(last, _)| *last != length) {
+                starts.push((length, at));
+            }
+            slots.push((key & 0xffff) as u16);
+        }
+        Self { slots, starts }
+    }
+
+    /// The documents of `length`, ascending.
+    fn slots_of(&self, length: u32) -> &[u16] {
+        let at = self.starts.partition_point(|(of, _)| *of < length);
+        let start = self.starts.get(at).filter(|(of, _)| *of == length).map(|(_, start)| *start);
+        let end = self.starts.get(at + 1).map_or(self.slots.len(), |(_, start)| *start as usize);
+        start.and_then(|start| self.slots.get(start as usize..end)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each stratum and pass had 160 MiB of its own, outside of `--memory`.
+    #[test]
+    fn all_sets_of_documents_that_are_opened_share_the_memory_for_queries() {
+        for memory in [16 << 20, 64 << 20, 1 << 30] {
+            for sharing in [1, 2, 7, 64, 1000] {
+                let room = Room::of(memory, sharing);
+                let each = room.counts * COUNT_BYTES + room.blocks * BLOCK_BYTES;
+                assert!(each * sharing <= memory / 2, "{memory} among {sharing}: {room:?}");
+            }
+        }
+        // Each of 10^8 documents is found by its number in a gigabyte for queries, 4 GB of `--memory`.
+        assert!(Room::of(1 << 30, 1).blocks > 100_000_000 / 65_536);
+    }
+
+    #[test]
+    fn a_sorted_block_answers_by_rank() {
+        let sorted = SortedBlock::of(vec![(0, 9), (3, 5), (4, 9), (7, 5), (9, 1)]);
+        assert_eq!(sorted.slots_of(5), [3, 7]);
+        assert_eq!(sorted.slots_of(9), [0, 4]);
+        assert_eq!(sorted.slots_of(1), [9]);
+        assert!(sorted.slots_of(2).is_empty() && sorted.slots_of(10).is_empty());
+    }
+}

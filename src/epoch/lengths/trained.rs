@@ -1,0 +1,109 @@
+//! Which tokens of documents and rows are trained on, in the coordinates of effective sequences.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::pack::Segment;
+use crate::epoch::recipe::SpecialIds;
+use crate::model::{DocId, LossSpan, TokenizerId};
+use crate::store::View;
+
+/// Reads the loss spans of one tokenizer.
+#[derive(Clone)]
+pub(in crate::epoch) struct Trained {
+    view: View,
+    tokenizer: TokenizerId,
+    bos: bool,
+    eos: bool,
+    /// Whether any document has spans: most corpora have none, and then nothing is read.
+    any: bool,
+}
+
+impl Trained {
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn of(
+        view: &View,
+        tokenizer: TokenizerId,
+        specials: SpecialIds,
+    ) -> Result<Self, EpochError> {
+        Ok(Self {
+            view: view.clone(),
+            tokenizer,
+            bos: specials.bos.is_some(),
+            eos: specials.eos.is_some(),
+            any: view.has_loss(tokenizer)?,
+        })
+    }
+
+    /// With spans read or not.
+    pub fn where_any(self, any: bool) -> Self {
+        Self { any, ..self }
+    }
+
+    /// Whether any document has spans.
+    pub const fn any(&self) -> bool {
+        self.any
+    }
+
+    /// The trained spans of a document of effective `length`, in its effective sequence; none: all of it.
+    /// BOS is never trained where spans say what is; EOS is when the last stored token is.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    fn document(&self, document: DocId, length: u32) -> Result<Option<Vec<LossSpan>>, EpochError> {
+        if !self.any {
+            return Ok(None);
+        }
+        let Some(mut spans) = self.view.loss(self.tokenizer, document)? else { return Ok(None) };
+        let bos = u32::from(self.bos);
+        let stored_end = length - u32::from(self.eos);
+        for span in &mut spans {
+            span.start += bos;
+            span.end += bos;
+        }
+        if let Some(last) = spans.last_mut().filter(|last| last.end == stored_end) {
+            last.end = length;
+        }
+        Ok(Some(spans))
+    }
+
+    /// The trained spans of a segment, counted from its first token; none: all of it.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn segment(&self, segment: &Segment) -> Result<Option<Vec<LossSpan>>, EpochError> {
+        let spans = self.document(segment.document, segment.document_length)?;
+        let end = segment.offset + segment.length;
+        let clip = |span: LossSpan| LossSpan {
+            start: span.start.clamp(segment.offset, end) - segment.offset,
+            end: span.end.clamp(segment.offset, end) - segment.offset,
+            ..span
+        };
+        Ok(spans.map(|spans| {
+            spans.into_iter().map(clip).filter(|span| span.start < span.end).collect()
+        }))
+    }
+
+    /// The trained spans of a segment that begins at position `start` of a row; all of it where nothing
+    /// else is known.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn within(&self, segment: &Segment, start: u32) -> Result<Vec<LossSpan>, EpochError> {
+        let whole = || vec![LossSpan { start: 0, end: segment.length, weight: 1.0 }];
+        let spans = self.segment(segment)?.unwrap_or_else(whole);
+        let moved =
+            |span: LossSpan| LossSpan { start: span.start + start, end: span.end + start, ..span };
+        Ok(spans.into_iter().map(moved).collect())
+    }
+
+    /// Trained tokens of a segment.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn count(&self, segment: &Segment) -> Result<u64, EpochError> {
+        Ok(match self.segment(segment)? {
+            None => segment.length.into(),
+            Some(spans) => spans.iter().map(|span| u64::from(span.end - span.start)).sum(),
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! What documents say is trained on, what an output can carry of that, and the refusal of an output
+//! that would lose it.
+
+use super::Plan;
+use super::pinned::PinnedSource;
+use crate::epoch::error::EpochError;
+use crate::epoch::recipe::{Column, Format, Layout, Output};
+use crate::model::{DocId, LossSpan, TokenizerId};
+use crate::store::{View, fields};
+use roaring::RoaringTreemap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// How much is said of the loss of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::epoch) enum Loss {
+    /// Every token is trained on.
+    Plain,
+    /// Some are not.
+    Masked,
+    /// Some count more than others.
+    Weighted,
+}
+
+/// What the documents of a plan say of their loss, in stored tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::epoch) struct Said {
+    /// Tokens that are not trained on.
+    pub untrained: u64,
+    /// Tokens with another weight than 1.
+    pub weighted: u64,
+    /// The first document with any such token.
+    example: Option<(DocId, Loss)>,
+}
+
+impl Said {
+    pub const fn loss(&self) -> Loss {
+        match (self.untrained, self.weighted) {
+            (0, 0) => Loss::Plain,
+            (_, 0) => Loss::Masked,
+            _ => Loss::Weighted,
+        }
+    }
+
+    fn add(&mut self, document: DocId, spans: &[LossSpan], tokens: u64) {
+        let length = |span: &LossSpan| u64::from(span.end - span.start);
+        let trained: u64 = spans.iter().map(length).sum();
+        let weighted: u64 = spans.iter().filter(|span| span.weight != 1.0).map(length).sum();
+        let of = Self { untrained: tokens.saturating_sub(trained), weighted, example: None };
+        self.untrained += of.untrained;
+        self.weighted += of.weighted;
+        if of.loss() > self.example.map_or(Loss::Plain, |(_, loss)| loss) {
+            self.example = Some((document, of.loss()));
+        }
+    }
+}
+
+/// What an output carries of the loss of tokens.
+pub(in crate::epoch) fn carried(output: &Output) -> Loss {
+    match (output.format, output.layout()) {
+        (Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds, _) => {
+            let columns = output.columns(true, false);
+            let any = |of: &[Column]| columns.iter().any(|column| of.contains(column));
+            if any(&[Column::LossWeights]) {
+                Loss::Weighted
+            } else if any(&[Column::Labels, Column::LossMask]) {
+                Loss::Masked
+            } else {
+                Loss::Plain
+            }
+        }
+        (Format::Raw, Layout::Datatrove | Layout::Olmo) => Loss::Masked,
+        (Format::Megatron | Format::Litdata | Format::Raw, _) => Loss::Plain,
+    }
+}
+
+/// The documents of a plan.
+pub(in crate::epoch) fn documents<'a>(
+    pinned: impl IntoIterator<Item = &'a Arc<PinnedSource>>,
+) -> RoaringTreemap {
+    pinned.into_iter().map(|source| source.documents()).fold(RoaringTreemap::new(), |a, b| a | b)
+}
+
+/// Whether any of `documents` says what of it is trained on. Not whether any document does: what is
+/// written of a plan must not change with what is ingested after it.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(in crate::epoch) fn any(
+    view: &View,
+    tokenizer: TokenizerId,
+    documents: &RoaringTreemap,
+) -> Result<bool, EpochError> {
+    let mut found = false;
+    view.for_each_loss(tokenizer, |document, _| {
+        found = documents.contains(document.0);
+        Ok::<_, EpochError>(if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    Ok(found)
+}
+
+/// What `documents` say, read until `enough`, block by block.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(in crate::epoch) fn said(
+    view: &View,
+    tokenizer: TokenizerId,
+    documents: &RoaringTreemap,
+    enough: impl Fn(&Said) -> bool,
+) -> Result<Said, EpochError> {
+    let mut said = Said::default();
+    let mut block = Vec::new();
+    view.for_each_loss(tokenizer, |document, spans| {
+        if !documents.contains(document.0) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let over =
+            block.last().is_some_and(|(last, _): &(DocId, _)| last.block() != document.block());
+        if over {
+            settle(view, tokenizer, &mut block, &mut said)?;
+        }
+        block.push((document, spans));
+        Ok::<_, EpochError>(match over && enough(&said) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    })?;
+    settle(view, tokenizer, &mut block, &mut said)?;
+    Ok(said)
+}
+
+/// Takes in the documents of a block, with their lengths.
+fn settle(
+    view: &View,
+    tokenizer: TokenizerId,
+    block: &mut Vec<(DocId, Vec<LossSpan>)>,
+    said: &mut Said,
+) -> Result<(), EpochError> {
+    let Some(number) = block.first().map(|(document, _)| document.block()) else { return Ok(()) };
+    view.column_values(fields::tokens_of(tokenizer), number, |values| {
+        for (document, spans) in block.iter() {
+            let tokens = values.get(document.slot()).and_then(|tokens| u64::try_from(tokens).ok());
+            said.add(*document, spans, tokens.unwrap_or_default());
+        }
+    })?;
+    block.clear();
+    Ok(())
+}
+
+/// Refuses the output of a plan that would lose what its documents say of their loss, unless the recipe says so.
+///
+/// # Errors
+/// As [`check_output`].
+pub(in crate::epoch) fn check(
+    view: &View,
+    tokenizer: TokenizerId,
+    plan: &Plan,
+    pinned: &[Arc<PinnedSource>],
+) -> Result<(), EpochError> {
+    let columns = Named { whole: "output.columns", among: "in output.columns" };
+    check_output(view, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
+}
+
+/// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
+/// files: `given` is the output that holds as much.
+///
+/// # Errors
+/// As [`check_output`].
+pub(in crate::epoch) fn check_given(
+    view: &View,
+    tokenizer: TokenizerId,
+    given: &Output,
+    documents: impl FnOnce() -> RoaringTreemap,
+) -> Result<(), EpochError> {
+    let views = Named { whole: "views", among: "among the views (--views)" };
+    check_output(view, tokenizer, given, &views, documents)
+}
+
+/// What the columns of an output were chosen by, in the words of a refusal.
+struct Named {
+    whole: &'static str,
+    among: &'static str,
+}
+
+/// Refuses an output that would lose what `documents` say of their loss, unless it says so.
+///
+/// # Errors
+/// [`EpochError::Limit`] with a document and the ways out; [`EpochError::Store`].
+fn check_output(
+    view: &View,
+    tokenizer: TokenizerId,
+    output: &Output,
+    named: &Named,
+    documents: impl FnOnce() -> RoaringTreemap,
+) -> Result<(), EpochError> {
+    let carried = carried(output);
+    if output.ignore_loss || carried == Loss::Weighted || !view.has_loss(tokenizer)? {
+        return Ok(());
+    }
+    let said = said(view, tokenizer, &documents(), |said| said.loss() > carried)?;
+    if said.loss() <= carried {
+        return Ok(());
+    }
+    let document = said.example.map_or(DocId(0), |(document, _)| document);
+    let Named { whole, among } = named;
+    let (with, is_named) = match output.columns {
+        Some(_) => (format!(" with these {whole}"), true),
+        None => (String::new(), false),
+    };
+    let (why, instead) = match carried {
+        Loss::Plain => (
+            format!(
+                "documents say what of them is trained on (document {document} is one), and it{with} has no masks: a trainer would train on everything"
+            ),
+            match is_named {
+                true => format!(
+                    "name labels or loss_mask {among}, and loss_weights where tokens have other weights than 1"
+                ),
+                false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\", or \"raw\" with layout \"datatrove\" or \"olmo\"".to_owned(),
+            },
+        ),
+        Loss::Masked | Loss::Weighted => (
+            format!(
+                "documents say what their tokens weigh (document {document} is one), and it{with} holds masks of 0 and 1"
+            ),
+            match is_named {
+                true => format!("name loss_weights {among}"),
+                false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\" with their loss_weights".to_owned(),
+            },
+        ),
+    };
+    Err(EpochError::Limit {
+        format: output.describe(),
+        why,
+        instead: format!(
+            "{instead}; or say output.ignore_loss = true, and every token is trained on alike"
+        ),
+    })
+}

@@ -1,0 +1,415 @@
+//! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
+
+pub(super) mod masks;
+mod pinned;
+mod planned;
+mod rules;
+
+pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
+pub use planned::Planned;
+pub(super) use rules::Rules;
+
+use crate::epoch::error::EpochError;
+use crate::epoch::mix::{Fluid, Point};
+use crate::epoch::pack::{Losses, Policy};
+use crate::epoch::recipe::{
+    Long, PackKind, PadTo, Partial, Recipe, SourceRecipe, SpecialIds, Target, counts_alike,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
+const PLAN_VERSION: u32 = 2;
+
+/// Everything that decides the bytes of an epoch, beside the documents of each source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of the plan's form: 2.
+    pub version: u32,
+    /// The recipe with every default and name filled in.
+    pub recipe: Recipe,
+    /// The snapshot drawn from.
+    pub snapshot: PinnedSnapshot,
+    /// The tokenizer.
+    pub tokenizer: PinnedTokenizer,
+    /// The plan that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Ledger>,
+    /// Tokens a row holds: `pack.length`, one more with `target = "extra"`.
+    pub capacity: u32,
+    /// Size of one epoch, in the mix's unit.
+    pub budget: u64,
+    /// How the shares of the sources go with time; empty: constant, by `weight`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<Point>,
+    /// The sources, in the recipe's order.
+    pub sources: Vec<PlannedSource>,
+}
+
+/// What has been consumed of a parent plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// blake3 of the parent plan, in hexadecimal.
+    pub plan: String,
+    /// Rows of its run that are consumed: the next one is the first that is not.
+    pub next_row: u64,
+}
+
+/// The snapshot a plan draws from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedSnapshot {
+    /// Its name.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+}
+
+/// The tokenizer of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedTokenizer {
+    /// Its name.
+    pub name: String,
+    /// blake3 of its verbatim file, in hexadecimal.
+    pub hash: String,
+    /// One more than its largest id.
+    pub vocab_size: u32,
+    /// Ids of the special tokens.
+    pub specials: SpecialIds,
+}
+
+/// A source of a plan. Token counts are effective: BOS and EOS in. Counts of passes are those of the
+/// first, as often as documents come in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedSource {
+    /// Its name in the epoch.
+    pub name: String,
+    /// Documents selected, each once.
+    pub documents: u64,
+    /// Stored tokens of one pass.
+    pub tokens: u64,
+    /// The same with BOS and EOS.
+    pub effective_tokens: u64,
+    /// Tokens of one pass: what the long-document policy leaves of them.
+    pub packed_tokens: u64,
+    /// What one pass leaves out.
+    pub losses: Losses,
+    /// Rows of the first pass.
+    pub rows: u64,
+    /// Rows of the first pass whose every place holds a real token.
+    pub full_rows: u64,
+    /// Share of the rows of the first pass that is real tokens; 1 when rows have no fixed length.
+    pub efficiency: f64,
+    /// What the first pass counts in the mix's unit.
+    pub amount: u64,
+    /// What each further pass counts.
+    pub later_amount: u64,
+    /// Its share, relative to the other sources' weights; 0 where a schedule sets it.
+    pub weight: u64,
+    /// What one epoch asks of it in the mix's unit, to within a row: the first epoch, where that differs.
+    pub expected: u64,
+    /// Passes over its documents in the whole run, at most.
+    pub max_repeats: u32,
+    /// Tokens of a pass at which each stratum of a curriculum opens, by pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Vec<u64>>,
+    /// Digest of the documents of its passes.
+    pub selection: String,
+    /// Digest of the histograms of their effective lengths.
+    pub histogram: String,
+}
+
+impl Plan {
+    pub(super) const VERSION: u32 = PLAN_VERSION;
+
+    /// The canonical JSON of the plan: fixed order of fields, no spaces.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Plain fields with string keys, so this cannot fail; the text would fail to parse if it did.
+        serde_json::to_string(self)
+            .unwrap_or_else(|error| format!("cannot encode the plan: {error}"))
+    }
+
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// [`EpochError::Plan`] when the text is no plan of this version; as [`Recipe::parse`] for its recipe.
+    pub fn from_json(text: &str) -> Result<Self, EpochError> {
+        let plan: Self =
+            serde_json::from_str(text).map_err(|error| EpochError::Plan(error.to_string()))?;
+        if plan.version != PLAN_VERSION {
+            let message = format!(
+                "version {} is unknown to this release, which reads version {PLAN_VERSION}",
+                plan.version
+            );
+            return Err(EpochError::Plan(message));
+        }
+        plan.recipe.check_stored()?;
+        let scheduled = !plan.schedule.is_empty();
+        let empty = plan
+            .sources
+            .iter()
+            .any(|source| (source.weight == 0) != scheduled || source.packed_tokens == 0);
+        let points = plan.schedule.iter().any(|point| point.shares.len() != plan.sources.len());
+        if empty
+            || points
+            || plan.budget == 0
+            || plan.sources.is_empty()
+            || plan.capacity != capacity(&plan.recipe)
+        {
+            return Err(EpochError::Plan("its numbers contradict each other".to_owned()));
+        }
+        Ok(plan)
+    }
+
+    /// blake3 of the canonical JSON.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        *blake3::hash(self.to_json().as_bytes()).as_bytes()
+    }
+
+    pub(super) fn hash_hex(&self) -> String {
+        blake3::Hash::from_bytes(self.hash()).to_hex().to_string()
+    }
+
+    /// Whether rows have a fixed length and are padded to it when a pad token is declared.
+    pub(super) fn fixed_length(&self) -> bool {
+        self.recipe.pack.kind != PackKind::None
+    }
+
+    /// Places at the end of a row that no document takes up.
+    pub(super) fn spare(&self) -> u32 {
+        spare(&self.recipe)
+    }
+
+    /// Whether rows are padded to the longest of their batch.
+    pub(super) fn pads_batches(&self) -> bool {
+        self.recipe.batch.as_ref().is_some_and(|batch| batch.pad == Some(PadTo::Longest))
+    }
+
+    /// The token that fills rows; none when rows stay as they are.
+    pub(super) fn pad(&self) -> Option<u32> {
+        self.tokenizer.specials.pad.filter(|_| self.fixed_length() || self.pads_batches())
+    }
+
+    /// The share of a source in epoch 0 as asked, in 0..=1.
+    pub(super) fn asked_share(&self, source: &PlannedSource) -> f64 {
+        ratio(source.expected.into(), self.budget.into())
+    }
+
+    /// Places that so many tokens of a document take up in a row.
+    pub(in crate::epoch) fn slot(&self, tokens: u32) -> u32 {
+        match self.pad() {
+            Some(_) => tokens.next_multiple_of(self.recipe.pack.options.doc_multiple.max(1)),
+            None => tokens,
+        }
+    }
+
+    /// What decides the rows of source `at`.
+    pub(super) fn rules(&self, at: usize) -> Rules {
+        let source = self.sources.get(at);
+        let name = source.map_or("", |source| source.name.as_str());
+        let recipe = self.recipe.sources.iter().find(|recipe| recipe.name == name);
+        let opens = source.map_or(Vec::new(), |source| source.opens.clone());
+        rules(&self.recipe, recipe, name, &self.tokenizer.specials, opens)
+    }
+
+    /// What each source is due at any moment of the run.
+    ///
+    /// # Errors
+    /// [`EpochError::Plan`] for a schedule that is none.
+    pub(super) fn fluid(&self) -> Result<Fluid, EpochError> {
+        fluid(&self.sources, &self.schedule, self.capacity)
+    }
+
+    /// Whether documents are drawn with replacement, so that no source runs out.
+    fn is_endless(&self) -> bool {
+        self.recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace)
+    }
+
+    /// Epochs to whose end the passes of every source reach.
+    pub(super) fn feasible_epochs(&self) -> u64 {
+        let Ok(fluid) = self.fluid() else { return 0 };
+        if self.is_endless() {
+            return u64::MAX;
+        }
+        largest_total(&self.sources, &fluid).map_or(u64::MAX, |total| total / self.budget.max(1))
+    }
+
+    /// Whether the passes of every source reach to the end of `epoch`.
+    ///
+    /// # Errors
+    /// [`EpochError::Infeasible`] naming the source that does not.
+    pub(super) fn check_feasible(&self, epoch: u64) -> Result<(), EpochError> {
+        let fluid = self.fluid()?;
+        let end = u128::from(self.budget) * (u128::from(epoch) + 1);
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
+        let unit = self.recipe.mix.unit;
+        if self.is_endless() {
+            return Ok(());
+        }
+        for (at, source) in self.sources.iter().enumerate() {
+            let available = source.available();
+            if fluid.inverse(at, available).is_none_or(|reach| end <= reach) {
+                continue;
+            }
+            let asked = fluid.share(at, end).max(available.saturating_add(1));
+            let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
+            let later = source.sure_later(&self.rules(at)).max(1);
+            return Err(EpochError::Infeasible {
+                epoch,
+                budget: self.budget,
+                unit: unit.name(),
+                asked,
+                name: source.name.clone(),
+                passes: match source.max_repeats {
+                    1 => "one pass".to_owned(),
+                    passes => format!("{passes} passes"),
+                },
+                available,
+                feasible: largest / (epoch + 1),
+                needed: asked.saturating_sub(source.amount).div_ceil(later) + 1,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl PlannedSource {
+    /// What all its passes count.
+    pub(super) fn available(&self) -> u64 {
+        let later = u128::from(self.later_amount) * u128::from(self.max_repeats.saturating_sub(1));
+        narrow(u128::from(self.amount) + later)
+    }
+
+    /// What each further pass counts, however many there are. Where passes count differently, the average of those
+    /// that were walked does not hold for more of them; what does is the rows that their tokens fill, of which
+    /// every stratum may leave the last one.
+    fn sure_later(&self, rules: &Rules) -> u64 {
+        if !rules.passes_differ() {
+            return self.later_amount;
+        }
+        let filled = self.packed_tokens / u64::from(rules.policy.capacity.max(1));
+        let strata = self.opens.last().map_or(1, Vec::len) as u64;
+        self.later_amount.min(filled.saturating_sub(strata.saturating_sub(1)))
+    }
+
+    /// The number of passes that count exactly `amount`; none when it lies inside one.
+    pub(super) fn passes_of(&self, amount: u64) -> Option<u32> {
+        let Some(later) = amount.checked_sub(self.amount) else {
+            return (amount == 0).then_some(0);
+        };
+        let passes = 1 + later.checked_div(self.later_amount).unwrap_or(0);
+        let exact = later == (passes - 1) * self.later_amount;
+        u32::try_from(passes).ok().filter(|_| exact)
+    }
+}
+
+/// What each source is due at any moment of the run.
+pub(super) fn fluid(
+    sources: &[PlannedSource],
+    schedule: &[Point],
+    capacity: u32,
+) -> Result<Fluid, EpochError> {
+    if schedule.is_empty() {
+        let weights: Vec<u64> = sources.iter().map(|source| source.weight).collect();
+        return Ok(Fluid::constant(&weights));
+    }
+    Fluid::scheduled(schedule, capacity.into()).map_err(|why| EpochError::Plan(why.to_string()))
+}
+
+/// The largest amount of a whole run that the passes of every source reach; none when there is no end.
+pub(super) fn largest_total(sources: &[PlannedSource], fluid: &Fluid) -> Option<u64> {
+    let reach = sources.iter().enumerate();
+    reach.filter_map(|(at, source)| fluid.inverse(at, source.available())).min()
+}
+
+/// What decides the rows of a source.
+pub(super) fn rules(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    name: &str,
+    specials: &SpecialIds,
+    opens: Vec<Vec<u64>>,
+) -> Rules {
+    let grouped = recipe.order.length_grouped;
+    let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
+    let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
+    Rules {
+        name: name.into(),
+        seed: recipe.seed,
+        policy: policy(recipe, source, specials),
+        order: recipe.order.kind,
+        max_repeats: source.map_or(1, |source| source.max_repeats),
+        unit: recipe.mix.unit,
+        replace: recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace),
+        exact: exact.map(|(grouped, rows)| (rows, grouped.mega_batch_mult)),
+        opens,
+    }
+}
+
+/// The packing rules of a source of a recipe.
+pub(super) fn policy(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    specials: &SpecialIds,
+) -> Policy {
+    Policy {
+        kind: recipe.pack.kind,
+        capacity: capacity(recipe) - spare(recipe),
+        long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
+        bos: specials.bos.is_some(),
+        eos: specials.eos.is_some(),
+        multiple: recipe.pack.options.doc_multiple.max(1),
+        overlap: recipe.pack.options.overlap,
+        whole_rows: whole_rows(recipe, specials),
+    }
+}
+
+/// Whether tokens that fill no row of a pass are left out. Where nothing is said they are, when the format could
+/// not hold their row: one of another length.
+fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
+    let options = &recipe.pack.options;
+    options.partial.map_or_else(
+        || {
+            recipe.pack.kind == PackKind::Concat
+                && specials.pad.is_none()
+                && recipe.output.format.has_equal_rows()
+                && options.doc_multiple <= 1
+                && counts_alike(recipe.mix.unit)
+        },
+        |partial| partial == Partial::Drop,
+    )
+}
+
+pub(super) fn capacity(recipe: &Recipe) -> u32 {
+    recipe.pack.length + u32::from(recipe.pack.options.target == Target::Extra)
+}
+
+/// Places at the end of a row that no document takes up: that of the last target, where documents take up
+/// multiples that divide the row without it.
+pub(super) fn spare(recipe: &Recipe) -> u32 {
+    capacity(recipe) % recipe.pack.options.doc_multiple.max(1)
+}
+
+/// `part / whole`, 0 when there is no whole.
+pub(super) fn ratio(part: u128, whole: u128) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+pub(super) fn narrow(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// The word of a long-document policy.
+pub(super) const fn long_name(long: Long) -> &'static str {
+    match long {
+        Long::Split => "split",
+        Long::Paragraph => "paragraph",
+        Long::Truncate => "truncate",
+        Long::Drop => "drop",
+    }
+}

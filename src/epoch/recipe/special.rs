@@ -1,0 +1,112 @@
+//! Ids of special tokens, found in the tokenizer's own file.
+
+use super::Specials;
+use crate::epoch::error::EpochError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Names listed by an error, at most.
+const LISTED: usize = 16;
+
+/// Ids of the special tokens of an epoch; none where the recipe names none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpecialIds {
+    /// Before every document.
+    pub bos: Option<u32>,
+    /// After every document.
+    pub eos: Option<u32>,
+    /// Fills rows.
+    pub pad: Option<u32>,
+}
+
+/// Looks up `specials` in a `tokenizer.json`.
+///
+/// # Errors
+/// [`EpochError::Unknown`] for a token that is neither added nor in the vocabulary;
+/// [`EpochError::Plan`] when the file is not JSON.
+pub(in crate::epoch) fn special_ids(
+    file: &[u8],
+    specials: &Specials,
+) -> Result<SpecialIds, EpochError> {
+    if *specials == Specials::default() {
+        return Ok(SpecialIds::default());
+    }
+    let file: Value = serde_json::from_slice(file)
+        .map_err(|error| EpochError::Plan(format!("tokenizer file is not JSON: {error}")))?;
+    let find = |name: &Option<String>| match name {
+        None => Ok(None),
+        Some(name) => id_of(&file, name).map(Some).ok_or_else(|| EpochError::Unknown {
+            what: "special token",
+            name: name.clone(),
+            known: known(&file),
+        }),
+    };
+    Ok(SpecialIds {
+        bos: find(&specials.bos)?,
+        eos: find(&specials.eos)?,
+        pad: find(&specials.pad)?,
+    })
+}
+
+fn id_of(file: &Value, name: &str) -> Option<u32> {
+    let added = added(file).find(|(content, _)| *content == name).map(|(_, id)| id);
+    let vocabulary = file.pointer("/model/vocab");
+    let listed = || match vocabulary? {
+        Value::Object(ids) => ids.get(name)?.as_u64(),
+        // Unigram: pieces with scores, the id is the position.
+        Value::Array(pieces) => {
+            let at = pieces
+                .iter()
+                .position(|piece| piece.get(0).and_then(Value::as_str) == Some(name))?;
+            u64::try_from(at).ok()
+        }
+        _ => None,
+    };
+    added.or_else(listed).and_then(|id| u32::try_from(id).ok())
+}
+
+fn added(file: &Value) -> impl Iterator<Item = (&str, u64)> {
+    let tokens = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
+    tokens.filter_map(|token| Some((token.get("content")?.as_str()?, token.get("id")?.as_u64()?)))
+}
+
+/// The added tokens, and that others would do too.
+fn known(file: &Value) -> String {
+    let names: Vec<String> =
+        added(file).take(LISTED).map(|(content, _)| format!("`{content}`")).collect();
+    let more = added(file).count().saturating_sub(LISTED);
+    let names = match (names.len(), more) {
+        (0, _) => "no added token".to_owned(),
+        (_, 0) => names.join(", "),
+        _ => format!("{} and {more} more added tokens", names.join(", ")),
+    };
+    format!("{names}; any token of the vocabulary may be named as well, spelled as there")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn specials(eos: &str) -> Specials {
+        Specials { eos: Some(eos.to_owned()), ..Specials::default() }
+    }
+
+    #[test]
+    fn added_tokens_and_both_vocabulary_forms_are_found() {
+        let bpe = br#"{"added_tokens":[{"id":9,"content":"<e>"}],"model":{"vocab":{"a":0,"b":1}}}"#;
+        assert_eq!(special_ids(bpe, &specials("<e>")).unwrap().eos, Some(9));
+        assert_eq!(special_ids(bpe, &specials("b")).unwrap().eos, Some(1));
+        let unigram = br#"{"model":{"vocab":[["<unk>",0.0],["</s>",0.0]]}}"#;
+        assert_eq!(special_ids(unigram, &specials("</s>")).unwrap().eos, Some(1));
+        let error = special_ids(bpe, &specials("</s>")).unwrap_err().to_string();
+        let wanted = "unknown special token `</s>`; there is `<e>`; any token of the vocabulary may be named as \
+                      well, spelled as there";
+        assert_eq!(error, wanted);
+        let without = br#"{"model":{"vocab":{"a":0}}}"#;
+        let error = special_ids(without, &specials("</s>")).unwrap_err().to_string();
+        assert!(error.contains("there is no added token; any token"), "{error}");
+        assert!(special_ids(b"not json", &Specials::default()).is_ok());
+        assert!(special_ids(b"not json", &specials("x")).is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! Goes through the rows of one pass over a stratum, and says where it stands in three numbers.
+
+use super::documents::DocumentCursor;
+use super::pool::PoolRows;
+use super::{PassCount, RowPlace};
+use crate::epoch::error::EpochError;
+use crate::epoch::order::permutation::{Permutation, Purpose};
+use crate::epoch::pack::Cutter;
+use std::sync::Arc;
+
+/// Rows looked up at a time, where that takes no more than their number.
+const AHEAD: usize = 32;
+
+/// Where a cursor stands in its pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::epoch) enum PassState {
+    /// No row was given.
+    #[default]
+    Start,
+    /// So many rows were given, where a row is found by its number.
+    Rows(u64),
+    /// Rows are cut from documents in order.
+    Cut {
+        /// Blocks entered.
+        blocks: u64,
+        /// Parts given of the block entered last.
+        parts: u64,
+        /// Tokens placed of the part given last; none when it is placed whole.
+        placed: Option<u32>,
+    },
+}
+
+impl PassState {
+    /// Where `rows` rows were given, where a row is found by its number.
+    pub const fn after(rows: u64) -> Self {
+        match rows {
+            0 => Self::Start,
+            rows => Self::Rows(rows),
+        }
+    }
+
+    /// Rows given, where a row is found by its number.
+    const fn rows(&self) -> u64 {
+        match self {
+            Self::Rows(rows) => *rows,
+            Self::Start | Self::Cut { .. } => 0,
+        }
+    }
+}
+
+/// The rows of a pass over a stratum, in order.
+pub(super) struct PassCursor {
+    pool: Arc<PoolRows>,
+    stratum: u16,
+    pass: u32,
+    way: Way,
+    /// Where it stood before the row in `head` was looked up.
+    state: PassState,
+    head: Option<RowPlace>,
+}
+
+enum Way {
+    /// Rows by permuted number, and the next ones that have been looked up already, last first.
+    Packed {
+        order: Permutation,
+        rows: u64,
+        ahead: Vec<RowPlace>,
+    },
+    Listed {
+        order: Vec<u64>,
+    },
+    Cut {
+        cutter: Cutter,
+        documents: Box<DocumentCursor>,
+    },
+}
+
+impl PassCursor {
+    pub fn at(
+        pool: Arc<PoolRows>,
+        stratum: u16,
+        pass: u32,
+        state: &PassState,
+    ) -> Result<Self, EpochError> {
+        let way = if let Some(order) = pool.listed_order(pass)? {
+            Way::Listed { order }
+        } else if let Some(rows) = pool.rows() {
+            let order = pool.permutation(rows, pass, Purpose::Rows, 0);
+            Way::Packed { order, rows, ahead: Vec::new() }
+        } else {
+            let (blocks, parts, placed) = match *state {
+                PassState::Cut { blocks, parts, placed } => (blocks, parts, placed),
+                PassState::Start | PassState::Rows(_) => (0, 0, None),
+            };
+            let documents = DocumentCursor::at(Arc::clone(&pool), pass, blocks, parts)?;
+            let policy = pool.rules().policy;
+            let cutter = match (placed, documents.last()) {
+                (Some(placed), Some(last)) => Cutter::resumed(policy, last, placed),
+                // The next row repeats the end of what was placed whole.
+                (None, Some(last)) if policy.overlap => Cutter::resumed(policy, last, last.length),
+                _ => Cutter::new(policy),
+            };
+            Way::Cut { cutter, documents: Box::new(documents) }
+        };
+        Ok(Self { pool, stratum, pass, way, state: *state, head: None })
+    }
+
+    /// Where it stands: before the row that [`PassCursor::peek`] shows.
+    pub const fn state(&self) -> PassState {
+        self.state
+    }
+
+    /// The next row; none when the pass is over.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn peek(&mut self) -> Result<Option<&RowPlace>, EpochError> {
+        if self.head.is_none() {
+            self.head = self.look_up()?;
+        }
+        Ok(self.head.as_ref())
+    }
+
+    /// The row that [`PassCursor::peek`] showed.
+    pub const fn head(&self) -> Option<&RowPlace> {
+        self.head.as_ref()
+    }
+
+    /// The next row, and on.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn take(&mut self) -> Result<Option<RowPlace>, EpochError> {
+        self.peek()?;
+        let row = self.head.take();
+        if row.is_some() {
+            self.state = match &self.way {
+                Way::Packed { .. } | Way::Listed { .. } => PassState::after(self.state.rows() + 1),
+                Way::Cut { cutter, documents } => {
+                    let (blocks, parts) = documents.place();
+                    PassState::Cut { blocks, parts, placed: cutter.placed() }
+                }
+            };
+        }
+        Ok(row)
+    }
+
+    fn look_up(&mut self) -> Result<Option<RowPlace>, EpochError> {
+        let at = self.state.rows();
+        let is_first = self.state == PassState::Start;
+        match &mut self.way {
+            Way::Packed { rows, .. } if at >= *rows => Ok(None),
+            Way::Packed { order, .. } if !self.pool.counts_fast() => {
+                self.pool.row(self.stratum, self.pass, order.at(at)).map(Some)
+            }
+            Way::Packed { order, rows, ahead } => {
+                if ahead.is_empty() {
+                    let mut numbers = [0; AHEAD];
+                    let count = AHEAD.min(usize::try_from(*rows - at).unwrap_or(AHEAD));
+                    let numbers = numbers.get_mut(..count).unwrap_or_default();
+                    order.fill(at, numbers);
+                    for number in numbers.iter().rev() {
+                        ahead.push(self.pool.row(self.stratum, self.pass, *number)?);
+                    }
+                }
+                Ok(ahead.pop())
+            }
+            Way::Listed { order } => match usize::try_from(at).ok().and_then(|at| order.get(at)) {
+                Some(index) => self.pool.row(self.stratum, self.pass, *index).map(Some),
+                None => Ok(None),
+            },
+            Way::Cut { cutter, documents } => match cutter.next_row(|| documents.next())? {
+                Some(segments) => {
+                    let repeated = u32::from(self.pool.rules().policy.overlap && !is_first);
+                    self.pool.cut(self.stratum, self.pass, segments, repeated).map(Some)
+                }
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+/// What pass `pass` over a pool comes to.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(super) fn count(
+    pool: &Arc<PoolRows>,
+    stratum: u16,
+    pass: u32,
+) -> Result<PassCount, EpochError> {
+    if let Some(known) = pool.known_count() {
+        return Ok(known);
+    }
+    let capacity = pool.rules().policy.capacity;
+    let mut cursor = PassCursor::at(Arc::clone(pool), stratum, pass, &PassState::Start)?;
+    let mut count = PassCount::default();
+    while let Some(row) = cursor.take()? {
+        count.rows += 1;
+        count.full_rows += u64::from(row.tokens + row.repeated == capacity);
+        count.tokens += u64::from(row.tokens);
+        count.amount += row.amount;
+    }
+    Ok(count)
+}

@@ -1,0 +1,154 @@
+//! The documents that one pass over a stratum holds, and what follows from them for every kind of rows.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::{Lengths, Trained, blocks_of};
+use crate::epoch::order::permutation::{Permutation, Purpose};
+use crate::epoch::pack::{Fragment, Histogram, Segment};
+use crate::epoch::plan::{PinnedPool, PinnedSource, Rules};
+use crate::epoch::recipe::Unit;
+use crate::model::DocId;
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// Where a pool stands among what a source pins.
+pub struct At {
+    pub pinned: Arc<PinnedSource>,
+    pub stratum: usize,
+    pub pool: usize,
+}
+
+/// The documents of a pool.
+pub struct Held {
+    pub rules: Rules,
+    pub lengths: Lengths,
+    pub trained: Trained,
+    pub at: At,
+    /// Name that keys its permutations.
+    pub key: String,
+    /// Whole documents by effective length.
+    pub histogram: Histogram,
+    /// Tokens in the rows of a pass.
+    pub packed_tokens: u64,
+    /// Tokens at the end of a pass that fill no row.
+    pub partial_tokens: u64,
+}
+
+impl At {
+    /// What the plan pins there.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when it pins nothing.
+    pub fn pool(&self) -> Result<&PinnedPool, EpochError> {
+        let stratum = self.pinned.strata.get(self.stratum);
+        stratum
+            .and_then(|stratum| stratum.pools.get(self.pool))
+            .ok_or_else(|| EpochError::bug("a pool that is not pinned"))
+    }
+}
+
+impl Held {
+    /// The documents at `at`, counted: `histogram` has the whole ones by length.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when the plan pins nothing there.
+    pub fn new(
+        rules: &Rules,
+        lengths: &Lengths,
+        at: At,
+        trained: &Trained,
+        histogram: Histogram,
+    ) -> Result<Self, EpochError> {
+        let fragments = at.pool()?.fragments.iter().map(|part| u64::from(part.length));
+        let all_tokens = rules.policy.packed_tokens(&histogram) + fragments.sum::<u64>();
+        let partial_tokens = rules.policy.partial(all_tokens);
+        let key = match at.stratum {
+            0 => rules.name.to_string(),
+            // No name of a source holds a zero byte.
+            stratum => format!("{}\0{stratum}", rules.name),
+        };
+        let (rules, lengths, trained) = (rules.clone(), lengths.clone(), trained.clone());
+        let packed_tokens = all_tokens - partial_tokens;
+        Ok(Self { rules, lengths, trained, at, key, histogram, packed_tokens, partial_tokens })
+    }
+
+    /// The keyed permutation of `0..n` that a pass uses for a purpose.
+    pub fn permutation(&self, n: u64, pass: u32, purpose: Purpose, class: u64) -> Permutation {
+        Permutation::new(n, self.rules.seed, &self.key, pass.into(), purpose, class)
+    }
+
+    /// Places that its documents take up in rows, at least.
+    pub fn places(&self) -> u64 {
+        let policy = &self.rules.policy;
+        let slot = |tokens: u32| u64::from(policy.slot(tokens));
+        let whole = self.histogram.iter();
+        let whole: u64 = whole.map(|(length, count)| slot(policy.packed(*length)) * count).sum();
+        let parts = self.at.pool().map(|pool| pool.fragments.as_slice()).unwrap_or_default();
+        whole + parts.iter().map(|part| slot(part.length)).sum::<u64>()
+    }
+
+    /// What documents give in a block, as the policy leaves it: ascending by document and offset.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`].
+    pub fn parts(&self, block: u64) -> Result<Vec<Fragment>, EpochError> {
+        let pool = self.at.pool()?;
+        let mut parts = Vec::new();
+        for layer in &pool.layers {
+            for (slot, length) in self.lengths.of(layer, block)? {
+                let packed = self.rules.policy.packed(length);
+                if packed > 0 {
+                    let document = DocId::at(block, slot);
+                    parts.push(Fragment {
+                        document,
+                        offset: 0,
+                        length: packed,
+                        document_length: length,
+                    });
+                }
+            }
+        }
+        let from = pool.fragments.partition_point(|part| part.document.block() < block);
+        let of_block = pool.fragments.iter().skip(from);
+        parts.extend(of_block.take_while(|part| part.document.block() == block));
+        parts.sort_unstable();
+        Ok(parts)
+    }
+
+    /// Those of `documents` of which anything is packed.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`].
+    pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
+        let mut packed = RoaringTreemap::new();
+        for (block, _) in blocks_of(documents) {
+            let lengths = self.lengths.of(documents, block)?;
+            let any = lengths.iter().filter(|(_, length)| self.rules.policy.packed(*length) > 0);
+            packed.extend(any.map(|(slot, _)| DocId::at(block, *slot).0));
+        }
+        Ok(packed)
+    }
+
+    /// What a row of `tokens` tokens counts in the mix's unit; `segments` finds what is in it, where that decides.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`]; those of `segments`.
+    pub fn amount(
+        &self,
+        tokens: u32,
+        segments: impl FnOnce() -> Result<Vec<Segment>, EpochError>,
+    ) -> Result<u64, EpochError> {
+        match self.rules.unit {
+            Unit::Tokens => Ok(tokens.into()),
+            Unit::Rows => Ok(1),
+            Unit::Documents => {
+                Ok(segments()?.iter().filter(|segment| segment.offset == 0).count() as u64)
+            }
+            Unit::LossTokens => segments()?.iter().map(|segment| self.trained.count(segment)).sum(),
+        }
+    }
+
+    /// The error of a row that the pool does not have.
+    pub fn no_row(&self, index: u64) -> EpochError {
+        EpochError::bug(format!("source `{}` has no row {index}", self.rules.name))
+    }
+}

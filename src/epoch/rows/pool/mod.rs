@@ -1,0 +1,232 @@
+//! What one pass over a stratum holds, packed: the rows by pattern, those of a list, or the order that rows are cut in.
+//!
+//! `held` is the documents; `patterned` and `listed` are rows that are found by their number. Rows that are cut in
+//! order need nothing but the blocks of their documents.
+
+mod held;
+mod listed;
+mod patterned;
+
+pub(super) use held::At;
+
+use super::{PassCount, Place, Purpose, RowPlace};
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::{ClassIndex, Lengths, Trained, blocks_of};
+use crate::epoch::order::permutation::{self, Permutation};
+use crate::epoch::pack::{Fragment, Histogram, Segment, own};
+use crate::epoch::plan::Rules;
+use crate::epoch::recipe::{OrderKind, PackKind, Unit};
+use held::Held;
+use listed::ListedRows;
+use patterned::PatternedRows;
+use roaring::RoaringTreemap;
+use std::collections::BTreeSet;
+
+/// A pool opened to give its rows.
+pub(super) struct PoolRows {
+    held: Held,
+    body: Body,
+}
+
+enum Body {
+    Patterned(PatternedRows),
+    Listed(ListedRows),
+    /// The blocks that hold documents.
+    InOrder(Vec<u64>),
+}
+
+impl PoolRows {
+    pub fn open(
+        rules: &Rules,
+        lengths: &Lengths,
+        at: At,
+        trained: &Trained,
+        purpose: Purpose,
+    ) -> Result<Self, EpochError> {
+        let pool = at.pool()?;
+        let patterned = match rules.policy.kind {
+            PackKind::BestFit => true,
+            PackKind::None => rules.order != OrderKind::Sequential && rules.exact.is_none(),
+            PackKind::Greedy | PackKind::Concat => false,
+        };
+        if !patterned {
+            let mut histogram = Histogram::new();
+            let mut blocks = BTreeSet::new();
+            for layer in &pool.layers {
+                lengths.count(layer, &mut histogram)?;
+                blocks.extend(blocks_of(layer).into_iter().map(|(block, _)| block));
+            }
+            blocks.extend(pool.fragments.iter().map(|part| part.document.block()));
+            let blocks: Vec<u64> = blocks.into_iter().collect();
+            let held = Held::new(rules, lengths, at, trained, histogram)?;
+            let body = match rules.exact {
+                Some(_) => Body::Listed(ListedRows::list(&held, &blocks)?),
+                None => Body::InOrder(blocks),
+            };
+            return Ok(Self { held, body });
+        }
+        // Loss tokens of a row are those of its documents, so that counting needs to find them.
+        let find = purpose == Purpose::Give || rules.unit == Unit::LossTokens;
+        let (classes, histogram) = if find {
+            let (classes, histogram) = ClassIndex::of(lengths, &pool.layers)?;
+            (Some(Box::new(classes)), histogram)
+        } else {
+            let mut histogram = Histogram::new();
+            for layer in &pool.layers {
+                lengths.count(layer, &mut histogram)?;
+            }
+            (None, histogram)
+        };
+        let held = Held::new(rules, lengths, at, trained, histogram)?;
+        let body = Body::Patterned(PatternedRows::pack(&held, classes)?);
+        Ok(Self { held, body })
+    }
+
+    pub const fn rules(&self) -> &Rules {
+        &self.held.rules
+    }
+
+    pub const fn packed_tokens(&self) -> u64 {
+        self.held.packed_tokens
+    }
+
+    /// Places that its documents take up in rows, at least.
+    pub fn places(&self) -> u64 {
+        self.held.places()
+    }
+
+    pub const fn partial_tokens(&self) -> u64 {
+        self.held.partial_tokens
+    }
+
+    pub const fn histogram(&self) -> &Histogram {
+        &self.held.histogram
+    }
+
+    /// Rows of the pool, where they are known without walking it.
+    pub fn rows(&self) -> Option<u64> {
+        match &self.body {
+            Body::Patterned(rows) => Some(rows.rows()),
+            Body::Listed(rows) => Some(rows.rows()),
+            Body::InOrder(_) => None,
+        }
+    }
+
+    /// The blocks that hold documents, where rows are cut in order.
+    pub fn blocks(&self) -> &[u64] {
+        match &self.body {
+            Body::InOrder(blocks) => blocks,
+            Body::Patterned(_) | Body::Listed(_) => &[],
+        }
+    }
+
+    /// The keyed permutation of `0..n` that a pass uses for a purpose.
+    pub fn permutation(
+        &self,
+        n: u64,
+        pass: u32,
+        purpose: permutation::Purpose,
+        class: u64,
+    ) -> Permutation {
+        self.held.permutation(n, pass, purpose, class)
+    }
+
+    /// The order that listed rows have in a pass; none where rows are not listed.
+    ///
+    /// # Errors
+    /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
+    pub fn listed_order(&self, pass: u32) -> Result<Option<Vec<u64>>, EpochError> {
+        match &self.body {
+            Body::Listed(rows) => rows.order(&self.held, pass).map(Some),
+            Body::Patterned(_) | Body::InOrder(_) => Ok(None),
+        }
+    }
+
+    /// What documents give in a block, as the policy leaves it: ascending by document and offset.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`].
+    pub fn parts(&self, block: u64) -> Result<Vec<Fragment>, EpochError> {
+        self.held.parts(block)
+    }
+
+    /// Those of `documents` of which anything is packed.
+    ///
+    /// # Errors
+    /// As [`Lengths::of`].
+    pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
+        self.held.packed_of(documents)
+    }
+
+    /// What one pass comes to, where that is known without walking it.
+    pub fn known_count(&self) -> Option<PassCount> {
+        match &self.body {
+            Body::Patterned(rows) if self.counts_fast() => Some(rows.count(&self.held)),
+            _ => None,
+        }
+    }
+
+    /// Whether what a row counts follows from its number alone, without its documents.
+    pub const fn counts_fast(&self) -> bool {
+        matches!(self.body, Body::Patterned(_))
+            && self.held.rules.policy.multiple == 1
+            && matches!(self.held.rules.unit, Unit::Tokens | Unit::Rows)
+    }
+
+    /// Row `index` of the pool, as a reference.
+    ///
+    /// # Errors
+    /// As [`PoolRows::segments`].
+    pub fn row(&self, stratum: u16, pass: u32, index: u64) -> Result<RowPlace, EpochError> {
+        let (tokens, amount) = match &self.body {
+            Body::Patterned(rows) => rows.size(&self.held, pass, index)?,
+            Body::Listed(rows) => {
+                let row = rows.row(&self.held, index)?;
+                (row.length, self.held.amount(row.length, || Ok(vec![row.segment()]))?)
+            }
+            Body::InOrder(_) => return Err(self.held.no_row(index)),
+        };
+        let place = Place::Packed(index);
+        Ok(RowPlace { pass, tokens, repeated: 0, amount, stratum, place })
+    }
+
+    /// A row cut in order, as a reference; `repeated`: tokens that the row before has too.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn cut(
+        &self,
+        stratum: u16,
+        pass: u32,
+        segments: Vec<Segment>,
+        repeated: u32,
+    ) -> Result<RowPlace, EpochError> {
+        let tokens = own(&segments, repeated).map(|segment| segment.length).sum();
+        let amount = self.held.amount(tokens, || Ok(own(&segments, repeated).collect()))?;
+        Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: Place::Cut(segments) })
+    }
+
+    /// Tokens of each segment of row `index`.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row.
+    pub fn segment_lengths(&self, pass: u32, index: u64) -> Result<Vec<u32>, EpochError> {
+        match &self.body {
+            Body::Patterned(rows) => rows.segment_lengths(&self.held, pass, index),
+            Body::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.length]),
+            Body::InOrder(_) => Err(self.held.no_row(index)),
+        }
+    }
+
+    /// Row `index` of the pool: random access, at the cost of a few look-ups.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`]; [`EpochError::Bug`] when there is no such row.
+    pub fn segments(&self, pass: u32, index: u64) -> Result<Vec<Segment>, EpochError> {
+        match &self.body {
+            Body::Patterned(rows) => rows.segments(&self.held, pass, index),
+            Body::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.segment()]),
+            Body::InOrder(_) => Err(self.held.no_row(index)),
+        }
+    }
+}

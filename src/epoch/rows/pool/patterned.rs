@@ -1,0 +1,133 @@
+//! Rows by pattern: which lengths come together is known for all rows at once, and the documents of a row are found
+//! by length and rank.
+
+use super::held::Held;
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::ClassIndex;
+use crate::epoch::order::permutation::Purpose;
+use crate::epoch::pack::{Item, Items, Pattern, Patterns, Segment};
+use crate::epoch::recipe::{PackKind, Unit};
+use crate::epoch::rows::PassCount;
+
+/// The rows of a pool by pattern.
+pub struct PatternedRows {
+    items: Items,
+    patterns: Patterns,
+    /// None where rows are only counted.
+    classes: Option<Box<ClassIndex>>,
+}
+
+impl PatternedRows {
+    /// Packs what a pool holds; `classes` finds its documents.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when the plan does not pin the pool.
+    pub fn pack(held: &Held, classes: Option<Box<ClassIndex>>) -> Result<Self, EpochError> {
+        let policy = &held.rules.policy;
+        let items = Items::of(&held.histogram, &held.at.pool()?.fragments, policy);
+        let patterns = match policy.kind {
+            PackKind::None => Patterns::single(items.descending()),
+            _ => Patterns::pack(items.descending(), policy.capacity),
+        };
+        Ok(Self { items, patterns, classes })
+    }
+
+    /// Rows of a pass.
+    pub fn rows(&self) -> u64 {
+        self.patterns.rows()
+    }
+
+    /// What one pass comes to, where rows count without their documents.
+    pub fn count(&self, held: &Held) -> PassCount {
+        let capacity = held.rules.policy.capacity;
+        let full = self.patterns.patterns().iter().filter(|found| found.tokens == capacity);
+        let full_rows = full.map(|pattern| pattern.rows).sum();
+        let (rows, tokens) = (self.patterns.rows(), held.packed_tokens);
+        let amount = if held.rules.unit == Unit::Rows { rows } else { tokens };
+        PassCount { rows, full_rows, tokens, amount }
+    }
+
+    /// Real tokens of row `index`, and what it counts in the mix's unit.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row; [`EpochError::Store`].
+    pub fn size(&self, held: &Held, pass: u32, index: u64) -> Result<(u32, u64), EpochError> {
+        let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
+        let mut tokens = pattern.tokens;
+        let mut begun = 0;
+        if held.rules.policy.multiple > 1 || held.rules.unit == Unit::Documents {
+            tokens = 0;
+            for item in self.items_of(held, pattern, nth, pass)? {
+                tokens += item.tokens();
+                begun += u64::from(item.offset() == 0);
+            }
+        }
+        let amount = match held.rules.unit {
+            Unit::Documents => begun,
+            _ => held.amount(tokens, || self.segments(held, pass, index))?,
+        };
+        Ok((tokens, amount))
+    }
+
+    /// The items of a row, in placing order.
+    fn items_of(
+        &self,
+        held: &Held,
+        pattern: &Pattern,
+        nth: u64,
+        pass: u32,
+    ) -> Result<Vec<Item>, EpochError> {
+        let mut found = Vec::new();
+        for item in &pattern.items {
+            let count = self.items.count(item.size);
+            let order = held.permutation(count, pass, Purpose::Items, item.size.into());
+            for copy in 0..item.copies {
+                let ordinal = item.first + nth * u64::from(item.copies) + u64::from(copy);
+                let located = self.items.locate(item.size, order.at(ordinal));
+                let located = located.ok_or_else(|| EpochError::bug("an item that is nowhere"))?;
+                found.push(located);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tokens of each segment of row `index`, without finding its documents.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row.
+    pub fn segment_lengths(
+        &self,
+        held: &Held,
+        pass: u32,
+        index: u64,
+    ) -> Result<Vec<u32>, EpochError> {
+        let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
+        let items = self.items_of(held, pattern, nth, pass)?;
+        Ok(items.iter().map(Item::tokens).collect())
+    }
+
+    /// What is in row `index`.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row, or rows are only counted; [`EpochError::Store`].
+    pub fn segments(&self, held: &Held, pass: u32, index: u64) -> Result<Vec<Segment>, EpochError> {
+        let Some(classes) = &self.classes else {
+            return Err(EpochError::bug("a source opened to count was asked for a row"));
+        };
+        let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
+        let layers = &held.at.pool()?.layers;
+        let mut segments = Vec::new();
+        for item in self.items_of(held, pattern, nth, pass)? {
+            segments.push(match item {
+                Item::Fragment(fragment) => fragment.segment(),
+                Item::Ranked { length, rank, offset, tokens } => Segment {
+                    document: classes.select(&held.lengths, layers, length, rank)?,
+                    offset,
+                    length: tokens,
+                    document_length: length,
+                },
+            });
+        }
+        Ok(segments)
+    }
+}

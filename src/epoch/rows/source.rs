@@ -1,0 +1,249 @@
+//! Goes through the rows of a source, pass after pass, its strata interleaved, and says where it stands.
+
+use super::pass::{PassCursor, PassState};
+use super::{RowPlace, SourceRows};
+use crate::epoch::error::EpochError;
+use crate::epoch::mix::Scheduler;
+use crate::epoch::plan::Rules;
+use std::sync::Arc;
+
+/// Where a source stands: enough to go on from, whatever it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::epoch) struct SourceState {
+    /// The pass under way.
+    pub pass: u32,
+    /// Rows of the pass given, where they are drawn with replacement.
+    pub drawn: u64,
+    /// By stratum; empty at the start of a pass.
+    pub strata: Vec<PassState>,
+    /// Tokens of the pass given by stratum; empty at its start.
+    pub given: Vec<u64>,
+}
+
+impl SourceState {
+    /// Whether no row of the pass has been given.
+    pub fn is_at_start(&self) -> bool {
+        self.drawn == 0 && self.strata.iter().all(|stratum| *stratum == PassState::Start)
+    }
+}
+
+impl SourceState {
+    /// The same place, at the beginning of a pass when the one before is over.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn settled(&self, source: &Arc<SourceRows>) -> Result<Self, EpochError> {
+        let mut cursor = SourceCursor::at(Arc::clone(source), self)?;
+        cursor.peek()?;
+        Ok(cursor.state())
+    }
+}
+
+/// The rows of a source, in order.
+pub(in crate::epoch) struct SourceCursor {
+    source: Arc<SourceRows>,
+    pass: u32,
+    way: Way,
+    /// The stratum whose row is next, where that is known.
+    due: Option<usize>,
+}
+
+enum Way {
+    Strata { strata: Vec<PassCursor>, schedule: Option<Scheduler> },
+    Drawn { next: u64, rows: Vec<u64>, head: Option<RowPlace> },
+}
+
+impl SourceCursor {
+    /// Stands where `state` says.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn at(source: Arc<SourceRows>, state: &SourceState) -> Result<Self, EpochError> {
+        let way = Way::at(&source, state)?;
+        Ok(Self { source, pass: state.pass, way, due: None })
+    }
+
+    /// What decides the rows of its source.
+    pub fn rules(&self) -> &Rules {
+        self.source.rules()
+    }
+
+    /// Where it stands: before the row that [`SourceCursor::peek`] shows.
+    pub fn state(&self) -> SourceState {
+        match &self.way {
+            Way::Strata { strata, schedule } => SourceState {
+                pass: self.pass,
+                drawn: 0,
+                strata: strata.iter().map(PassCursor::state).collect(),
+                given: schedule.as_ref().map_or(Vec::new(), |given| given.emitted().to_vec()),
+            },
+            Way::Drawn { next, .. } => {
+                SourceState { pass: self.pass, drawn: *next, ..SourceState::default() }
+            }
+        }
+    }
+
+    /// The next row; none after the last pass.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn peek(&mut self) -> Result<Option<&RowPlace>, EpochError> {
+        while self.due.is_none() {
+            // Drawn with replacement, documents have no passes to run out of.
+            if self.pass >= self.source.rules.max_repeats && !self.source.rules.replace {
+                return Ok(None);
+            }
+            self.due = self.way.due(&self.source, self.pass)?;
+            if self.due.is_none() {
+                self.pass += 1;
+                let state = SourceState { pass: self.pass, ..SourceState::default() };
+                self.way = Way::at(&self.source, &state)?;
+            }
+        }
+        match (&mut self.way, self.due) {
+            (Way::Strata { strata, .. }, Some(due)) => {
+                strata.get_mut(due).map_or(Ok(None), PassCursor::peek)
+            }
+            (Way::Drawn { head, .. }, _) => Ok(head.as_ref()),
+            (Way::Strata { .. }, None) => Ok(None),
+        }
+    }
+
+    /// Whether a row of the pass of the next row has been given.
+    pub fn is_within_pass(&self) -> bool {
+        match &self.way {
+            Way::Strata { strata, .. } => {
+                strata.iter().any(|stratum| stratum.state() != PassState::Start)
+            }
+            Way::Drawn { next, .. } => *next > 0,
+        }
+    }
+
+    /// What the row that [`SourceCursor::peek`] showed counts; none where there was none.
+    pub fn head(&self) -> Option<u64> {
+        match &self.way {
+            Way::Strata { strata, .. } => strata.get(self.due?)?.head().map(|row| row.amount),
+            Way::Drawn { head, .. } => head.as_ref().map(|row| row.amount),
+        }
+    }
+
+    /// The next row, and on.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn take(&mut self) -> Result<Option<RowPlace>, EpochError> {
+        self.peek()?;
+        let Some(due) = self.due.take() else { return Ok(None) };
+        match &mut self.way {
+            Way::Strata { strata, schedule } => {
+                let row = strata.get_mut(due).map_or(Ok(None), PassCursor::take)?;
+                if let (Some(schedule), Some(row)) = (schedule, &row) {
+                    schedule.record(due, row.tokens.into());
+                }
+                Ok(row)
+            }
+            Way::Drawn { next, head, .. } => {
+                *next += 1;
+                Ok(head.take())
+            }
+        }
+    }
+}
+
+impl Way {
+    fn at(source: &Arc<SourceRows>, state: &SourceState) -> Result<Self, EpochError> {
+        let pool = source.pool_of(state.pass);
+        if source.rules.replace {
+            let rows = source.of_pool(pool).filter_map(|stratum| stratum.rows()).collect();
+            return Ok(Self::Drawn { next: state.drawn, rows, head: None });
+        }
+        let mut strata = Vec::new();
+        for (number, opened) in (0_u16..).zip(source.of_pool(pool)) {
+            let at = state.strata.get(strata.len()).copied().unwrap_or_default();
+            strata.push(PassCursor::at(Arc::clone(opened), number, state.pass, &at)?);
+        }
+        let schedule = source.schedules.get(pool).map(|fluid| {
+            let mut schedule = Scheduler::new(Arc::clone(fluid));
+            if !state.given.is_empty() {
+                schedule.restore(state.given.clone());
+            }
+            schedule
+        });
+        Ok(Self::Strata { strata, schedule })
+    }
+
+    /// The stratum whose row is next; none when the pass is over.
+    fn due(&mut self, source: &SourceRows, pass: u32) -> Result<Option<usize>, EpochError> {
+        match self {
+            Self::Strata { strata, schedule } => {
+                if let [only] = strata.as_mut_slice() {
+                    return Ok(only.peek()?.map(|_| 0));
+                }
+                let mut heads = Vec::with_capacity(strata.len());
+                for stratum in strata {
+                    heads.push(stratum.peek()?.map(|row| u64::from(row.tokens)));
+                }
+                if heads.iter().all(Option::is_none) {
+                    return Ok(None);
+                }
+                let Some(schedule) = schedule else {
+                    return Err(EpochError::bug("strata without a schedule"));
+                };
+                let due = schedule.pick(|stratum| heads.get(stratum).copied().flatten());
+                let due = due.filter(|due| heads.get(*due).is_some_and(Option::is_some));
+                due.map(Some).ok_or_else(|| EpochError::bug("a stratum ran out before its time"))
+            }
+            Self::Drawn { next, rows, head } => {
+                let Some((stratum, index)) = source.draw(pass, *next, rows) else {
+                    return Ok(None);
+                };
+                let number = u16::try_from(stratum).map_err(|_| EpochError::bug("2^16 strata"))?;
+                *head = Some(source.stratum(number, pass)?.row(number, pass, index)?);
+                Ok(Some(stratum))
+            }
+        }
+    }
+}
+
+impl SourceRows {
+    /// The stratum and row drawn as row `next` of a pass: any row of the strata open by then, each as
+    /// likely. `rows` are the rows of each stratum; time is counted in rows, of which a pass has as many
+    /// as all strata have.
+    fn draw(&self, pass: u32, next: u64, rows: &[u64]) -> Option<(usize, u64)> {
+        let whole: u64 = rows.iter().sum();
+        if next >= whole {
+            return None;
+        }
+        let pool = self.pool_of(pass);
+        let tokens = self.pass_tokens(pass);
+        let opens = self.rules.opens.get(pool);
+        let now = u128::from(next) * u128::from(tokens) / u128::from(whole);
+        let open = |stratum: usize| {
+            if pass > 0 {
+                return true;
+            }
+            let opens = opens.and_then(|opens| opens.get(stratum)).copied().unwrap_or(0);
+            stratum == 0 || u128::from(opens) <= now
+        };
+        let strata = (0..rows.len()).take_while(|stratum| open(*stratum)).count();
+        let available: u64 = rows.iter().take(strata).sum();
+        let available = if available == 0 { whole } else { available };
+        let mut hasher = blake3::Hasher::new_derive_key("corpusdb 2026 epoch draw v1");
+        hasher.update(&self.rules.seed.to_le_bytes());
+        hasher.update(&pass.to_le_bytes());
+        hasher.update(&next.to_le_bytes());
+        hasher.update(self.rules.name.as_bytes());
+        let mut bytes = [0; 8];
+        hasher.finalize_xof().fill(&mut bytes);
+        // The high half of a product with 64 random bits: even to one part in 2^64 / available.
+        let wide = u128::from(u64::from_le_bytes(bytes)) * u128::from(available);
+        let mut row = u64::try_from(wide >> 64).ok()?;
+        for (stratum, rows) in rows.iter().enumerate() {
+            match row.checked_sub(*rows) {
+                Some(rest) => row = rest,
+                None => return Some((stratum, row)),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,188 @@
+//! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
+
+use super::batches::{Arrangement, GlobalBatch};
+use super::marks::Marks;
+use super::mixed::{MixedCursor, MixedRow};
+use super::open::Opened;
+use crate::epoch::error::EpochError;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A row of an epoch as it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::epoch) struct BatchedRow {
+    /// None: a row of pads.
+    pub row: Option<MixedRow>,
+    /// Its batch; none where a recipe has no batches.
+    pub batch: Option<u64>,
+    /// To what length it is padded, where the rows of a batch are.
+    pub width: Option<u32>,
+}
+
+/// The batches of an epoch, in order.
+pub(in crate::epoch) struct BatchCursor {
+    opened: Arc<Opened>,
+    arrangement: Arrangement,
+    stream: MixedCursor,
+    /// The row of the run at which the epoch ends.
+    until: u64,
+    /// Batches of the window under way.
+    window: VecDeque<GlobalBatch>,
+    /// Number of the next batch.
+    next: u64,
+    /// Rows of a batch begun by [`BatchCursor::next_rows`].
+    begun: VecDeque<BatchedRow>,
+}
+
+impl BatchCursor {
+    /// Stands before batch `batch` of the epoch of `marks`; a batch is a row where there are none.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn at(
+        opened: &Arc<Opened>,
+        arrangement: &Arrangement,
+        marks: &Marks,
+        batch: u64,
+    ) -> Result<Self, EpochError> {
+        let mark = marks.before_batch(batch).ok_or_else(|| EpochError::bug("no mark"))?;
+        let mut ordered = Self {
+            opened: Arc::clone(opened),
+            arrangement: arrangement.clone(),
+            stream: MixedCursor::at(opened, &mark.state)?,
+            until: marks.until(arrangement),
+            window: VecDeque::new(),
+            next: mark.batches,
+            begun: VecDeque::new(),
+        };
+        ordered.skip_to(batch)?;
+        Ok(ordered)
+    }
+
+    /// Stands before row `row` of the epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn at_row(
+        opened: &Arc<Opened>,
+        arrangement: &Arrangement,
+        marks: &Marks,
+        row: u64,
+    ) -> Result<Self, EpochError> {
+        let mark = marks.before_row(row).ok_or_else(|| EpochError::bug("no mark"))?;
+        let mut ordered = Self::at(opened, arrangement, marks, mark.batches)?;
+        let mut at = mark.state.row - marks.start.row;
+        while at + arrangement.window <= row {
+            match arrangement.batch_rows() {
+                Some(rows) => ordered.skip_to(ordered.next + arrangement.window / rows.max(1))?,
+                None => {
+                    ordered.enter_window()?;
+                    ordered.next += ordered.window.len() as u64;
+                    ordered.window.clear();
+                }
+            }
+            at += arrangement.window;
+        }
+        ordered.skip_rows(row - at)?;
+        Ok(ordered)
+    }
+
+    /// Number of the next row of the epoch, before a batch.
+    pub fn next_row_number(&self, marks: &Marks) -> u64 {
+        let ahead: u64 = self.window.iter().map(|batch| batch.rows.len() as u64 + batch.pads).sum();
+        let pads: u64 = self.window.iter().map(|batch| batch.pads).sum();
+        self.stream.row() + pads - marks.start.row - ahead
+    }
+
+    fn skip_to(&mut self, batch: u64) -> Result<(), EpochError> {
+        if let Some(rows) = self.arrangement.batch_rows() {
+            let batches = self.arrangement.window / rows.max(1);
+            while self.next + batches <= batch
+                && self.stream.row() + self.arrangement.window <= self.until
+            {
+                for _ in 0..self.arrangement.window {
+                    self.stream.next_row()?;
+                }
+                self.next += batches;
+            }
+        }
+        while self.next < batch && self.next_batch()?.is_some() {}
+        Ok(())
+    }
+
+    /// Number of the next batch.
+    pub const fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// The next batch; none at the end of the epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn next_batch(&mut self) -> Result<Option<GlobalBatch>, EpochError> {
+        while self.window.is_empty() {
+            if !self.enter_window()? {
+                return Ok(None);
+            }
+        }
+        self.next += 1;
+        Ok(self.window.pop_front())
+    }
+
+    /// Arranges the next window; false at the end of the epoch.
+    fn enter_window(&mut self) -> Result<bool, EpochError> {
+        let first = self.stream.row();
+        let rows = self.arrangement.window.min(self.until.saturating_sub(first));
+        let mut window = Vec::new();
+        for _ in 0..rows {
+            window.push(self.stream.next_row()?);
+        }
+        self.window = self.arrangement.arrange(&self.opened, window, first)?.into();
+        Ok(rows > 0)
+    }
+
+    /// The next row; none at the end of the epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn next_row(&mut self) -> Result<Option<BatchedRow>, EpochError> {
+        while self.begun.is_empty() {
+            let number = self.next;
+            let Some(batch) = self.next_batch()? else { return Ok(None) };
+            let number = self.arrangement.has_batches().then_some(number);
+            let width = batch.width(&self.opened.plan);
+            let pads = (0..batch.pads).map(|_| None);
+            let rows = batch.rows.into_iter().map(Some).chain(pads);
+            self.begun = rows.map(|row| BatchedRow { row, batch: number, width }).collect();
+        }
+        Ok(self.begun.pop_front())
+    }
+
+    /// Passes over the next `rows` rows.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there are not as many; [`EpochError::Store`].
+    pub fn skip_rows(&mut self, rows: u64) -> Result<(), EpochError> {
+        for _ in 0..rows {
+            if self.next_row()?.is_none() {
+                return Err(EpochError::bug("the epoch has fewer rows than were passed over"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows up to `rows`, or until they hold `tokens`; empty at the end of the epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn next_rows(&mut self, rows: usize, tokens: u64) -> Result<Vec<BatchedRow>, EpochError> {
+        let mut taken = Vec::new();
+        let mut held = 0;
+        while taken.len() < rows && held < tokens {
+            let Some(row) = self.next_row()? else { break };
+            held += row.row.as_ref().map_or(0, |row| u64::from(row.row.tokens));
+            taken.push(row);
+        }
+        Ok(taken)
+    }
+}

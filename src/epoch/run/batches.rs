@@ -1,0 +1,330 @@
+//! From rows in the order of the mix to global batches: windows of rows are sorted, cut and permuted, so
+//! that the mix is exact at every window's end.
+//!
+//! `length-grouped` sorts a window of `mega_batch_mult` batches by length, longest first, ties as they
+//! came (transformers' sampler within a mega-batch), or puts rows of one power-of-two class together.
+//! Batches of a token budget are filled in that order, as long as the next row fits. Positions of a
+//! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
+
+use super::mixed::MixedRow;
+use super::open::Opened;
+use crate::epoch::error::EpochError;
+use crate::epoch::order::permutation::{Permutation, Purpose};
+use crate::epoch::plan::Plan;
+use crate::epoch::recipe::{Buckets, Count, OrderKind, Tail, Window};
+use std::collections::BTreeMap;
+
+/// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
+/// run over.
+const WHOLE: u64 = 1 << 40;
+
+/// Rows that are put in order together, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::epoch) struct Arrangement {
+    /// Rows of a window.
+    pub window: u64,
+    seed: u64,
+    grouping: Grouping,
+    cut: Cut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grouping {
+    /// As they come.
+    Kept,
+    /// Positions permuted within a batch.
+    Permuted,
+    /// By falling cost a * tokens + sum of squares within a batch.
+    Costly(u64),
+    /// Longest first within the window.
+    Sorted,
+    /// By power-of-two class of length within the window.
+    Classed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// Every row by itself: there are no batches.
+    Single,
+    /// Batches of so many rows.
+    Rows(u64, Tail),
+    /// Batches of so many tokens.
+    Tokens(u64, Count),
+}
+
+/// A global batch, or a row where a recipe has no batches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::epoch) struct GlobalBatch {
+    pub rows: Vec<MixedRow>,
+    /// Rows of pads that fill it.
+    pub pads: u64,
+}
+
+impl GlobalBatch {
+    /// Its rows, those of pads included.
+    pub fn count(&self) -> u64 {
+        self.rows.len() as u64 + self.pads
+    }
+
+    /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
+    /// rows do not depend on the world.
+    pub fn width(&self, plan: &Plan) -> Option<u32> {
+        let longest = self.rows.iter().map(|row| plan.slot(row.row.tokens)).max();
+        longest.filter(|_| plan.pads_batches())
+    }
+}
+
+impl Arrangement {
+    pub fn of(plan: &Plan) -> Self {
+        let recipe = &plan.recipe;
+        let kept =
+            Self { window: 1, seed: recipe.seed, grouping: Grouping::Kept, cut: Cut::Single };
+        let Some(batch) = &recipe.batch else { return kept };
+        let grouped = (recipe.order.kind == OrderKind::LengthGrouped)
+            .then(|| recipe.order.length_grouped.unwrap_or_default());
+        let exact = grouped.is_some_and(|grouped| grouped.exact.is_some());
+        let whole = grouped.is_some_and(|grouped| grouped.window == Some(Window::Epoch));
+        let mega = match whole {
+            true => WHOLE,
+            false => u64::from(grouped.unwrap_or_default().mega_batch()),
+        };
+        let grouping = match (grouped, batch.balance) {
+            _ if exact => Grouping::Kept,
+            (Some(grouped), _) if grouped.buckets == Some(Buckets::PowerOfTwo) => Grouping::Classed,
+            (Some(_), _) => Grouping::Sorted,
+            (None, Some(balance)) => Grouping::Costly(balance),
+            (None, None) => Grouping::Permuted,
+        };
+        match (batch.rows, batch.max_tokens) {
+            (Some(rows), _) => Self {
+                window: if grouped.is_some() && !exact { window(rows, mega) } else { rows },
+                grouping,
+                cut: Cut::Rows(rows, batch.tail),
+                ..kept
+            },
+            (None, Some(tokens)) => {
+                let all_rows: u64 = plan.sources.iter().map(|source| source.rows).sum();
+                let all: u64 = plan.sources.iter().map(|source| source.packed_tokens).sum();
+                // As many rows as such batches hold of documents of mean length.
+                let rows = u128::from(tokens) * u128::from(all_rows) / u128::from(all.max(1));
+                let rows = u64::try_from(rows).unwrap_or(u64::MAX).max(1);
+                let grouping =
+                    if grouping == Grouping::Permuted { Grouping::Kept } else { grouping };
+                let cut = Cut::Tokens(tokens, batch.count);
+                Self { window: window(rows, mega), grouping, cut, ..kept }
+            }
+            (None, None) => kept,
+        }
+    }
+
+    /// The same batches of rows as they come, one after the other.
+    pub fn ungrouped(&self) -> Self {
+        Self { grouping: Grouping::Kept, ..self.clone() }
+    }
+
+    /// Whether rows of like length are put together.
+    pub fn is_grouped(&self, plan: &Plan) -> bool {
+        plan.recipe.order.kind == OrderKind::LengthGrouped && self.has_batches()
+    }
+
+    /// Rows of a batch, where all have as many.
+    pub const fn batch_rows(&self) -> Option<u64> {
+        match self.cut {
+            Cut::Single => Some(1),
+            Cut::Rows(rows, _) => Some(rows),
+            Cut::Tokens(..) => None,
+        }
+    }
+
+    /// Whether rows come in batches at all.
+    pub fn has_batches(&self) -> bool {
+        self.cut != Cut::Single
+    }
+
+    /// Whether the rows that fill no batch open the next epoch.
+    pub fn carries(&self) -> bool {
+        matches!(self.cut, Cut::Rows(_, Tail::Carry))
+    }
+
+    /// How many of `rows` rows, the last of an epoch among them, are given, and how many rows of pads.
+    pub const fn given(&self, rows: u64) -> (u64, u64) {
+        match self.cut {
+            Cut::Rows(batch, Tail::Pad) => (rows, rows.next_multiple_of(batch) - rows),
+            Cut::Rows(batch, Tail::Drop | Tail::Carry) => (rows - rows % batch, 0),
+            Cut::Single | Cut::Tokens(..) => (rows, 0),
+        }
+    }
+
+    /// The batches of a window, in order; `first` is its first row in the run. A window that is not full
+    /// ends its epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`] where costs need documents.
+    pub fn arrange(
+        &self,
+        opened: &Opened,
+        mut rows: Vec<MixedRow>,
+        first: u64,
+    ) -> Result<Vec<GlobalBatch>, EpochError> {
+        let mut batches = match self.grouping {
+            Grouping::Kept | Grouping::Permuted | Grouping::Costly(_) => self.cut(rows),
+            Grouping::Sorted => {
+                rows.sort_by_key(|row| std::cmp::Reverse(row.row.tokens));
+                self.cut(rows)
+            }
+            Grouping::Classed => self.cut_classes(rows, first),
+        };
+        if let Cut::Rows(size, tail) = self.cut
+            && let Some(last) = batches.last_mut()
+            && (last.rows.len() as u64) < size
+        {
+            if tail == Tail::Pad {
+                last.pads = size - last.rows.len() as u64;
+            } else {
+                batches.pop();
+            }
+        }
+        for batch in &mut batches {
+            match self.grouping {
+                Grouping::Permuted => {
+                    let n = batch.rows.len() as u64;
+                    let order = Permutation::new(n, self.seed, "", 0, Purpose::Positions, first);
+                    let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
+                    batch.rows =
+                        places.filter_map(|place| batch.rows.get(place).cloned()).collect();
+                }
+                Grouping::Costly(linear) => sort_by_cost(opened, linear, &mut batch.rows)?,
+                Grouping::Kept | Grouping::Sorted | Grouping::Classed => {}
+            }
+        }
+        Ok(batches)
+    }
+
+    fn cut(&self, rows: Vec<MixedRow>) -> Vec<GlobalBatch> {
+        let mut batches: Vec<GlobalBatch> = Vec::new();
+        let (mut held, mut longest) = (0_u64, 0_u64);
+        for row in rows {
+            let tokens = u64::from(row.row.tokens);
+            let count = batches.last().map_or(0, |batch| batch.rows.len() as u64);
+            let fits = match self.cut {
+                Cut::Single => false,
+                Cut::Rows(size, _) => count < size,
+                Cut::Tokens(most, Count::Real) => held + tokens <= most,
+                Cut::Tokens(most, Count::Padded) => (count + 1) * longest.max(tokens) <= most,
+            };
+            if !fits {
+                (held, longest) = (0, 0);
+            }
+            held += tokens;
+            longest = longest.max(tokens);
+            match batches.last_mut().filter(|_| fits) {
+                Some(batch) => batch.rows.push(row),
+                None => batches.push(GlobalBatch { rows: vec![row], pads: 0 }),
+            }
+        }
+        batches
+    }
+
+    /// Batches of one power-of-two class each, as far as they are full; what is left of the classes makes
+    /// the last ones, longest first. The full ones come in a keyed order.
+    fn cut_classes(&self, rows: Vec<MixedRow>, first: u64) -> Vec<GlobalBatch> {
+        let mut classes: BTreeMap<u32, Vec<MixedRow>> = BTreeMap::new();
+        for row in rows {
+            classes.entry(row.row.tokens.next_power_of_two()).or_default().push(row);
+        }
+        let (mut whole, mut left) = (Vec::new(), Vec::new());
+        for (_, rows) in classes.into_iter().rev() {
+            let mut batches = self.cut(rows);
+            if let Some(last) = batches.pop() {
+                let full = matches!(self.cut, Cut::Rows(size, _) if last.rows.len() as u64 == size);
+                if full { batches.push(last) } else { left.extend(last.rows) }
+            }
+            whole.extend(batches);
+        }
+        let n = whole.len() as u64;
+        let order = Permutation::new(n, self.seed, "", 0, Purpose::Batches, first);
+        let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
+        let mut batches: Vec<GlobalBatch> =
+            places.filter_map(|place| whole.get_mut(place).map(std::mem::take)).collect();
+        batches.extend(self.cut(left));
+        batches
+    }
+
+    /// How the ranks of a world share what there is.
+    pub const fn sharing(&self) -> Sharing {
+        match self.cut {
+            Cut::Rows(rows, _) => Sharing::Divided(rows),
+            Cut::Single | Cut::Tokens(..) => Sharing::Dealt,
+        }
+    }
+
+    /// Which rows of batch `batch` of so many rows a rank of `world` ranks takes: dealt in turns that change
+    /// direction where rows stand by cost, else one run of them. Where they do not divide evenly, ranks
+    /// change places from batch to batch, so that none has more than its share in the long run.
+    pub fn slice(&self, batch: u64, rows: u64, rank: u64, world: u64) -> Vec<u64> {
+        let world = world.max(1);
+        let rank = if rows.is_multiple_of(world) { rank } else { (rank + batch % world) % world };
+        if matches!(self.grouping, Grouping::Costly(_)) {
+            let turns = 0..rows.div_ceil(world);
+            let place = |turn: u64| {
+                turn * world + if turn.is_multiple_of(2) { rank } else { world - 1 - rank }
+            };
+            return turns.map(place).filter(|place| *place < rows).collect();
+        }
+        let cut = |rank: u64| {
+            let place = u128::from(rows) * u128::from(rank) / u128::from(world);
+            u64::try_from(place).unwrap_or(rows)
+        };
+        (cut(rank)..cut(rank + 1)).collect()
+    }
+}
+
+/// Rows of so many batches, whole batches all the same.
+fn window(rows: u64, batches: u64) -> u64 {
+    rows.max(1).saturating_mul(batches.min((1 << 48) / rows.max(1)).max(1))
+}
+
+/// How the ranks of a world share an epoch. Either way all of them have as many batches, and as the
+/// world changes the sequence of global batches does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::epoch) enum Sharing {
+    /// Every batch has so many rows, and every rank its part of them.
+    Divided(u64),
+    /// A step is as many batches as there are ranks, and every rank has one of them whole: batches of a
+    /// token budget are what one device holds, and without batches every row is one.
+    Dealt,
+}
+
+impl Sharing {
+    /// Which of the batches of the step that begins with batch `first` a rank of `world` ranks has. Ranks
+    /// change places from step to step: where the longest come first, no rank has them always.
+    pub const fn turn(first: u64, rank: u64, world: u64) -> u64 {
+        (rank + first / world) % world
+    }
+}
+
+/// The cost of attending to a row: a * tokens + the sum of squared segment lengths.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(in crate::epoch) fn cost(
+    opened: &Opened,
+    linear: u64,
+    row: &MixedRow,
+) -> Result<u128, EpochError> {
+    let source =
+        opened.sources.get(row.source).ok_or_else(|| EpochError::bug("a row of no source"))?;
+    let lengths = source.segment_lengths(&row.row)?;
+    let squares: u128 = lengths.iter().map(|length| u128::from(*length).pow(2)).sum();
+    Ok(u128::from(linear) * u128::from(row.row.tokens) + squares)
+}
+
+fn sort_by_cost(opened: &Opened, linear: u64, rows: &mut Vec<MixedRow>) -> Result<(), EpochError> {
+    let mut costs = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        costs.push((std::cmp::Reverse(cost(opened, linear, row)?), at));
+    }
+    costs.sort_unstable();
+    *rows = costs.into_iter().filter_map(|(_, at)| rows.get(at).cloned()).collect();
+    Ok(())
+}

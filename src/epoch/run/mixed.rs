@@ -1,0 +1,164 @@
+//! The rows of a run in the order of its mix: sources interleaved by what their rows count.
+//!
+//! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the
+//! run had given at least `e` budgets and less than `e + 1`. No source starts over with an epoch, so
+//! nothing is seen twice before its pass has ended, and shares stay within a row over the whole run.
+//! Where a run stands is a few numbers a source ([`RunState`]), from which it goes on at once.
+
+use super::open::Opened;
+use crate::epoch::error::EpochError;
+use crate::epoch::mix::Scheduler;
+use crate::epoch::rows::{RowPlace, SourceCursor, SourceState};
+use std::sync::Arc;
+
+/// A row of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::epoch) struct MixedRow {
+    /// Marks of its source in the plan.
+    pub source: usize,
+    /// Where it is in the source.
+    pub row: RowPlace,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::epoch) struct RunState {
+    /// Rows given since the run began.
+    pub row: u64,
+    /// What each source has given, in the mix's unit.
+    pub emitted: Vec<u64>,
+    /// Real tokens that each source has given.
+    pub tokens: Vec<u64>,
+    /// Rows that each source has given.
+    pub rows: Vec<u64>,
+    /// Where each source stands.
+    pub sources: Vec<SourceState>,
+}
+
+impl RunState {
+    /// The beginning of a run over so many sources.
+    pub fn start(sources: usize) -> Self {
+        Self {
+            row: 0,
+            emitted: vec![0; sources],
+            tokens: vec![0; sources],
+            rows: vec![0; sources],
+            sources: vec![SourceState::default(); sources],
+        }
+    }
+
+    /// What all sources have given, in the mix's unit.
+    pub fn total(&self) -> u64 {
+        self.emitted.iter().sum()
+    }
+}
+
+/// The rows of a run from some moment on.
+pub(in crate::epoch) struct MixedCursor {
+    cursors: Vec<SourceCursor>,
+    scheduler: Scheduler,
+    tokens: Vec<u64>,
+    rows: Vec<u64>,
+    row: u64,
+    /// Whether rows may count nothing.
+    idle: bool,
+}
+
+impl MixedCursor {
+    /// Stands where `state` says.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn at(opened: &Opened, state: &RunState) -> Result<Self, EpochError> {
+        let mut cursors = Vec::new();
+        for (source, at) in opened.sources.iter().zip(&state.sources) {
+            cursors.push(SourceCursor::at(Arc::clone(source), at)?);
+        }
+        let mut scheduler = Scheduler::new(Arc::clone(&opened.fluid));
+        scheduler.restore(state.emitted.clone());
+        let (tokens, rows) = (state.tokens.clone(), state.rows.clone());
+        let idle = opened.plan.recipe.mix.unit.counts_parts();
+        Ok(Self { cursors, scheduler, tokens, rows, row: state.row, idle })
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> RunState {
+        RunState {
+            row: self.row,
+            emitted: self.scheduler.emitted().to_vec(),
+            tokens: self.tokens.clone(),
+            rows: self.rows.clone(),
+            sources: self.cursors.iter().map(SourceCursor::state).collect(),
+        }
+    }
+
+    /// Rows given since the run began.
+    pub const fn row(&self) -> u64 {
+        self.row
+    }
+
+    /// What has been given since the run began, in the mix's unit.
+    pub fn total(&self) -> u64 {
+        self.scheduler.total()
+    }
+
+    /// The source whose next row counts nothing and goes on with a pass that is begun. Such a row follows
+    /// the one before it at once, also beyond the budget of an epoch: nothing would ever ask for it, and
+    /// the pass would end without it.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn follows(&mut self) -> Result<Option<usize>, EpochError> {
+        if !self.idle {
+            return Ok(None);
+        }
+        for (source, cursor) in self.cursors.iter_mut().enumerate() {
+            cursor.peek()?;
+            if cursor.head() == Some(0) && cursor.is_within_pass() {
+                return Ok(Some(source));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`]; [`EpochError::Bug`] past what a feasible budget reaches.
+    pub fn next_row(&mut self) -> Result<MixedRow, EpochError> {
+        let follows = self.follows()?;
+        if follows.is_none() {
+            for cursor in &mut self.cursors {
+                cursor.peek()?;
+            }
+        }
+        let cursors = &self.cursors;
+        let scheduler = &mut self.scheduler;
+        let due = follows
+            .or_else(|| scheduler.pick(|source| cursors.get(source).and_then(SourceCursor::head)));
+        let source = due.ok_or_else(|| EpochError::bug("no source is due"))?;
+        let cursor = self.cursors.get_mut(source);
+        let row = cursor.map_or(Ok(None), SourceCursor::take)?;
+        // A feasible budget never asks a source that has run out.
+        let Some(row) = row else { return Err(self.ran_out(source)) };
+        self.scheduler.record(source, row.amount);
+        self.row += 1;
+        if let (Some(tokens), Some(rows)) = (self.tokens.get_mut(source), self.rows.get_mut(source))
+        {
+            *tokens += u64::from(row.tokens);
+            *rows += 1;
+        }
+        Ok(MixedRow { source, row })
+    }
+
+    /// The error of a source that has no row where its share asks for one.
+    fn ran_out(&self, source: usize) -> EpochError {
+        match self.cursors.get(source).map(SourceCursor::rules) {
+            Some(rules) if rules.passes_differ() => EpochError::Plan(format!(
+                "source `{}` has fewer rows than the plan relies on: an earlier release took every pass to have as many as the first; plan the recipe again",
+                rules.name
+            )),
+            _ => EpochError::bug("a source ran out within its budget"),
+        }
+    }
+}

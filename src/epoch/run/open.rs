@@ -1,0 +1,98 @@
+//! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::mix::Fluid;
+use crate::epoch::plan::{PinnedSource, Plan, masks};
+use crate::epoch::rows::{Purpose, SourceRows};
+use crate::model::TokenizerId;
+use crate::store::View;
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// A plan with its sources ready to give rows; cheap to share between threads.
+pub(in crate::epoch) struct Opened {
+    pub plan: Arc<Plan>,
+    pub view: View,
+    pub tokenizer: TokenizerId,
+    pub sources: Vec<Arc<SourceRows>>,
+    /// What the documents of the plan say is trained on, whether it is ignored or not.
+    pub trained: Trained,
+    /// What each source is due at any moment of the run.
+    pub fluid: Arc<Fluid>,
+}
+
+impl Opened {
+    /// Whether rows come in an order that needs them all in memory, another sampler's.
+    pub fn is_listed(&self) -> bool {
+        let grouped = self.plan.recipe.order.length_grouped;
+        grouped.is_some_and(|grouped| grouped.exact.is_some())
+    }
+
+    /// Whether what is written and given says of tokens that they are not trained on.
+    pub fn masked(&self) -> bool {
+        self.trained.any() && !self.plan.recipe.output.ignore_loss
+    }
+
+    /// The documents of the plan, each once.
+    pub fn documents(&self) -> RoaringTreemap {
+        let sources = self.sources.iter().map(|source| source.pinned().documents());
+        sources.fold(RoaringTreemap::new(), |all, of| all | of)
+    }
+
+    /// Opens the sources of `plan`.
+    ///
+    /// # Errors
+    /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
+    pub fn open(
+        view: &View,
+        plan: &Plan,
+        pinned: &[Arc<PinnedSource>],
+        purpose: Purpose,
+    ) -> Result<Arc<Self>, EpochError> {
+        let name = &plan.tokenizer.name;
+        let (tokenizer, record) = view
+            .tokenizer_named(name)
+            .ok_or_else(|| EpochError::Stale(format!("tokenizer `{name}` is gone")))?;
+        if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
+            return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
+        }
+        let mut trained = Trained::of(view, tokenizer, plan.tokenizer.specials)?;
+        if trained.any() {
+            let documents = masks::documents(pinned);
+            trained = trained.where_any(masks::any(view, tokenizer, &documents)?);
+        }
+        let sharing = pinned.iter().map(|pinned| pinned.sets()).sum();
+        let mut sources = Vec::new();
+        for (at, source) in plan.sources.iter().enumerate() {
+            let found = pinned.iter().find(|pinned| pinned.name == source.name);
+            let found = found.ok_or_else(|| {
+                EpochError::Stale(format!("the documents of source `{}` are gone", source.name))
+            })?;
+            if found.digest() != source.selection {
+                let why = format!("source `{}` has other documents", source.name);
+                return Err(EpochError::Stale(why));
+            }
+            let rules = plan.rules(at);
+            let lengths = Lengths {
+                view: view.clone(),
+                tokenizer,
+                tokenizer_name: name.as_str().into(),
+                overhead: rules.policy.overhead(),
+                known: None,
+                sharing,
+            };
+            let opened = SourceRows::open(rules, &lengths, Arc::clone(found), &trained, purpose)?;
+            if opened.lengths_digest() != source.histogram {
+                return Err(EpochError::Stale(format!(
+                    "documents of source `{}` have other lengths",
+                    source.name
+                )));
+            }
+            sources.push(Arc::new(opened));
+        }
+        let fluid = Arc::new(plan.fluid()?);
+        let plan = Arc::new(plan.clone());
+        Ok(Arc::new(Self { plan, view: view.clone(), tokenizer, sources, trained, fluid }))
+    }
+}

@@ -1,0 +1,110 @@
+//! Batches read ahead in a thread.
+
+use super::EpochBatch;
+use super::reading::Reading;
+use crate::epoch::error::EpochError;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+/// What the reading thread sends. An end is sent like all else: a thread that ends without one has
+/// panicked, which must not look like the end of an epoch.
+enum Message {
+    /// A batch, and the number of the batch after its step.
+    Batch(EpochBatch, u64),
+    Failed(EpochError),
+    End,
+}
+
+/// The batches of an epoch that one rank has, in order, read ahead. Ends with the epoch or with an error.
+pub struct EpochStream {
+    receiver: Receiver<Message>,
+    next: (u64, u64),
+    over: bool,
+}
+
+impl EpochStream {
+    /// Starts the thread: it has at most `ahead` batches ready. `next` is where it begins.
+    pub(super) fn start(
+        mut reading: Reading,
+        next: (u64, u64),
+        ahead: usize,
+    ) -> Result<Self, EpochError> {
+        let (sender, receiver) = sync_channel(ahead);
+        std::thread::Builder::new()
+            .name("epoch stream".to_owned())
+            .spawn(move || {
+                loop {
+                    let message = match reading.next() {
+                        Ok(Some((batch, next))) => Message::Batch(batch, next),
+                        Ok(None) => Message::End,
+                        Err(error) => Message::Failed(error),
+                    };
+                    let last = !matches!(message, Message::Batch(..));
+                    // The stream was dropped when nobody receives.
+                    if sender.send(message).is_err() || last {
+                        break;
+                    }
+                }
+            })
+            .map_err(|error| EpochError::Threads { threads: 1, why: error.to_string() })?;
+        Ok(Self { receiver, next, over: false })
+    }
+
+    /// (epoch, next global batch): a stream opened there, of any rank and world, goes on from here.
+    #[must_use]
+    pub const fn state(&self) -> (u64, u64) {
+        self.next
+    }
+}
+
+impl Iterator for EpochStream {
+    type Item = Result<EpochBatch, EpochError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        match self.receiver.recv() {
+            Ok(Message::Batch(batch, next)) => {
+                self.next.1 = next;
+                Some(Ok(batch))
+            }
+            Ok(Message::End) => {
+                self.over = true;
+                None
+            }
+            Ok(Message::Failed(error)) => {
+                self.over = true;
+                Some(Err(error))
+            }
+            Err(_) => {
+                self.over = true;
+                Some(Err(EpochError::bug(format!(
+                    "the thread that reads ahead stopped before batch {} without a word",
+                    self.next.1
+                ))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reading thread that panicked looked like the end of the epoch: training stopped early, exit 0.
+    #[test]
+    fn a_reader_that_dies_is_not_the_end_of_an_epoch() {
+        let (sender, receiver) = sync_channel(1);
+        let reader = std::thread::spawn(move || {
+            let batch = EpochBatch { number: 4, rows: Vec::new() };
+            sender.send(Message::Batch(batch, 5)).unwrap();
+            std::panic::resume_unwind(Box::new("a fault"));
+        });
+        let mut stream = EpochStream { receiver, next: (0, 4), over: false };
+        assert_eq!(stream.next().unwrap().unwrap().number, 4);
+        let error = stream.next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("before batch 5"), "{error}");
+        assert!(stream.next().is_none() && stream.state() == (0, 5));
+        assert!(reader.join().is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! An epoch without an export: any row, any batch, or all batches from one on, read ahead in a thread.
+//!
+//! Where a run stands is (epoch, next global batch): a stream opened there gives what is left of the same
+//! sequence of batches, for any number of ranks, whatever number of them there was before.
+
+mod ahead;
+mod reading;
+mod row;
+
+pub use ahead::EpochStream;
+pub use row::{EpochBatch, EpochRow};
+
+use crate::epoch::error::EpochError;
+use crate::epoch::fetch::Gatherer;
+use crate::epoch::plan::Planned;
+use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
+use crate::model::Interrupt;
+use crate::store::View;
+use reading::Reading;
+use std::sync::Arc;
+
+/// An epoch of a plan, opened.
+#[derive(Clone)]
+pub struct Epoch {
+    opened: Arc<Opened>,
+    arrangement: Arrangement,
+    marks: Arc<Marks>,
+    /// Whether batches may be divided unevenly.
+    uneven: bool,
+}
+
+impl Epoch {
+    /// Opens epoch `epoch` of a plan.
+    ///
+    /// # Errors
+    /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::NoRows`] when no
+    /// batch is full; [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
+    /// [`EpochError::Store`].
+    pub fn open(
+        view: &View,
+        planned: &Planned,
+        epoch: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Self, EpochError> {
+        planned.plan.check_feasible(epoch)?;
+        let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        let arrangement = Arrangement::of(&planned.plan);
+        let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
+        marks.refuse_empty(&opened.plan)?;
+        Ok(Self { opened, arrangement, marks, uneven: false })
+    }
+
+    /// Rows, those of pads included.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.marks.rows + self.marks.pads
+    }
+
+    /// Global batches; rows where the recipe has no batches.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.marks.batches
+    }
+
+    pub(in crate::epoch) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// The row of the run that is the epoch's first: what `epoch extend` counts from.
+    #[must_use]
+    pub fn first_run_row(&self) -> u64 {
+        self.marks.start.row
+    }
+
+    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on: rows of
+    /// pads count, and what fills no batch does not.
+    ///
+    /// # Errors
+    /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];
+    /// [`EpochError::Store`].
+    pub fn run_row_after(&self, rows: u64, interrupt: &Interrupt) -> Result<u64, EpochError> {
+        let mut marks = Marks::clone(&self.marks);
+        let mut left = rows;
+        while left > marks.rows + marks.pads {
+            left -= marks.rows + marks.pads;
+            marks = marks.next(&self.opened, &self.arrangement, interrupt).map_err(|error| {
+                match error {
+                    EpochError::Infeasible { .. } => EpochError::Recipe(format!(
+                        "the run of the plan ends {left} rows before the {rows} that are said to be consumed"
+                    )),
+                    other => other,
+                }
+            })?;
+        }
+        // Rows of pads end an epoch and are none of the run.
+        Ok(marks.start.row + left.min(marks.rows))
+    }
+
+    /// Row `row`: random access, by replaying the lengths of at most a thousand rows or a
+    /// four-thousandth of the epoch.
+    ///
+    /// # Errors
+    /// [`EpochError::OutOfRange`]; [`EpochError::Store`].
+    pub fn row(&self, row: u64) -> Result<EpochRow, EpochError> {
+        if row >= self.rows() {
+            return Err(EpochError::OutOfRange { what: "row", asked: row, there_are: self.rows() });
+        }
+        let mut cursor = BatchCursor::at_row(&self.opened, &self.arrangement, &self.marks, row)?;
+        let given = cursor.next_row()?.ok_or_else(|| EpochError::bug("a row that is not there"))?;
+        let mut rows = self.read(vec![(row, given)])?;
+        rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
+    }
+
+    /// Lets batches be divided among ranks that they do not divide among evenly: some ranks then have a row
+    /// less than others, or none, in turns.
+    #[must_use]
+    pub fn allow_uneven(self) -> Self {
+        Self { uneven: true, ..self }
+    }
+
+    /// What rank `rank` of `world` has of the step that begins with batch `batch`: its part of that batch, or,
+    /// where batches are of a token budget or there are none, one of the `world` batches from there on,
+    /// without rows when the epoch ends before it.
+    ///
+    /// # Errors
+    /// [`EpochError::OutOfRange`]; [`EpochError::Uneven`]; [`EpochError::Store`].
+    pub fn batch(&self, batch: u64, rank: u64, world: u64) -> Result<EpochBatch, EpochError> {
+        let batches = self.batches();
+        if batch >= batches {
+            return Err(EpochError::OutOfRange { what: "batch", asked: batch, there_are: batches });
+        }
+        let mut reading = self.reading(batch, rank, world)?;
+        let next = reading.next()?;
+        let (batch, _) = next.ok_or_else(|| EpochError::bug("a batch that is not there"))?;
+        Ok(batch)
+    }
+
+    /// What rank `rank` of `world` has of the steps from batch `from` on, `ahead` of them read before they are
+    /// asked for. Every rank has as many.
+    ///
+    /// # Errors
+    /// [`EpochError::OutOfRange`] for a rank that is none, or a batch beyond the end; [`EpochError::Uneven`];
+    /// [`EpochError::Store`].
+    pub fn stream(
+        &self,
+        from: u64,
+        rank: u64,
+        world: u64,
+        ahead: usize,
+    ) -> Result<EpochStream, EpochError> {
+        let reading = self.reading(from, rank, world)?;
+        EpochStream::start(reading, (self.marks.epoch, from), ahead)
+    }
+
+    fn reading(&self, from: u64, rank: u64, world: u64) -> Result<Reading, EpochError> {
+        if rank >= world {
+            return Err(EpochError::OutOfRange { what: "rank", asked: rank, there_are: world });
+        }
+        // A run that stood at the very end goes on there, with nothing.
+        let batches = self.batches();
+        if from > batches {
+            return Err(EpochError::OutOfRange { what: "batch", asked: from, there_are: batches });
+        }
+        if let Sharing::Divided(rows) = self.arrangement.sharing()
+            && !(self.uneven || rows.is_multiple_of(world))
+        {
+            return Err(EpochError::Uneven { rows, world });
+        }
+        let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
+        let row = cursor.next_row_number(&self.marks);
+        Ok(Reading { epoch: self.clone(), batches: cursor, row, rank, world })
+    }
+
+    fn read(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
+        let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
+        let rows = Gatherer::new(&self.opened).rows(&given)?;
+        let masked = self.opened.masked();
+        let named = numbers.into_iter().zip(rows).map(|(number, mut row)| {
+            row.trained = row.trained.filter(|_| masked);
+            let source = self.opened.sources.get(row.source);
+            EpochRow { number, source: source.map(|of| Arc::clone(&of.rules().name)), row }
+        });
+        Ok(named.collect())
+    }
+}
