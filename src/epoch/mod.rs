@@ -5,9 +5,10 @@
 //! after is a pure function of the two: [`explain`] tells what an epoch will be, [`build`] writes it,
 //! [`verify`] reads it back and proves it against the store.
 //!
-//! Stages: select ([`plan`], `documents`) -> mix (`mix`, `stream`) -> order (`permutation`, `rows`)
-//! -> pack (`pack`) -> write (`write`). Rows are packed and put in order within their source, then
-//! interleaved by tokens. Token ids are read only while writing and verifying; planning knows lengths.
+//! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows (`pack`,
+//! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`) or files (`export`). Rows are
+//! packed and put in order within their source, then interleaved by what they count. Token ids are read only while
+//! rows are given, written and verified; planning knows lengths.
 
 mod error;
 mod explain;

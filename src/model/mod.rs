@@ -7,6 +7,7 @@ mod field;
 mod id;
 mod identity;
 mod loss;
+mod mersenne;
 mod policy;
 mod progress;
 mod record;
@@ -22,6 +23,7 @@ pub use id::{
 };
 pub use identity::{half, key_identity, record_identity, reject_identity};
 pub use loss::{LossSpan, TextForm};
+pub use mersenne::MersenneTwister;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,

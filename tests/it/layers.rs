@@ -71,6 +71,15 @@ const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["src/cli/", "src/main.rs"]),
 ];
 
+/// The rooms of a folder in the order of a document's or a row's way: each imports only those before it.
+const ROOMS: &[(&str, &[&str])] = &[(
+    "epoch",
+    &[
+        "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
+        "fetch", "measured", "stream", "export", "planning", "verify", "explain",
+    ],
+)];
+
 /// Files that import each other all the same, by folder. No new ones; those that come apart are struck off.
 const KNOTS: &[(&str, &[&str])] = &[];
 
@@ -472,6 +481,33 @@ fn no_cycles() {
     assert_none(&found.difference(&known).cloned().collect::<Vec<_>>());
     let gone: Vec<_> = known.difference(&found).collect();
     assert!(gone.is_empty(), "no longer true, strike it off KNOTS: {gone:?}");
+}
+
+/// Imports of a room that comes later, or of one that the order does not name.
+fn backwards(folder: &str, edges: &Edges, order: &[&str]) -> Vec<String> {
+    let place = |room: &str| order.iter().position(|name| *name == room);
+    let mut faults = Vec::new();
+    for (from, to) in edges.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to))) {
+        match (place(from), place(to)) {
+            (Some(here), Some(there)) if there < here => {}
+            _ => faults.push(format!("src/{folder}: `{from}` must not import `{to}`")),
+        }
+    }
+    faults
+}
+
+#[test]
+fn rooms_are_passed_in_one_direction() {
+    let graphs = graphs(&files(&["src"]));
+    for (folder, order) in ROOMS {
+        assert!(graphs[*folder].len() > order.len() / 2, "{:?}", graphs[*folder]);
+        assert_none(&backwards(folder, &graphs[*folder], order));
+    }
+    let edges =
+        |from: &str, to: &str| Edges::from([(from.to_owned(), BTreeSet::from([to.to_owned()]))]);
+    assert_eq!(backwards("a", &edges("x", "y"), &["x", "y"]).len(), 1);
+    assert_eq!(backwards("a", &edges("y", "z"), &["x", "y"]).len(), 1);
+    assert_none(&backwards("a", &edges("y", "x"), &["x", "y"]));
 }
 
 fn tied(folder: &str, knot: &[impl AsRef<str>]) -> String {

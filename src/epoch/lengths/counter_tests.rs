@@ -1,8 +1,8 @@
 //! What is counted and found in place is what the decoded lengths say.
 
-use super::by_length::{ClassIndex, Room};
-use super::scan::{Lengths, blocks_of, with_tokens};
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::by_length::{ClassIndex, Room};
+use crate::epoch::lengths::scan::{Lengths, blocks_of, with_tokens};
 use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
 use crate::store::{

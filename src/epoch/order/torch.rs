@@ -13,13 +13,11 @@
 //! # Ok::<(), corpusdb::torch::TorchOrderError>(())
 //! ```
 
+use crate::model::MersenneTwister;
 use std::cmp::Reverse;
 
 /// From this many elements on, torch (since 2.7) draws 64 bits an element: `UINT32_MAX / 20`.
 pub const WIDE: u64 = 214_748_364;
-
-const STATE: usize = 624;
-const SHIFT: usize = 397;
 
 /// What a length-grouped order cannot be made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,54 +38,23 @@ pub enum TorchOrderError {
 /// Keeps its place, so a sampler that holds one generator over many epochs is reproduced by calling
 /// [`Generator::randperm`] or [`Generator::length_grouped_indices`] once an epoch.
 #[derive(Clone, Debug)]
-pub struct Generator {
-    state: [u32; STATE],
-    next: usize,
-}
+pub struct Generator(MersenneTwister);
 
 impl Generator {
     /// `torch.Generator().manual_seed(seed)`: the low 32 bits of the seed count, as in torch.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut state = [0; STATE];
-        let mut word = low_half(seed);
-        for (at, slot) in (0_u32..).zip(&mut state) {
-            if at > 0 {
-                word = 1_812_433_253_u32.wrapping_mul(word ^ (word >> 30)).wrapping_add(at);
-            }
-            *slot = word;
-        }
-        Self { state, next: STATE }
+        Self(MersenneTwister::new(low_half(seed)))
     }
 
     /// The next 32 bits of the stream, the same as `numpy.random.RandomState(seed)` draws.
     pub fn next_u32(&mut self) -> u32 {
-        if self.next >= STATE {
-            self.twist();
-            self.next = 0;
-        }
-        let mut word = self.state.get(self.next).copied().unwrap_or_default();
-        self.next += 1;
-        word ^= word >> 11;
-        word ^= (word << 7) & 0x9d2c_5680;
-        word ^= (word << 15) & 0xefc6_0000;
-        word ^ (word >> 18)
+        self.0.next_u32()
     }
 
     /// The next 64 bits: the first draw is the high half.
     pub fn next_u64(&mut self) -> u64 {
-        let high = u64::from(self.next_u32());
-        high << 32 | u64::from(self.next_u32())
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "every index is taken modulo the length")]
-    fn twist(&mut self) {
-        for at in 0..STATE {
-            let bits =
-                (self.state[at] & 0x8000_0000) | (self.state[(at + 1) % STATE] & 0x7fff_ffff);
-            let odd = if bits & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[at] = self.state[(at + SHIFT) % STATE] ^ (bits >> 1) ^ odd;
-        }
+        self.0.next_u64()
     }
 
     /// `torch.randperm(n, generator=self)` of int64 on the CPU.

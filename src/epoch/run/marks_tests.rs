@@ -1,13 +1,11 @@
-//! Marks that is computed leads to the same rows as one that was walked.
+//! Marks that are computed lead to the same rows as those that were walked.
 
-use super::batched::{BatchCursor, BatchedRow};
-use super::batches::Arrangement;
-use super::marks::Marks;
-use super::open::Opened;
+use super::{Known, Marks};
 use crate::epoch::plan::Planned;
 use crate::epoch::planning::{Against, plan};
 use crate::epoch::recipe::Recipe;
 use crate::epoch::rows::Purpose;
+use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
 use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
 use crate::store::{self, CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer};
 use std::sync::Arc;
@@ -91,8 +89,8 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             let interrupt = Interrupt::default();
             let computed = Marks::of(&opened, &by, epoch, &interrupt).unwrap();
             let walked = Marks::walked(&opened, &by, epoch, &interrupt).unwrap();
-            assert!(matches!(computed.marks, Marks::Computed { .. }), "{recipe}");
-            assert!(matches!(walked.marks, Marks::Walked(_)));
+            assert!(matches!(computed.marks, Known::Computed { .. }), "{recipe}");
+            assert!(matches!(walked.marks, Known::Walked(_)));
             let facts = |marks: &Marks| {
                 let ends = (marks.start.clone(), marks.end.row, marks.end.total());
                 (ends, marks.rows, marks.pads, marks.batches, marks.left_out, marks.tokens())
@@ -125,6 +123,6 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         let opened = Opened::open(&view, &planned.plan, &planned.pinned, Purpose::Give).unwrap();
         let by = Arrangement::of(&opened.plan);
         let marks = Marks::of(&opened, &by, 0, &Interrupt::default()).unwrap();
-        assert!(matches!(marks.marks, Marks::Walked(_)), "{recipe}");
+        assert!(matches!(marks.marks, Known::Walked(_)), "{recipe}");
     }
 }
