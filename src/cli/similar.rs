@@ -100,7 +100,7 @@ fn report(found: &SimilarReport, corpus: &Corpus, context: &Context) -> anyhow::
     let n = print::number;
     match found.by {
         "equal-bytes" => print::talk(
-            "mode exact keeps no sketches: only documents with exactly these bytes are found",
+            "mode exact looks for no near duplicates: only documents with exactly these bytes are found",
         ),
         "equal-text" => print::talk(&format!(
             "the text has {} tokens, fewer than a shingle of {}: only documents of exactly these tokens are found",

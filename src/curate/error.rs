@@ -21,9 +21,14 @@ pub enum CurateError {
     Decide(DecideError),
     /// A policy that the stored sketches do not serve.
     #[error(
-        "the stored sketches were made with another normaliser, shingle length or sketch function; these are fixed at `init`: make a new corpus and ingest again"
+        "this corpus cannot go over to {asked}: it has {stored}; what sketches are made with is fixed at `init`: make a new corpus and ingest again"
     )]
-    OtherSketches,
+    OtherSketches {
+        /// What was asked for.
+        asked: String,
+        /// What the corpus has.
+        stored: String,
+    },
     /// Nothing that could be made current.
     #[error("no finished re-decision under this policy; run `corpusdb dedup redo` again")]
     NoRedo,

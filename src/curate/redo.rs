@@ -77,7 +77,9 @@ pub fn redo(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<RedoReport, CurateError> {
-    refuse_other_sketches(writer.view(), policy)?;
+    if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
+        return Err(CurateError::OtherSketches { asked, stored });
+    }
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
@@ -147,14 +149,6 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     })?;
     writer.flush()?;
     Ok(())
-}
-
-fn refuse_other_sketches(view: &View, policy: &Policy) -> Result<(), CurateError> {
-    let made_of = |policy: &Policy| {
-        let Policy { normaliser, shingle, signature, hashes, signature_version, .. } = policy;
-        (*normaliser, *shingle, *signature, *hashes, *signature_version)
-    };
-    if made_of(view.policy()) == made_of(policy) { Ok(()) } else { Err(CurateError::OtherSketches) }
 }
 
 fn words(policy: &Policy) -> Result<String, CurateError> {

@@ -408,6 +408,23 @@ impl Policy {
         Ok(())
     }
 
+    /// What `other` needs that documents stored under this policy do not have, and what they have instead; none where
+    /// the corpus can go over to it.
+    ///
+    /// Sketches are stored in every mode, so that mode, threshold, bands, keep order and scope can change. What
+    /// sketches are made with cannot.
+    #[must_use]
+    pub fn fixed_against(&self, other: &Self) -> Option<(String, String)> {
+        let made_with: [fn(&Self) -> String; 4] = [
+            |policy| format!("sketches of normaliser {}", policy.normaliser.name()),
+            |policy| format!("sketches of {}-token shingles", policy.shingle),
+            |policy| format!("sketches of {} {} hashes", policy.hashes, policy.signature.name()),
+            |policy| format!("sketches of signature version {}", policy.signature_version),
+        ];
+        let both = made_with.map(|made_with| (made_with(other), made_with(self)));
+        both.into_iter().find(|(asked, stored)| asked != stored)
+    }
+
     /// The key under which documents of equal text meet: `hash` itself, or, in scope per source, the
     /// hash with the source's number in its first four bytes.
     #[must_use]

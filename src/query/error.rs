@@ -79,7 +79,7 @@ pub enum QueryError {
     },
     /// Similar documents asked of a corpus that does not look for any.
     #[error(
-        "nothing can be found by its text in mode `none`: it keeps no sketches and no hashes of texts; make a corpus in mode witness (`corpusdb init NEW --mode witness`) and ingest into it"
+        "nothing can be found by its text in mode `none`, which looks for no duplicates; make a corpus in mode witness (`corpusdb init NEW --mode witness`) and ingest into it"
     )]
     NotLooked,
     /// A text without a token under the policy's normaliser.
@@ -114,7 +114,7 @@ pub enum QueryError {
     },
     /// Another policy that what is stored cannot serve.
     #[error(
-        "this corpus cannot go over to {asked}: it has {stored}; threshold, bands and rows, keep order and scope can change, and the mode among witness, components and lsh"
+        "this corpus cannot go over to {asked}: it has {stored}; mode, threshold, bands and rows, keep order and scope can change"
     )]
     Fixed {
         /// What was asked for.

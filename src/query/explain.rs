@@ -11,8 +11,8 @@ use serde::Serialize;
 /// Documents of a corpus that are looked up to learn how many candidates they have.
 const SAMPLED: u64 = 1000;
 /// Families that dedup needs; the others hold the documents themselves.
-const DEDUP_FAMILIES: [&str; 8] =
-    ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members", "edges"];
+const DEDUP_FAMILIES: [&str; 7] =
+    ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members"];
 
 /// What a dedup policy comes to.
 #[derive(Clone, Debug, Serialize)]
@@ -136,12 +136,16 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
 pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplanation, QueryError> {
     let current = view.policy();
     let policy = other.unwrap_or(current);
-    refuse_other_sketches(current, policy)?;
+    if let Some((asked, stored)) = current.fixed_against(policy) {
+        return Err(QueryError::Fixed { asked, stored });
+    }
     let mut explanation = explain_policy(policy);
     if view.documents() > 0 {
         explanation.bytes = measured(view)?;
     }
-    let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows);
+    // Modes that look for no near duplicates file no bands.
+    let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows)
+        || (policy.mode.is_near() && !current.mode.is_near());
     if current.mode.is_near() && view.state().kept > 0 {
         explanation.sample = Some(candidate_sample(view, policy, new_bands)?);
     }
@@ -149,27 +153,6 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
         explanation.change = Some(change(view, policy, new_bands));
     }
     Ok(explanation)
-}
-
-fn refuse_other_sketches(current: &Policy, policy: &Policy) -> Result<(), QueryError> {
-    let made_with: [fn(&Policy) -> String; 3] = [
-        |policy| format!("sketches of normaliser {}", policy.normaliser.name()),
-        |policy| format!("sketches of {}-token shingles", policy.shingle),
-        |policy| format!("sketches of {} {} hashes", policy.hashes, policy.signature.name()),
-    ];
-    for made_with in made_with {
-        let (asked, stored) = (made_with(policy), made_with(current));
-        if asked != stored {
-            return Err(QueryError::Fixed { asked, stored });
-        }
-    }
-    if policy.mode.is_near() && !current.mode.is_near() {
-        return Err(QueryError::Fixed {
-            asked: format!("mode {}", policy.mode.name()),
-            stored: format!("mode {}, which keeps no sketches", current.mode.name()),
-        });
-    }
-    Ok(())
 }
 
 /// 0.3 to 1 in steps of 0.05, and the threshold.
