@@ -372,7 +372,7 @@ type Edges = BTreeMap<String, BTreeSet<String>>;
 fn graphs(files: &[File]) -> BTreeMap<String, Edges> {
     let modules: BTreeMap<Vec<String>, Vec<String>> = files
         .iter()
-        .filter(|file| !file.path.ends_with("/tests.rs"))
+        .filter(|file| !file.path.ends_with("tests.rs"))
         .filter_map(|file| Some((module(&file.path)?, without_tests(&tokens(&file.text)))))
         .collect();
     let mut graphs: BTreeMap<String, Edges> = BTreeMap::new();
