@@ -43,3 +43,4 @@ mod statements;
 mod support;
 mod tokenizers;
 mod tokens;
+mod tutorials;
