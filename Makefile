@@ -69,5 +69,5 @@ bench-nightly: build ## Measure a crawl that comes again every night: DOCUMENTS,
 fmt: ## Format the sources
 	cargo fmt
 
-docs: build ## Write docs/CLI.md anew
-	$(CORPUSDB) reference > docs/CLI.md
+docs: build ## Write docs/reference/cli.md anew
+	$(CORPUSDB) reference > docs/reference/cli.md

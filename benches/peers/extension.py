@@ -1,7 +1,7 @@
 """An extended tokenizer judged from Python: ids that stay, documents that are affected, embeddings that start.
 
     venv/bin/python benches/peers/extension.py BASE.json EXTENDED.json MAP.safetensors MAP.jsonl
-        [--texts FILE.jsonl[.zst]]... [--docs docs/TOKENIZERS.md] [--limit N]
+        [--texts FILE.jsonl[.zst]]... [--docs docs/reference/tokenizers.md] [--limit N]
 
 Needs tokenizers, transformers, torch, safetensors, zstandard (compared with 0.23.3, 5.23.0, 2.15.0, 0.8.0, 0.25.0).
 
@@ -117,7 +117,7 @@ def main():
     parser.add_argument("map")
     parser.add_argument("rows")
     parser.add_argument("--texts", action="append", default=[])
-    parser.add_argument("--docs", default=str(pathlib.Path(__file__).parents[2] / "docs" / "TOKENIZERS.md"))
+    parser.add_argument("--docs", default=str(pathlib.Path(__file__).parents[2] / "docs" / "reference" / "tokenizers.md"))
     parser.add_argument("--limit", type=int, default=-1)
     args = parser.parse_args()
     rows = [json.loads(line) for line in open(args.rows, encoding="utf-8")]

@@ -1,4 +1,4 @@
-"""Reads a built epoch with other people's readers and checks what docs/EPOCHS.md says of it.
+"""Reads a built epoch with other people's readers and checks what docs/reference/outputs.md says of it.
 
     python3 -m venv venv && venv/bin/pip install numpy pyarrow
     venv/bin/python benches/peers/read_back.py EPOCH_DIRECTORY...

@@ -25,7 +25,7 @@ pub(super) fn reference(command: Command) -> anyhow::Result<Outcome> {
     let mut command = command.term_width(100).disable_help_subcommand(true);
     command.build();
     let mut out = String::from(
-        "# Command line\n\nWritten by `corpusdb reference`; a test compares the two.\n",
+        "# Command line\n\nFor people who look up a verb or a flag. Written by `corpusdb reference`; a test compares the two.\n",
     );
     describe(&mut command, 2, &mut out)?;
     print::line(out.trim_end())?;

@@ -98,7 +98,7 @@ enum Verb {
     Migrate(migrate::Args),
     Demo(demo::Args),
     Completions(completions::Args),
-    /// Print the reference of all verbs as Markdown (docs/CLI.md).
+    /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
     #[command(hide = true)]
     Reference,
 }

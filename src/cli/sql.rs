@@ -16,7 +16,7 @@ Examples:
   corpusdb sql crawl \"SELECT * FROM documents WHERE id = 42\" --format line
   corpusdb sql crawl 'DESCRIBE documents'
 
-docs/SQL.md lists every table and column.")]
+docs/reference/sql.md lists every table and column.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,

@@ -1,4 +1,4 @@
-//! What every table and column means: the answers of SHOW TABLES and DESCRIBE, and docs/SQL.md.
+//! What every table and column means: the answers of SHOW TABLES and DESCRIBE, and docs/reference/sql.md.
 
 use super::error::QueryError;
 use super::schema::DocumentColumns;

@@ -72,7 +72,7 @@ pub struct StoredBytes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct FamilyBytes {
-    /// The family (docs/FORMAT.md).
+    /// The family (docs/reference/format.md).
     pub family: &'static str,
     /// Bytes a document.
     pub bytes: f64,

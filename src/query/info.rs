@@ -159,7 +159,7 @@ pub struct EpochInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DiskInfo {
-    /// The family (docs/FORMAT.md).
+    /// The family (docs/reference/format.md).
     pub family: &'static str,
     /// Bytes of its tables; rows still in the log are not counted.
     pub bytes: u64,

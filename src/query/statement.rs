@@ -22,7 +22,7 @@ const QUEUE: usize = 2;
 /// Runs one SELECT (or WITH, or EXPLAIN) over the tables of `view`; `each` gets the batches as they
 /// come, and one empty batch with the schema when there are no rows. Without ORDER BY, rows of a
 /// plain scan of `documents` come in the order of their ids. `SHOW TABLES` lists the tables, `DESCRIBE t`
-/// the columns of one (docs/SQL.md has them all).
+/// the columns of one (docs/reference/sql.md has them all).
 ///
 /// A quarter of the memory that the view was opened with bounds what sorts, joins and aggregates hold;
 /// they spill to temporary files, or fail. It blocks; do not call it on a thread that drives an async

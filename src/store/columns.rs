@@ -1,4 +1,4 @@
-//! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/FORMAT.md.
+//! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/reference/format.md.
 
 use super::error::{Malformed, StoreError};
 use super::keys;
@@ -56,7 +56,7 @@ macro_rules! columns {
             type Key = $key;
         })*
 
-        /// Every column family, in the order of docs/FORMAT.md.
+        /// Every column family, in the order of docs/reference/format.md.
         pub const FAMILIES: &[Family] = &[
             $(Family { name: $label, shape: Shape::$shape, key: $key_doc, value: $value_doc }),*
         ];

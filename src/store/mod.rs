@@ -2,7 +2,7 @@
 //!
 //! Reading: [`read`] or [`Writer::view`] gives a [`View`], one committed moment. Writing:
 //! [`Writer::begin`] gives a [`Batch`], one commit. [`columns`] is the table of families,
-//! `docs/FORMAT.md` their bytes.
+//! `docs/reference/format.md` their bytes.
 
 mod aside;
 mod bands;

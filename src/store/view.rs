@@ -163,7 +163,7 @@ impl View {
         0..self.documents().div_ceil(BLOCK_SIZE)
     }
 
-    /// Bytes of the tables of each column family, in the order of docs/FORMAT.md; rows still in the
+    /// Bytes of the tables of each column family, in the order of docs/reference/format.md; rows still in the
     /// log are not counted.
     ///
     /// # Errors

@@ -63,8 +63,8 @@ fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_reference_is_what_the_command_prints() {
     assert!(
-        read("docs/CLI.md") == reference(),
-        "docs/CLI.md is not what `corpusdb reference` prints: run `make docs`"
+        read("docs/reference/cli.md") == reference(),
+        "docs/reference/cli.md is not what `corpusdb reference` prints: run `make docs`"
     );
 }
 
@@ -91,40 +91,102 @@ fn examples_of_the_help_are_whole_lines() {
 
 #[test]
 fn the_table_of_families_is_the_list_of_columns() {
-    let text = read("docs/FORMAT.md");
+    let text = read("docs/reference/format.md");
     let documented = table(&text, "| name | key | value |");
     let declared: Vec<String> = FAMILIES
         .iter()
         .map(|family| format!("| {} | {} | {} |", family.name, family.key, family.value))
         .collect();
-    assert!(documented == declared, "docs/FORMAT.md must have the table\n{}", declared.join("\n"));
+    assert!(
+        documented == declared,
+        "docs/reference/format.md must have the table\n{}",
+        declared.join("\n")
+    );
+}
+
+/// The pages under a folder, those of its folders included.
+fn pages_under(folder: &str, pages: &mut Vec<String>) {
+    for entry in std::fs::read_dir(repository(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            pages_under(&path, pages);
+        } else if path.ends_with(".md") {
+            pages.push(path);
+        }
+    }
+}
+
+/// The pages of `docs/`, in order.
+fn pages() -> Vec<String> {
+    let mut pages = Vec::new();
+    pages_under("docs", &mut pages);
+    pages.sort();
+    pages
 }
 
 #[test]
 fn paths_in_documents_exist() {
-    let mut documents = vec![
-        PathBuf::from("README.md"),
-        PathBuf::from("CONTRIBUTING.md"),
-        PathBuf::from("CHANGELOG.md"),
-    ];
-    for entry in std::fs::read_dir(repository("docs")).unwrap() {
-        documents.push(Path::new("docs").join(entry.unwrap().file_name()));
-    }
+    let mut documents = pages();
+    documents.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned));
     let mut checked = 0;
-    for document in
-        documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-    {
-        for path in named_paths(&read(document.to_str().unwrap()), document.parent().unwrap()) {
+    for document in documents {
+        for path in named_paths(&read(&document), Path::new(&document).parent().unwrap()) {
             assert!(
                 repository(&path).exists(),
-                "{} names {}, which does not exist",
-                document.display(),
+                "{document} names {}, which does not exist",
                 path.display()
             );
             checked += 1;
         }
     }
     assert!(checked > 50, "only {checked} paths found");
+}
+
+/// What a heading is called in links, as GitHub calls it.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_into_pages_name_a_heading() {
+    let mut checked = 0;
+    for page in pages() {
+        let text = read(&page);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let Some((target, name)) = link.split_once('#').filter(|_| !link.contains("://"))
+            else {
+                continue;
+            };
+            let target = match target {
+                "" => page.clone(),
+                other => {
+                    let folder = Path::new(&page).parent().unwrap();
+                    folder.join(other).to_str().unwrap().to_owned()
+                }
+            };
+            let text = read(&target);
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            assert!(headings.any(|heading| anchor(heading) == name), "{page}: {link}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 10, "only {checked} links found");
+}
+
+/// A stranger sees from the first sentence whether a page is for them, and can read it without scrolling sideways.
+#[test]
+fn pages_say_who_they_are_for_and_fit_the_screen() {
+    for page in pages() {
+        let text = read(&page);
+        let opening = text.lines().nth(2).unwrap_or_default();
+        assert!(opening.starts_with("For "), "{page} must open with who it is for: {opening}");
+        for line in text.lines().filter(|line| !line.starts_with('|')) {
+            assert!(line.chars().count() <= 120, "{page}: over 120 columns: {line}");
+        }
+    }
 }
 
 #[test]
@@ -145,9 +207,10 @@ fn recipes(text: &str) -> Vec<&str> {
 
 #[test]
 fn recipes_in_documents_are_recipes() {
-    let texts = [read("README.md"), read("docs/EPOCHS.md")];
+    let texts: Vec<String> =
+        pages().iter().map(String::as_str).chain(["README.md"]).map(read).collect();
     let found: Vec<&str> = texts.iter().flat_map(|text| recipes(text)).collect();
-    assert!(!found.is_empty());
+    assert!(found.len() > 10);
     for recipe in found {
         corpusdb::Recipe::parse(recipe).unwrap_or_else(|error| panic!("{error}:\n{recipe}"));
     }
@@ -175,12 +238,12 @@ fn the_tables_of_sql_are_what_describe_answers() {
             expected += &format!("| `{column}` | {kind} | {meaning} |\n");
         }
     }
-    let text = read("docs/SQL.md");
+    let text = read("docs/reference/sql.md");
     let (_, documented) = text.split_once("## Tables\n").unwrap();
     let documented = documented.split_once("\n\n").unwrap().1;
     assert!(
         documented.trim() == expected.trim(),
-        "docs/SQL.md must end in\n{expected}\nand ends in\n{documented}"
+        "docs/reference/sql.md must end in\n{expected}\nand ends in\n{documented}"
     );
 }
 

@@ -178,7 +178,7 @@ pub fn check_rows(directory: &Path, rows: &[Row], stored: &Stored, pack: &str) {
     }
 }
 
-/// Labels, mask, positions and starts, by their definitions in docs/EPOCHS.md.
+/// Labels, mask, positions and starts, by their definitions in docs/reference/outputs.md.
 fn check_views(row: &Row) {
     let Some(views) = &row.views else { return };
     let mut segment_of = Vec::new();
@@ -365,9 +365,9 @@ fn raw_ids_are_read_back_by_their_width() {
     every_packing("raw");
 }
 
-/// Rows of a table in docs/EPOCHS.md after `heading`: names in its first column with what the second says.
+/// Rows of a table in docs/reference/outputs.md after `heading`: names in its first column with what the second says.
 fn documented(heading: &str) -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(repository("docs/EPOCHS.md")).unwrap();
+    let text = std::fs::read_to_string(repository("docs/reference/outputs.md")).unwrap();
     let (_, section) = text.split_once(heading).unwrap();
     let rows = section.lines().skip(1).take_while(|line| !line.starts_with('#'));
     rows.filter(|line| line.starts_with("| `"))
@@ -381,7 +381,7 @@ fn documented(heading: &str) -> Vec<(String, String)> {
 #[test]
 fn columns_and_types_are_those_of_the_documentation() {
     let place = Place::holding(60);
-    let expected = documented("### `parquet`");
+    let expected = documented("## `parquet`");
     assert_eq!(expected.len(), 9);
     let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
     let mut total = 0;

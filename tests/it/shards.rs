@@ -420,7 +420,7 @@ fn list(column: &dyn Array, at: usize) -> Vec<i64> {
     }
 }
 
-/// Names and types of the columns, in the words of docs/EPOCHS.md.
+/// Names and types of the columns, in the words of docs/reference/outputs.md.
 pub fn columns(schema: &Schema) -> Vec<(String, String)> {
     let plain = |kind: &DataType| match kind {
         DataType::Int8 => "i8",

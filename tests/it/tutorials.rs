@@ -29,7 +29,8 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 fn needed(body: &str) -> Vec<&str> {
     let head = body.lines().next().unwrap_or_default();
     let names = head.strip_prefix("# needs: ");
-    let names = names.unwrap_or_else(|| panic!("a block in Python begins with `# needs: `: {head}"));
+    let names =
+        names.unwrap_or_else(|| panic!("a block in Python begins with `# needs: `: {head}"));
     names.split(", ").filter(|name| *name != "nothing").collect()
 }
 

@@ -21,7 +21,7 @@ Examples:
   corpusdb epoch row crawl 1 4711
   corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml
 
-RECIPE is a TOML file (docs/EPOCHS.md); PLAN is the number that `epoch plan` prints.";
+RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `epoch plan` prints.";
 
 /// Batches read ahead of those that are written.
 const AHEAD: usize = 4;
