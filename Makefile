@@ -69,5 +69,6 @@ bench-nightly: build ## Measure a crawl that comes again every night: DOCUMENTS,
 fmt: ## Format the sources
 	cargo fmt
 
-docs: build ## Write docs/reference/cli.md anew
+docs: build ## Write docs/reference/cli.md and the picture of docs/ARCHITECTURE.md anew
 	$(CORPUSDB) reference > docs/reference/cli.md
+	python3 scripts/draw.py docs/explanation/architecture.txt

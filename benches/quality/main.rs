@@ -4,7 +4,7 @@
 //! similarity 0.5 or more, by an exact join without any hashing trick, against what sketches and bands
 //! find and what an ingest keeps. `edits DIR`: planted edits of known similarity on the same texts.
 //! `stress`: templates, a crowded bucket and a hundred thousand copies, as time, memory and kept share.
-//! `docs/explanation/dedup.md` tells how to read the tables. The exit code is 0 when every must holds, 1 when one
+//! `docs/BENCHMARKS.md` tells how to read the tables. The exit code is 0 when every must holds, 1 when one
 //! does not, 2 when the run itself failed.
 //!
 //! Run: `cargo bench --bench quality -- truth DIR`, `-- edits DIR`, `-- stress`.
