@@ -5,7 +5,7 @@
 //! for anything and white space for white space. Blocks marked `python` begin with `# needs: PACKAGE, ..` (or
 //! `# needs: nothing`), and are left out where Python or one of these packages is not installed.
 
-use crate::support::{Scratch, repository};
+use crate::support::{Scratch, crawl, lines, repository};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -79,22 +79,27 @@ fn is_said(line: &str, said: &str) -> bool {
     last.map_or(rest.is_empty(), |part| part.is_empty() || rest.is_empty() || line.ends_with(part))
 }
 
-/// Runs a tutorial, and compares what its blocks print with what it says.
-fn run(name: &str) {
-    let page = std::fs::read_to_string(repository("docs/tutorials").join(name)).unwrap();
-    let (script, printed) = program(&page);
-    let scratch = Scratch::new();
+/// Runs a program of bash with the command in its path; answers what it printed.
+fn bash(scratch: &Scratch, script: &str, name: &str) -> String {
     let beside = Path::new(env!("CARGO_BIN_EXE_corpusdb")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(beside.to_owned()).chain(std::env::split_paths(&path));
     let output = Command::new("bash")
-        .args(["-eu", "-o", "pipefail", "-c", &script])
+        .args(["-eu", "-o", "pipefail", "-c", script])
         .current_dir(scratch.path(""))
         .env("PATH", std::env::join_paths(paths).unwrap())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{name}: {told}");
+    told
+}
+
+/// Runs a tutorial, and compares what its blocks print with what it says.
+fn run(name: &str) {
+    let page = std::fs::read_to_string(repository("docs/tutorials").join(name)).unwrap();
+    let (script, printed) = program(&page);
+    let told = bash(&Scratch::new(), &script, name);
     let told: BTreeMap<usize, &str> = told
         .split("\n@@")
         .skip(1)
@@ -140,6 +145,33 @@ fn chats_for_trl() {
 #[test]
 fn tokenizer_for_a_language() {
     run("tokenizer-for-a-language.md");
+}
+
+/// The commands of the first page are the first that a stranger copies: with files of these names, each works.
+#[test]
+fn the_commands_of_the_readme_run() {
+    let page = std::fs::read_to_string(repository("README.md")).unwrap();
+    let marked = |mark: &str, begins: &str| {
+        let blocks = blocks(&page).into_iter();
+        let mut found = blocks.filter(|block| block.mark == mark && block.body.starts_with(begins));
+        found.next().unwrap().body
+    };
+    let commands = marked("console", "corpusdb init");
+    assert!(commands.lines().count() > 8, "{commands}");
+    let scratch = Scratch::new();
+    let files =
+        [("2024/a.jsonl.zst", "url"), ("2025/a.jsonl.zst", "url"), ("books/a.jsonl", "isbn")];
+    for (seed, (file, key)) in files.into_iter().enumerate() {
+        let mut pages = crawl(seed as u64, 80, true);
+        for page in &mut pages {
+            page.fields = serde_json::json!({ "quality": 0.5, (key): page.id.take() });
+        }
+        scratch.write(file, lines(&pages));
+        scratch.write("page.txt", &pages[0].text);
+    }
+    scratch.write("recipe.toml", marked("toml", "version = 1"));
+    let told = bash(&scratch, &format!("exec 2>&1\n{commands}"), "README.md");
+    assert!(told.trim_end().ends_with("verified"), "{told}");
 }
 
 /// A tutorial that no test names would be run by none.
