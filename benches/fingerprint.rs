@@ -17,8 +17,9 @@
     reason = "a bench that goes wrong should stop"
 )]
 
+use corpusdb::dedup::Profile;
 use corpusdb::dedup::{Fingerprinter, Sketch, bands_into, shared_at_least};
-use corpusdb::{DedupMode, Policy, Profile};
+use corpusdb::{DedupMode, Policy};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Read};

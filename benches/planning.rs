@@ -11,8 +11,9 @@
 //! as u32 little-endian (what `benches/peers/packing.py` reads). Without a number it says so and ends well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
-use corpusdb::measured::{self, OpenedPlan};
-use corpusdb::{Corpus, CorpusWriter, DedupMode, Interrupt, Planned, Policy, Recipe, Silent};
+use corpusdb::epoch::Planned;
+use corpusdb::epoch::measured::{self, OpenedPlan};
+use corpusdb::{Corpus, CorpusWriter, DedupMode, Interrupt, Policy, Recipe, Silent};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
@@ -239,7 +240,7 @@ fn plan(arguments: &Arguments) -> Answer<()> {
     let (planned, whole) = timed(|| corpus.plan(&recipe, &Silent));
     let planned = planned?;
     let peak = peak_memory();
-    let sum = |of: &dyn Fn(&corpusdb::PlannedSource) -> u64| -> u64 {
+    let sum = |of: &dyn Fn(&corpusdb::epoch::PlannedSource) -> u64| -> u64 {
         planned.plan.sources.iter().map(of).sum()
     };
     let (rows, tokens) = (sum(&|source| source.rows), sum(&|source| source.packed_tokens));

@@ -8,6 +8,18 @@
 //! It is not a server, not a search engine, not a store for anything but text with fields, and not
 //! a trainer. It removes documents by a bit, never by deletion.
 //!
+//! [`Corpus`] reads and [`CorpusWriter`] writes; the rest of the root is what their first calls need. Each module holds
+//! what belongs to one question:
+//!
+//! * [`ingest`]: how do files become documents?
+//! * [`dedup`]: what makes two texts similar, and what is a policy?
+//! * [`duplicates`]: what was removed, because of what?
+//! * [`query`]: what is in there?
+//! * [`tokenizer`]: which ids does a text have?
+//! * [`epoch`]: how do documents become training rows?
+//! * [`curate`]: how does a corpus change its mind?
+//! * [`store`]: which records are stored, and are they whole?
+//!
 //! ```
 //! use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
 //!
@@ -33,80 +45,41 @@
 //! # }
 //! ```
 
-/// The parts of a [`Recipe`], one type a table of its TOML.
-pub mod recipe {
-    pub use crate::epoch::{
-        Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Holdout, Layout,
-        LengthGrouped, Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind,
-        PackOptions, PadSide, PadTo, PadView, Ramp, SchedulePoint, Select, Side, SourcePack,
-        SourceRecipe, Specials, Tail, Target, TokenizerChoice, Unit, Window,
+pub mod curate;
+pub mod dedup;
+pub mod epoch;
+pub mod ingest;
+pub mod query;
+pub mod store;
+pub mod tokenizer;
+
+mod corpus;
+mod decide;
+mod error;
+mod model;
+
+/// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
+/// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
+/// [`Corpus::duplicates_summary`], [`Corpus::similar`] and [`Corpus::explain_dedup`].
+pub mod duplicates {
+    pub use crate::query::{
+        CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
+        DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesOptions,
+        DuplicatesSummary, ExamplePair, FamilyBytes, LargeCluster, PolicyChange, RemovedCount,
+        SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities, SimilarityBin,
+        SourceLoss, SourcePair, StoredBytes, explain_policy,
     };
 }
 
-mod corpus;
-mod curate;
-mod decide;
-pub mod dedup;
-mod dry_run;
-mod epoch;
-mod error;
-mod ingest;
-mod model;
-mod query;
-mod store;
-mod tokenizer;
+/// Arrow at the version that this library answers in: record batches of [`Corpus::sql`].
+pub use arrow;
+/// Roaring bitmaps at the version that this library answers in: what [`Corpus::select`] selects.
+pub use roaring;
 
-pub use corpus::{Added, BuildJob, Corpus, CorpusWriter, NewTokenizer};
-pub use curate::{
-    AnalyseOptions, Backfilled, CurateError, Grouping, RedoReport, RedoSource, RemovalReport,
-    SettleReport, ShownToken, ShownTokens, TrainDecisions, TrainedOn, Training,
-};
-pub use decide::{Counts, DecideError, LoadedTokenizer, Reach, Refused};
-pub use dry_run::DryRun;
-#[cfg(feature = "generated")]
-pub use epoch::measured;
-pub use epoch::order::{pacing, torch};
-pub use epoch::views;
-pub use epoch::{
-    BatchPrinter, Check, Epoch, EpochBatch, EpochError, EpochRow, EpochStream, Explanation,
-    Format as OutputFormat, Fragment, Ledger, Losses, Manifest, ManifestFile, ManifestSource,
-    ManifestTotals, Padding, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum,
-    PinnedTokenizer, Plan, Planned, PlannedPoint, PlannedSource, Recipe, Segment,
-    SourceExplanation, SpecialIds, StreamFormat, StreamViews, Verification,
-};
+pub use corpus::{Corpus, CorpusWriter};
+pub use epoch::Recipe;
 pub use error::Error;
-pub use ingest::read::{Format, ReadError, ReadOptions};
-pub use ingest::{
-    Alarm, AlarmPair, ChatOptions, ChatShape, ChatTemplate, CrowdedPair, IngestError,
-    IngestOptions, IngestReport, JoinBy, JoinOptions, JoinReport, OnError, RecordForm,
-    SpecialInContent, StageSeconds, TemplateError, TemplateMarkers,
-};
+pub use ingest::{IngestOptions, IngestReport};
 pub use model::{
-    CommitSeq, Compared, DedupMode, DocId, FieldDeclaration, FieldKind, Interrupt, KeepOrder,
-    LossSpan, Match, MatchKind, Normaliser, Policy, PolicyError, Profile, Progress,
-    SIGNATURE_VERSION, Scope, Signature, Silent, SourceId, Standing, Tally, TextForm, TokenizerId,
-    is_contained,
-};
-pub use query::{
-    CandidateSample, ClosePair, Cluster, ClusterMembers, ClusterSizes, ClusterSource, CommitInfo,
-    DedupExplanation, DetectionLine, DiffPart, DiskInfo, DocumentDuplicates, DuplicatePair,
-    DuplicatesOptions, DuplicatesSummary, EpochInfo, ExamplePair, FamilyBytes, FieldInfo,
-    Format as QueryFormat, Info, LargeCluster, PolicyChange, PolicySetting, Printer, QueryError,
-    RemovedCount, Shown, ShownBlocker, ShownMatch, ShownTemplate, SimilarDocument, SimilarOptions,
-    SimilarReport, SimilarTo, Similarities, SimilarityBin, SnapshotInfo, SourceInfo, SourceLoss,
-    SourcePair, StandingCount, StoredBytes, TokenizerInfo, explain_policy, policy_settings,
-};
-pub use store::columns;
-pub use store::{
-    CommitRecord, Depth, EpochRecord, Fault, Header, OriginalFile, RejectRecord, SnapshotRecord,
-    SourceRecord, State, StoreError, StoredIds, TemplateRecord, TokenizerRecord, View,
-    format_version,
-};
-pub use tokenizer::analyse;
-pub use tokenizer::{
-    Backend, Case, Converted, Digits, EmbeddingMap, EmbeddingRow, Encoder, ExtendError, Extension,
-    FormReport, Given, GroupReport, GrowthOptions, Library, Mass, ModelKind, NAMED_PATTERNS,
-    Normalizer, Offsets, Origin, Outcome, Pattern, Piece, RoundTrip, TermForms, TermOptions,
-    TermReport, Tokenizer, TokenizerCheck, TokenizerError, TrainOptions, TrainReport, Verdict,
-    VocabularyDiff, convert, from_vocab_and_merges,
+    DedupMode, DocId, FieldKind, Interrupt, Policy, Progress, Silent, Tally, is_contained,
 };

@@ -9,7 +9,7 @@
 //! so that `cargo bench --bench '*'` passes.
 #![expect(clippy::print_stderr, reason = "a bench talks on standard error")]
 
-use corpusdb::torch::{length_grouped_indices, randperm};
+use corpusdb::epoch::torch::{length_grouped_indices, randperm};
 use serde_json::Value;
 use std::error::Error;
 use std::io::{BufRead, Write};

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail};
 use corpusdb::dedup::{Fingerprinter, Sketch, estimate_floor, words};
-use corpusdb::{DedupMode, Normaliser, Policy, Profile};
+use corpusdb::dedup::{Normaliser, Profile};
+use corpusdb::{DedupMode, Policy};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};

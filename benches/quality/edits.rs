@@ -8,8 +8,9 @@ use crate::random::Random;
 use crate::statistics::{Share, jaccard, predict, ratio};
 use crate::table::{Table, number, share};
 use anyhow::ensure;
+use corpusdb::Policy;
+use corpusdb::dedup::Normaliser;
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, reaches, shared};
-use corpusdb::{Normaliser, Policy};
 use rayon::prelude::*;
 use std::path::Path;
 

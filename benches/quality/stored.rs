@@ -3,9 +3,8 @@
 use crate::join::Pair;
 use anyhow::ensure;
 use corpusdb::dedup::{reaches, shared};
-use corpusdb::{
-    Corpus, CorpusWriter, IngestOptions, IngestReport, Interrupt, Policy, ReadOptions, Silent,
-};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::{Corpus, CorpusWriter, IngestOptions, IngestReport, Interrupt, Policy, Silent};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

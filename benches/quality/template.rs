@@ -5,8 +5,9 @@
 
 use crate::random::Random;
 use anyhow::{Context, bail};
+use corpusdb::Policy;
+use corpusdb::dedup::SIGNATURE_VERSION;
 use corpusdb::dedup::{BandHash, Fingerprinter, bands};
-use corpusdb::{Policy, SIGNATURE_VERSION};
 use rayon::prelude::*;
 use std::collections::HashMap;
 

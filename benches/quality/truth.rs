@@ -11,8 +11,9 @@ use crate::statistics::{Share, ratio};
 use crate::stored::Stored;
 use crate::table::{Table, number, share};
 use anyhow::ensure;
+use corpusdb::Policy;
+use corpusdb::dedup::Normaliser;
 use corpusdb::dedup::reaches;
-use corpusdb::{Normaliser, Policy};
 use std::path::Path;
 use std::time::Instant;
 

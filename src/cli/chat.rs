@@ -1,7 +1,7 @@
 //! Flags of `ingest` for records that are no text in themselves: conversations and token ids.
 
 use clap::ValueEnum;
-use corpusdb::{
+use corpusdb::ingest::{
     ChatOptions, ChatShape, ChatTemplate, RecordForm, SpecialInContent, TemplateMarkers,
 };
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::Depth;
+use corpusdb::store::Depth;
 use std::path::PathBuf;
 
 /// Check a corpus: journal, bitmaps and counters; every file's checksums; with --deep every derived thing

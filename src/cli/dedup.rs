@@ -3,7 +3,9 @@
 use super::policy::{DecisionArgs, PolicyArgs};
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{DedupExplanation, DedupMode, RedoReport, explain_policy};
+use corpusdb::DedupMode;
+use corpusdb::curate::RedoReport;
+use corpusdb::duplicates::{DedupExplanation, explain_policy};
 use std::path::PathBuf;
 
 /// Say what a dedup policy comes to, or decide again under another one

@@ -2,7 +2,7 @@
 
 use super::setup::{Context, bytes};
 use super::{Outcome, print};
-use corpusdb::{JoinBy, JoinOptions, JoinReport, ReadOptions};
+use corpusdb::ingest::{JoinBy, JoinOptions, JoinReport, ReadOptions};
 use std::path::PathBuf;
 
 /// Give declared fields of stored documents values from outside, such as perplexities and quality scores

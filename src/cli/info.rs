@@ -26,7 +26,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         "{}: commit {}, format {}",
         args.corpus.display(),
         info.commit,
-        corpusdb::format_version()
+        corpusdb::store::format_version()
     ))?;
     print::line(&format!("policy: {}", info.policy))?;
     print::settings(&info.settings)?;

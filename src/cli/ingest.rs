@@ -4,9 +4,8 @@ use super::chat::ChatArgs;
 use super::setup::{Context, bytes};
 use super::{Outcome, print};
 use clap::ValueEnum;
-use corpusdb::{
-    Alarm, AlarmPair, CorpusWriter, Format, IngestOptions, IngestReport, OnError, ReadOptions,
-};
+use corpusdb::ingest::{Alarm, AlarmPair, Format, OnError, ReadOptions};
+use corpusdb::{CorpusWriter, IngestOptions, IngestReport};
 use std::path::{Path, PathBuf};
 
 /// Read files into a corpus; what is there already is recognised

@@ -17,7 +17,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let writer = context.write(&args.corpus)?;
-    let format = corpusdb::format_version();
+    let format = corpusdb::store::format_version();
     if context.json {
         let documents = writer.view().documents();
         print::json(

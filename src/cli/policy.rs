@@ -2,7 +2,8 @@
 
 use super::print;
 use clap::ValueEnum;
-use corpusdb::{Compared, DedupMode, KeepOrder, Normaliser, Policy, Profile, Scope, Signature};
+use corpusdb::dedup::{Compared, KeepOrder, Normaliser, Profile, Scope, Signature};
+use corpusdb::{DedupMode, Policy};
 
 /// A profile and what is to be otherwise.
 #[derive(clap::Args)]

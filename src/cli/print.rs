@@ -1,6 +1,7 @@
 //! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
 
-use corpusdb::{PolicySetting, Refused};
+use corpusdb::curate::Refused;
+use corpusdb::query::PolicySetting;
 use serde::Serialize;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

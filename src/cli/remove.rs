@@ -2,7 +2,8 @@
 
 use super::setup::Context;
 use super::{Outcome, find, print};
-use corpusdb::{Corpus, Reach, RemovalReport};
+use corpusdb::Corpus;
+use corpusdb::curate::{Reach, RemovalReport};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,8 @@
 
 use super::bar::Bar;
 use anyhow::Context as _;
-use corpusdb::{Corpus, CorpusWriter, DryRun, Error, Interrupt, Progress, Silent, StoreError};
+use corpusdb::store::{StoreError, Twin};
+use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, Progress, Silent};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl Context {
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
     pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
         Ok(match dry_run {
-            true => Target::Copy(DryRun::begin(corpus)?),
+            true => Target::Copy(Twin::make(corpus).map_err(Error::from)?),
             false => Target::Corpus(corpus.to_path_buf()),
         })
     }
@@ -95,7 +96,7 @@ impl Context {
 /// A corpus, or a copy of it that goes when this is dropped.
 pub(super) enum Target {
     Corpus(PathBuf),
-    Copy(DryRun),
+    Copy(Twin),
 }
 
 impl Target {

@@ -2,7 +2,9 @@
 
 use super::setup::Context;
 use super::{Outcome, find, print};
-use corpusdb::{Corpus, DocId, Shown, ShownTokens};
+use corpusdb::curate::ShownTokens;
+use corpusdb::query::Shown;
+use corpusdb::{Corpus, DocId};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 

@@ -3,7 +3,8 @@
 use super::setup::Context;
 use super::{Outcome, find, print};
 use anyhow::Context as _;
-use corpusdb::{Corpus, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
+use corpusdb::Corpus;
+use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -38,7 +38,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn report(record: &corpusdb::SnapshotRecord, context: &Context) -> anyhow::Result<()> {
+fn report(record: &corpusdb::store::SnapshotRecord, context: &Context) -> anyhow::Result<()> {
     if context.json {
         return print::json(&serde_json::json!({
             "type": "snapshot", "name": record.name, "commit": record.commit,

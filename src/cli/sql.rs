@@ -3,7 +3,7 @@
 use super::setup::Context;
 use super::{Outcome, print};
 use clap::ValueEnum;
-use corpusdb::{Printer, QueryFormat};
+use corpusdb::query::{Format, Printer};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -41,11 +41,11 @@ enum Shape {
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let format = match args.format {
-        _ if context.json => QueryFormat::Json,
-        Shape::Table => QueryFormat::Table,
-        Shape::Line => QueryFormat::Line,
-        Shape::Csv => QueryFormat::Csv,
-        Shape::Json => QueryFormat::Json,
+        _ if context.json => Format::Json,
+        Shape::Table => Format::Table,
+        Shape::Line => Format::Line,
+        Shape::Csv => Format::Csv,
+        Shape::Json => Format::Json,
     };
     let corpus = context.read(&args.corpus)?;
     let mut out = BufWriter::new(std::io::stdout().lock());

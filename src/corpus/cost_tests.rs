@@ -1,8 +1,8 @@
 //! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
 
-use super::{BuildJob, Corpus, CorpusWriter};
+use super::{Corpus, CorpusWriter};
 use crate::curate::TrainedOn;
-use crate::epoch::Recipe;
+use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::IngestOptions;
 use crate::ingest::read::ReadOptions;
 use crate::model::{DedupMode, Interrupt, KeepOrder, Policy, Silent};

@@ -3,8 +3,8 @@
 use super::tokenizer_verbs::load;
 use super::{Corpus, CorpusWriter};
 use crate::epoch::{
-    self, Against, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned, Recipe,
-    Rest, TokenEnds, Verification,
+    self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned,
+    Recipe, Rest, TokenEnds, Verification,
 };
 use crate::error::Error;
 use crate::model::{DocId, Interrupt, Progress};
@@ -118,31 +118,6 @@ impl Corpus {
         let answer = epoch::verify(&self.view, plan, pinned, directory, progress, interrupt)?;
         progress.end();
         Ok(answer)
-    }
-}
-
-/// What to build, where, and who watches.
-#[derive(Clone, Copy)]
-pub struct BuildJob<'a> {
-    /// Which epoch of the plan.
-    pub epoch: u64,
-    /// The directory to make.
-    pub out: &'a Path,
-    /// Threads that read and lay out rows.
-    pub threads: usize,
-    /// Receives progress.
-    pub progress: &'a dyn Progress,
-    /// Asks for a stop.
-    pub interrupt: &'a Interrupt,
-}
-
-impl BuildJob<'_> {
-    /// Refuses a directory that cannot be made: before a plan is stored for it, say.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`] when something stands there, or it has no name of its own.
-    pub fn refuse_taken(&self) -> Result<(), Error> {
-        Ok(epoch::refuse_taken(self.out)?)
     }
 }
 

@@ -8,9 +8,6 @@ mod generated;
 mod joined;
 mod tokenizer_verbs;
 
-pub use epochs::BuildJob;
-pub use tokenizer_verbs::{Added, NewTokenizer};
-
 use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
 use crate::decide::Reach;
 use crate::error::Error;

@@ -1,9 +1,7 @@
 //! The tokenizers of a corpus: registered, trained, extended, asked, dropped.
 
 use super::{Corpus, CorpusWriter, check_name};
-use crate::curate::{
-    self, AnalyseOptions, Backfilled, CurateError, ShownTokens, TrainedOn, Training,
-};
+use crate::curate::{self, Added, AnalyseOptions, CurateError, ShownTokens, TrainedOn, Training};
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Plan;
 use crate::error::Error;
@@ -11,39 +9,11 @@ use crate::ingest::{ChatTemplate, IngestError, unknown_markers};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
 use crate::tokenizer::{
-    self, Backend, Extension, FAST, GrowthOptions, Piece, REFERENCE, TermOptions, Tokenizer,
-    TokenizerCheck, TokenizerError, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
+    self, Backend, Extension, FAST, GrowthOptions, NewTokenizer, Piece, REFERENCE, TermOptions,
+    Tokenizer, TokenizerCheck, TokenizerError, TrainOptions, VocabularyDiff,
+    analyse::AnalysisReport,
 };
 use std::sync::Arc;
-
-/// A tokenizer to be registered.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NewTokenizer<'a> {
-    /// The name it gets.
-    pub name: &'a str,
-    /// Its `tokenizer.json`.
-    pub json: &'a [u8],
-    /// Where it came from, in words.
-    pub lineage: &'a str,
-    /// The files it was made of, by name, where they were not this `tokenizer.json`.
-    pub originals: &'a [(String, Vec<u8>)],
-    /// How it was trained or extended, as JSON.
-    pub decisions: Option<&'a [u8]>,
-    /// The registered tokenizer that it extends: documents without a new token take over its ids.
-    pub base: Option<&'a str>,
-}
-
-/// What registering or backfilling did.
-#[derive(Clone, Debug)]
-pub struct Added {
-    /// The record as it is now.
-    pub record: TokenizerRecord,
-    /// What was encoded.
-    pub done: Backfilled,
-    /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
-    /// how many tokens it becomes.
-    pub ordinary_markers: Vec<(String, usize)>,
-}
 
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.

@@ -53,6 +53,18 @@ pub struct Backfilled {
     pub refused: Refused,
 }
 
+/// What registering or backfilling did.
+#[derive(Clone, Debug)]
+pub struct Added {
+    /// The record as it is now.
+    pub record: TokenizerRecord,
+    /// What was encoded.
+    pub done: Backfilled,
+    /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
+    /// how many tokens it becomes.
+    pub ordinary_markers: Vec<(String, usize)>,
+}
+
 /// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that
 /// it stopped. Already encoded documents are passed over; an extended tokenizer takes over the ids of its
 /// base where nothing new stands.

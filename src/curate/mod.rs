@@ -1,4 +1,10 @@
-//! Changes of mind about stored documents, and the checks that need the crafts.
+//! Changes of mind about stored documents: what removing, deciding again, training and analysing answer.
+//!
+//! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
+//! [`Reach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of decisions that left
+//! candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an analysis.
+//!
+//! Inside:
 //!
 //! * `encode` token ids of a tokenizer that came after the documents
 //! * `extend`: those of a tokenizer that extends a stored one
@@ -28,13 +34,21 @@ mod settle;
 mod tokens;
 mod train;
 
-pub use analyse::{AnalyseOptions, analyse};
-pub use check::check;
-pub use encode::{Backfilled, encode_stored, sample_texts};
+pub use crate::decide::{Counts, DecideError, LoadedTokenizer, Reach, Refused};
+pub use analyse::AnalyseOptions;
+pub(crate) use analyse::analyse;
+pub(crate) use check::check;
+pub use encode::{Added, Backfilled};
+pub(crate) use encode::{encode_stored, sample_texts};
 pub use error::CurateError;
 pub use groups::Grouping;
-pub use redo::{RedoReport, RedoSource, redo, switch};
-pub use remove::{RemovalReport, remove, restore};
-pub use settle::{SettleReport, settle};
-pub use tokens::{ShownToken, ShownTokens, other_ids, shown_tokens};
-pub use train::{TrainDecisions, TrainedOn, Training, grow, train_tokenizer};
+pub use redo::{RedoReport, RedoSource};
+pub(crate) use redo::{redo, switch};
+pub use remove::RemovalReport;
+pub(crate) use remove::{remove, restore};
+pub use settle::SettleReport;
+pub(crate) use settle::settle;
+pub use tokens::{ShownToken, ShownTokens};
+pub(crate) use tokens::{other_ids, shown_tokens};
+pub use train::{TrainDecisions, TrainedOn, Training};
+pub(crate) use train::{grow, train_tokenizer};

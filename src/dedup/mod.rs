@@ -1,4 +1,8 @@
-//! What makes two texts duplicates: the pure craft of fingerprints. Knows no store and does no I/O.
+//! What makes two texts duplicates: the policy of a corpus, and the pure craft of fingerprints.
+//!
+//! Use it to say how a corpus removes duplicates ([`Policy`]), to read what became of a document ([`Standing`],
+//! [`Match`]), or to compare texts without any corpus ([`Fingerprinter`], [`shared`]). Nothing here knows a store or
+//! does I/O.
 //!
 //! A text goes through these stages, each a file of its own:
 //!
@@ -12,7 +16,7 @@
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
 //! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
-//! raise [`SIGNATURE_VERSION`](crate::model::SIGNATURE_VERSION). That includes the Unicode version of
+//! raise [`SIGNATURE_VERSION`]. That includes the Unicode version of
 //! the segmentation, normalisation and case tables, which the known answers in the tests watch.
 //!
 //! [`Policy::shingle`]: crate::model::Policy::shingle
@@ -31,6 +35,10 @@ mod sketch;
 #[cfg(test)]
 mod tests;
 
+pub use crate::model::{
+    Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError, Profile,
+    SIGNATURE_VERSION, Scope, Signature, Standing,
+};
 pub use bands::{BandHash, bands, bands_into};
 pub use block::block_keys;
 pub use crowd::{Family, Sought};

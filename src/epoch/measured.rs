@@ -79,9 +79,9 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn index(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let index = Marks::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
-        let (rows, batches) = (index.rows + index.pads, index.batches);
-        Ok(Walked { index, rows, batches })
+        let marks = Marks::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let (rows, batches) = (marks.rows + marks.pads, marks.batches);
+        Ok(Walked { marks, rows, batches })
     }
 
     /// As [`OpenedPlan::index`], row by row where that is not needed too.
@@ -89,9 +89,9 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn walk(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let index = Marks::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
-        let (rows, batches) = (index.rows + index.pads, index.batches);
-        Ok(Walked { index, rows, batches })
+        let marks = Marks::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let (rows, batches) = (marks.rows + marks.pads, marks.batches);
+        Ok(Walked { marks, rows, batches })
     }
 
     /// The segments of row `row` of an epoch: how many.
@@ -99,7 +99,7 @@ impl OpenedPlan {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn row(&self, walked: &Walked, row: u64) -> Result<usize, EpochError> {
-        let mut ordered = BatchCursor::at_row(&self.opened, &self.arrangement, &walked.index, row)?;
+        let mut ordered = BatchCursor::at_row(&self.opened, &self.arrangement, &walked.marks, row)?;
         let Some(row) = ordered.next_row()?.and_then(|given| given.row) else { return Ok(0) };
         let source = self.opened.sources.get(row.source);
         let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
@@ -117,7 +117,7 @@ impl OpenedPlan {
         batch: u64,
         rows: u64,
     ) -> Result<(u64, usize), EpochError> {
-        let mut ordered = BatchCursor::at(&self.opened, &self.arrangement, &walked.index, batch)?;
+        let mut ordered = BatchCursor::at(&self.opened, &self.arrangement, &walked.marks, batch)?;
         let (mut given, mut segments) = (0, 0);
         while given < rows {
             let Some(next) = ordered.next_row()? else { break };

@@ -1,9 +1,16 @@
 //! The way out of the corpus: from a snapshot to packed, mixed, verified rows.
 //!
-//! A [`Recipe`] says what is wanted. [`plan`] computes what follows from it against a snapshot: a
-//! [`Plan`], small whatever the corpus holds, and the set of documents of each source. Everything
-//! after is a pure function of the two: [`explain`] tells what an epoch will be, [`build`] writes it,
-//! [`verify`] reads it back and proves it against the store.
+//! Use it to feed a trainer. A [`Recipe`] says what is wanted. [`CorpusWriter::plan`] computes what follows from it
+//! against a snapshot: a [`Plan`], small whatever the corpus holds, and the set of documents of each source. Everything
+//! after is a pure function of the two: [`Corpus::explain`] tells what an epoch will be, [`Corpus::epoch`] gives its rows
+//! and batches ([`Epoch`]), [`Corpus::build`] writes it, [`Corpus::verify`] reads it back and proves it against the
+//! store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
+//!
+//! [`CorpusWriter::plan`]: crate::CorpusWriter::plan
+//! [`Corpus::explain`]: crate::Corpus::explain
+//! [`Corpus::epoch`]: crate::Corpus::epoch
+//! [`Corpus::build`]: crate::Corpus::build
+//! [`Corpus::verify`]: crate::Corpus::verify
 //!
 //! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows (`pack`,
 //! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`) or files (`export`). Rows are
@@ -18,11 +25,11 @@ mod lengths;
 #[cfg(feature = "generated")]
 pub mod measured;
 mod mix;
-pub mod order;
+pub(crate) mod order;
 mod pack;
 mod plan;
 mod planning;
-mod recipe;
+pub mod recipe;
 mod rows;
 mod run;
 mod stream;
@@ -30,23 +37,22 @@ mod verify;
 pub mod views;
 
 pub use error::EpochError;
-pub use explain::{Explanation, Padding, SourceExplanation, explain};
+pub(crate) use explain::explain;
+pub use explain::{Explanation, Padding, SourceExplanation};
+pub(crate) use export::build;
 pub use export::{
-    BatchPrinter, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
-    StreamViews, build, refuse_taken,
+    BatchPrinter, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
+    StreamViews,
 };
 pub use mix::Point as PlannedPoint;
+pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};
 pub use plan::{
     Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
     Planned, PlannedSource,
 };
-pub use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
-pub use recipe::{
-    Batch, Buckets, Column, ColumnKind, Compression, Count, Curriculum, Exact, Format, Holdout,
-    Layout, LengthGrouped, Long, Method, Mix, Order, OrderKind, Output, Pacing, Pack, PackKind,
-    PackOptions, PadSide, PadTo, PadView, Ramp, Recipe, SchedulePoint, Select, Side, SourcePack,
-    SourceRecipe, SpecialIds, Specials, Tail, Target, TokenizerChoice, Unit, Window,
-};
+pub(crate) use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
+pub use recipe::{Format, Recipe, SpecialIds};
 pub use stream::{Epoch, EpochBatch, EpochRow, EpochStream};
-pub use verify::{Check, Verification, verify};
+pub(crate) use verify::verify;
+pub use verify::{Check, Verification};

@@ -1,5 +1,11 @@
 //! The way in: read -> fingerprint -> decide -> encode -> commit.
 //!
+//! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`], [`ReadOptions`],
+//! [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values from outside
+//! ([`JoinOptions`]); [`IngestReport`] says what came of it.
+//!
+//! Inside:
+//!
 //! A record that has no text of its own is given one before it is fingerprinted (`form`): `chat` renders
 //! conversations, `given` spells token ids.
 //!
@@ -24,7 +30,7 @@ mod joined;
 mod options;
 mod prepare;
 mod produce;
-pub mod read;
+pub(crate) mod read;
 mod report;
 mod run;
 mod waiting;
@@ -36,9 +42,11 @@ pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
 };
 pub use error::IngestError;
-pub use form::unknown_markers;
-pub use join::{JoinBy, JoinOptions, join};
+pub(crate) use form::unknown_markers;
+pub(crate) use join::join;
+pub use join::{JoinBy, JoinOptions};
 pub use joined::JoinReport;
 pub use options::{IngestOptions, OnError, RecordForm};
+pub use read::{Format, ReadError, ReadOptions};
 pub use report::{IngestReport, StageSeconds};
-pub use run::ingest;
+pub(crate) use run::ingest;

@@ -1,7 +1,10 @@
 //! The store: the only code that names RocksDB.
 //!
-//! Reading: [`read`] or [`Writer::view`] gives a [`View`], one committed moment. Writing:
-//! [`Writer::begin`] gives a [`Batch`], one commit. [`columns`] is the table of families,
+//! Use it to read rows one by one where a query would be a detour: [`Corpus::view`](crate::Corpus::view) gives a
+//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the faults
+//! that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
+//!
+//! Inside: `reading` opens a [`View`], `open` a writer, `batch` is one commit. [`columns`] is the table of families,
 //! `docs/reference/format.md` their bytes.
 
 mod aside;
@@ -22,7 +25,7 @@ mod crowded;
 mod db;
 mod digest;
 mod error;
-pub mod fields;
+pub(crate) mod fields;
 mod grown;
 mod header;
 mod held;
@@ -62,30 +65,33 @@ mod twin;
 mod values;
 mod view;
 
-pub use bands::Bucket;
-pub use batch::{Batch, NewDocument};
-pub use blocks::Blocked;
-pub use check::{Depth, Fault, check};
-pub use digest::digest;
+pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
+pub(crate) use bands::Bucket;
+pub(crate) use batch::{Batch, NewDocument};
+pub(crate) use blocks::Blocked;
+pub(crate) use check::check;
+pub use check::{Depth, Fault};
+pub(crate) use digest::digest;
 pub use error::StoreError;
 pub use header::Header;
-pub use indexed::{Indexed, indexed};
-pub use lineage::{MANY, Roots};
+pub(crate) use indexed::{Indexed, indexed};
+pub(crate) use lineage::{MANY, Roots};
 pub use migrate::current as format_version;
-pub use numbers::ColumnBlock;
-pub use open::{Writer, create};
-pub use reading::read;
+pub(crate) use numbers::ColumnBlock;
+pub(crate) use open::{Writer, create};
+pub(crate) use reading::read;
 pub use records::{
-    CommitRecord, EpochRecord, FileRecord, OriginalFile, RedoRecord, RejectRecord, SnapshotRecord,
-    SourceRecord, State, TokenizerRecord,
+    CommitRecord, EpochRecord, OriginalFile, RejectRecord, SnapshotRecord, SourceRecord, State,
+    TokenizerRecord,
 };
-pub use redo::Totals;
-pub use standings::BlockStandings;
+pub(crate) use records::{FileRecord, RedoRecord};
+pub(crate) use redo::Totals;
+pub(crate) use standings::BlockStandings;
 pub use templates::TemplateRecord;
-pub use texts::TextEncoder;
+pub(crate) use texts::TextEncoder;
 pub use token_reads::StoredIds;
-pub use tokenizer_files::TokenizerParts;
-pub use tuning::Memory;
+pub(crate) use tokenizer_files::TokenizerParts;
+pub(crate) use tuning::Memory;
 pub use twin::Twin;
-pub use values::{ColumnValues, Offsets};
+pub(crate) use values::{ColumnValues, Offsets};
 pub use view::View;

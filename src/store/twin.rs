@@ -10,7 +10,10 @@ use std::path::Path;
 /// What directories of this kind are called.
 pub(super) const KIND: &str = "dry-run";
 
-/// A twin inside the directory of its corpus; it goes with this.
+/// A throw-away twin of a corpus. It shares the tables' files, so making it is quick; what an
+/// ingest adds takes room of its own until the twin is dropped. The corpus itself is not changed, nor
+/// migrated: a corpus of an older format is migrated in the twin only. One whose process was killed is removed by
+/// the next writer.
 #[derive(Debug)]
 pub struct Twin {
     scratch: Scratch,

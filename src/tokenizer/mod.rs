@@ -1,7 +1,11 @@
 //! Text to token ids and back: loading, encoding, training. The only code that names the tokenizers crates.
 //!
+//! Use it to encode without a corpus ([`Tokenizer`]), to read what others published ([`convert`]), and to say what is
+//! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`NewTokenizer`]).
+//! [`analyse`] measures tokenizers against each other.
+//!
 //! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
-//! ([`convert`]), by training ([`train()`]) or by extension ([`extend_by_terms`], [`extend_by_growth`]). Loading proves
+//! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
 //!
 //! Two encoders stand behind one type. `oracle` is the reference (tokenizers 0.23): its ids are
@@ -20,6 +24,7 @@ mod fast;
 mod file;
 mod load;
 mod merges;
+mod new;
 mod oracle;
 mod pattern;
 mod pieces;
@@ -34,25 +39,28 @@ mod vocabulary;
 mod words;
 mod write;
 
-pub use check::{Case, Library, TokenizerCheck, Verdict, check};
+pub(crate) use check::check;
+pub use check::{Case, Library, TokenizerCheck, Verdict};
 pub use encode::{Backend, Encoder, Tokenizer};
 pub use error::TokenizerError;
+pub(crate) use extend::{Affected, AffectedScratch, diff, extend_by_growth, extend_by_terms};
 pub use extend::{
-    Affected, AffectedScratch, EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions,
-    Origin, Outcome, TermForms, TermOptions, TermReport, VocabularyDiff, diff, extend_by_growth,
-    extend_by_terms,
+    EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions, Origin, Outcome, TermForms,
+    TermOptions, TermReport, VocabularyDiff,
 };
 pub use extend_error::ExtendError;
 pub use load::{Converted, Given, convert, from_vocab_and_merges};
+pub use new::NewTokenizer;
 pub use pattern::{NAMED_PATTERNS, Pattern};
-pub use pieces::{Piece, pieces};
+pub use pieces::Piece;
+pub(crate) use pieces::pieces;
 pub use spelling::Offsets;
-pub use split::Splitter;
+pub(crate) use split::Splitter;
 pub use train::{
-    Digits, GroupReport, Mass, ModelKind, Normalizer, PretokenCounter, PretokenTable, RoundTrip,
-    TrainOptions, TrainReport, Trained, pipeline, tokens_by_group, train,
+    Digits, GroupReport, Mass, ModelKind, Normalizer, RoundTrip, TrainOptions, TrainReport,
 };
-pub use write::to_sentencepiece;
+pub(crate) use train::{PretokenCounter, PretokenTable, Trained, pipeline, tokens_by_group, train};
+pub(crate) use write::to_sentencepiece;
 
 /// The reference library and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";

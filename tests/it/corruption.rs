@@ -2,9 +2,9 @@
 
 use crate::splits::trained;
 use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
-use corpusdb::{
-    Corpus, DedupMode, Depth, DocId, Error, IngestOptions, Interrupt, ReadOptions, Silent,
-};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::store::Depth;
+use corpusdb::{Corpus, DedupMode, DocId, Error, IngestOptions, Interrupt, Silent};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
 use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines, repository};
-use corpusdb::columns::FAMILIES;
+use corpusdb::store::columns::FAMILIES;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

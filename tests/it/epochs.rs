@@ -5,7 +5,9 @@ use crate::support::{
     MEMORY, Page, Ran, Random, Scratch, command, corpusdb, edited, ingest, init, lines, prose,
     repository, sound,
 };
-use corpusdb::{BuildJob, Corpus, DocId, Interrupt, Silent, TokenizerId};
+use corpusdb::epoch::BuildJob;
+use corpusdb::store::TokenizerId;
+use corpusdb::{Corpus, DocId, Interrupt, Silent};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

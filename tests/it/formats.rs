@@ -5,7 +5,8 @@ use crate::support::{
     Page, Scratch, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
     repository, sound_digest, writer,
 };
-use corpusdb::{Interrupt, Silent, Tokenizer};
+use corpusdb::tokenizer::Tokenizer;
+use corpusdb::{Interrupt, Silent};
 use std::path::Path;
 
 /// The digest that the golden store of `format` had when it was made.
@@ -117,7 +118,7 @@ fn shows_what_was_put_in(corpus: &Path) {
 #[test]
 #[ignore = "writes tests/formats: run it once when a format is released, never again for that format"]
 fn make_a_golden_store() {
-    let home = repository("tests/formats").join(format!("v{}", corpusdb::format_version()));
+    let home = repository("tests/formats").join(format!("v{}", corpusdb::store::format_version()));
     let corpus = home.join("corpus");
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home).unwrap();

@@ -4,7 +4,9 @@
 use crate::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows};
 use crate::shards::{Row, files, manifest, numbered, rows};
 use crate::support::MEMORY;
-use corpusdb::{BuildJob, Corpus, DocId, Interrupt, Progress, Silent, Tally, TokenizerId};
+use corpusdb::epoch::BuildJob;
+use corpusdb::store::TokenizerId;
+use corpusdb::{Corpus, DocId, Interrupt, Progress, Silent, Tally};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
@@ -406,7 +408,7 @@ fn tokens_of_many_documents_are_those_of_each() {
                 (ids.len(), out)
             });
             found.push((document, ids));
-            Ok::<(), corpusdb::StoreError>(())
+            Ok::<(), corpusdb::store::StoreError>(())
         })
         .unwrap();
         let each: Vec<_> = documents

@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Files above the layers, which may import all of them.
-const TOP: &[&str] = &["corpus", "dry_run", "error", "lib"];
+const TOP: &[&str] = &["corpus", "error", "lib"];
 
 /// External crates that have a home: no other file may name them.
 const HOMES: &[(&str, &[&str])] = &[

@@ -5,10 +5,9 @@ use crate::support::{
     reader, writer,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, shared};
-use corpusdb::{
-    Corpus, DedupMode, DocId, IngestOptions, KeepOrder, Policy, Profile, Scope, SimilarOptions,
-    SimilarTo, Standing, explain_policy,
-};
+use corpusdb::dedup::{KeepOrder, Profile, Scope, Standing};
+use corpusdb::duplicates::{SimilarOptions, SimilarTo, explain_policy};
+use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Policy};
 use serde_json::{Value, json};
 
 /// 104 words, which make 100 shingles; those `at` the given places are others.
@@ -577,7 +576,9 @@ fn profiles_are_published_settings_and_flags_change_them_one_by_one() {
         assert_eq!(policy_of(&scratch, &format!("made-{number}"), &flags), expected, "{flags:?}");
     };
     made(&["--mode", "components"], &|policy| policy.mode = DedupMode::Components);
-    made(&["--normaliser", "code"], &|policy| policy.normaliser = corpusdb::Normaliser::Code);
+    made(&["--normaliser", "code"], &|policy| {
+        policy.normaliser = corpusdb::dedup::Normaliser::Code
+    });
     made(&["--shingle", "7"], &|policy| policy.shingle = 7);
     made(&["--bands", "3", "--rows", "4"], &|policy| (policy.bands, policy.rows) = (3, 4));
     made(&["--keep", "longest"], &|policy| policy.keep = KeepOrder::Longest);

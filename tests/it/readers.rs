@@ -4,7 +4,9 @@ use crate::support::{
     Scratch, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound,
     sound_digest, writer,
 };
-use corpusdb::{Corpus, DedupMode, Depth, Error, IngestOptions, ReadOptions, Silent, StoreError};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::store::{Depth, StoreError};
+use corpusdb::{Corpus, DedupMode, Error, IngestOptions, Silent};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -175,7 +177,7 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
     let ours = std::fs::read_to_string(&format).unwrap();
     assert_eq!(
         ours,
-        format!("corpusdb {} {}\n", corpusdb::format_version(), env!("CARGO_PKG_VERSION"))
+        format!("corpusdb {} {}\n", corpusdb::store::format_version(), env!("CARGO_PKG_VERSION"))
     );
     std::fs::write(&format, "corpusdb 99 7.4.1\n").unwrap();
     let file = repository("tests/corpora/pages.jsonl").display().to_string();

@@ -3,9 +3,10 @@
 use crate::support::{
     Page, Random, Scratch, edited, lines, make, pour, prose, reader, sound_digest, writer,
 };
+use corpusdb::dedup::Standing;
+use corpusdb::ingest::ReadOptions;
 use corpusdb::{
-    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Progress, ReadOptions,
-    Silent, Standing, Tally,
+    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Progress, Silent, Tally,
 };
 
 fn options(batch_bytes: u64) -> IngestOptions {

@@ -3,9 +3,9 @@
 use crate::support::{
     MEMORY, Page, Random, Scratch, crawl, lines, make, reader, sound_digest, train, writer,
 };
-use corpusdb::{
-    CorpusWriter, DedupMode, Depth, IngestOptions, IngestReport, Interrupt, ReadOptions, Silent,
-};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::store::Depth;
+use corpusdb::{CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, Silent};
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
 pub fn trained() -> Vec<u8> {

@@ -1,8 +1,11 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
+use corpusdb::curate::TrainedOn;
+use corpusdb::store::Depth;
+use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Depth, FieldKind, IngestOptions, IngestReport, Interrupt,
-    Policy, Silent, TrainOptions, TrainedOn,
+    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt, Policy,
+    Silent,
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;

@@ -3,7 +3,7 @@
 use super::input::{Input, Inputs};
 use super::place::Place;
 use anyhow::Context as _;
-use corpusdb::Format;
+use corpusdb::ingest::Format;
 use std::fs;
 
 /// Crawl, source, JSON lines. Later versions of one language stand in the second crawl.

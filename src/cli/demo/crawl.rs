@@ -5,7 +5,9 @@ use super::input::Input;
 use super::teller::command;
 use super::{differ, examples};
 use crate::cli::print;
-use corpusdb::{Corpus, DocId, DuplicatePair, Format, IngestOptions, IngestReport, ReadOptions};
+use corpusdb::duplicates::DuplicatePair;
+use corpusdb::ingest::{Format, ReadOptions};
+use corpusdb::{Corpus, DocId, IngestOptions, IngestReport};
 
 /// Ingests one crawl, each input as its source.
 pub(super) fn ingest(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {

@@ -1,6 +1,6 @@
 //! Where two texts differ, on one line each: a little before, what is in one and not in the other, a little after.
 
-use corpusdb::DiffPart;
+use corpusdb::duplicates::DiffPart;
 
 /// Characters shown of a text.
 const WIDTH: usize = 68;

@@ -4,7 +4,8 @@ use super::teller::quote;
 use super::{Demo, Shape};
 use crate::cli::print;
 use anyhow::Context as _;
-use corpusdb::{BuildJob, Explanation, Manifest, Planned, Recipe, Verification};
+use corpusdb::Recipe;
+use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
 use std::time::Instant;
 
 /// The mix of the crates, as source, weight and most passes: mostly code, and licences a little

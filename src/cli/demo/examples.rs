@@ -1,6 +1,6 @@
 //! Picks the duplicates worth showing out of all of them.
 
-use corpusdb::DuplicatePair;
+use corpusdb::duplicates::DuplicatePair;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A duplicate and why it is shown.

@@ -17,7 +17,8 @@ mod tokens;
 
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::{Corpus, CurateError, DedupMode, DocId, IngestReport, Interrupt, Policy};
+use corpusdb::curate::CurateError;
+use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
 use crates::Choice;
 use input::Inputs;
 use place::Place;

@@ -1,7 +1,8 @@
 //! The demo's directory: made, marked as the demo's own, and replaced only when it is.
 
 use anyhow::{Context as _, bail};
-use corpusdb::{CorpusWriter, StoreError};
+use corpusdb::CorpusWriter;
+use corpusdb::store::StoreError;
 use std::fs;
 use std::path::{Path, PathBuf};
 

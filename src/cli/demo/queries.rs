@@ -2,7 +2,8 @@
 
 use super::{Demo, Shape};
 use crate::cli::print;
-use corpusdb::{Corpus, Printer, QueryFormat};
+use corpusdb::Corpus;
+use corpusdb::query::{Format, Printer};
 use std::time::Instant;
 
 const PER_SOURCE: &str = "SELECT source, count(*) AS documents, count(*) FILTER (WHERE kept) AS kept, \
@@ -45,7 +46,7 @@ pub(super) fn run(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Vec<f64>> {
 fn sql(demo: &Demo<'_>, corpus: &Corpus, statement: &str) -> anyhow::Result<f64> {
     demo.teller.command(&["sql", &demo.corpus, statement])?;
     let mut out = Vec::new();
-    let mut printer = Printer::new(QueryFormat::Table, &mut out);
+    let mut printer = Printer::new(Format::Table, &mut out);
     let started = Instant::now();
     corpus.sql(statement, &mut |batch| printer.batch(batch))?;
     let seconds = started.elapsed().as_secs_f64();

@@ -2,7 +2,8 @@
 
 use super::{Demo, Shape};
 use crate::cli::print;
-use corpusdb::{TrainOptions, TrainedOn};
+use corpusdb::curate::TrainedOn;
+use corpusdb::tokenizer::TrainOptions;
 use std::time::Instant;
 
 /// Tokens of a document shown.

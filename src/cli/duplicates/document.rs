@@ -2,7 +2,7 @@
 
 use super::super::print;
 use super::line;
-use corpusdb::{ClosePair, DiffPart, DocumentDuplicates};
+use corpusdb::duplicates::{ClosePair, DiffPart, DocumentDuplicates};
 use std::io::IsTerminal;
 
 pub(super) fn print(found: &DocumentDuplicates) -> anyhow::Result<()> {

@@ -5,7 +5,9 @@ mod summary;
 
 use super::setup::Context;
 use super::{Outcome, find, print};
-use corpusdb::{Corpus, DiffPart, DocId, DuplicatePair, DuplicatesOptions, QueryError};
+use corpusdb::duplicates::{DiffPart, DuplicatePair, DuplicatesOptions};
+use corpusdb::query::QueryError;
+use corpusdb::{Corpus, DocId};
 use std::path::PathBuf;
 
 /// Show what was removed and what it matched: a summary, a list, or one document

@@ -2,7 +2,7 @@
 
 use super::super::print::{self, number, size};
 use super::line;
-use corpusdb::{DuplicatesSummary, LargeCluster, Similarities};
+use corpusdb::duplicates::{DuplicatesSummary, LargeCluster, Similarities};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of sources listed.

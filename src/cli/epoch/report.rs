@@ -2,7 +2,8 @@
 
 use crate::cli::setup::Context;
 use crate::cli::{Outcome, print};
-use corpusdb::{EpochRecord, EpochRow, Explanation, Manifest, Plan, Verification};
+use corpusdb::epoch::{EpochRow, Explanation, Manifest, Plan, Verification};
+use corpusdb::store::EpochRecord;
 use std::path::Path;
 
 /// A stored plan; `undecided` documents are on neither side of its holdout.

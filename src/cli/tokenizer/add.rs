@@ -3,7 +3,7 @@
 use super::told;
 use crate::cli::setup::Context;
 use anyhow::Context as _;
-use corpusdb::{Given, NewTokenizer, convert};
+use corpusdb::tokenizer::{Given, NewTokenizer, convert};
 use std::path::{Path, PathBuf};
 
 /// Register a tokenizer and encode what is stored

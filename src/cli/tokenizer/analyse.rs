@@ -4,8 +4,8 @@ use crate::cli::setup::{Context, bytes};
 use crate::cli::{print, tokenizer_page};
 use anyhow::Context as _;
 use clap::ValueEnum;
-use corpusdb::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
-use corpusdb::{AnalyseOptions, Grouping};
+use corpusdb::curate::{AnalyseOptions, Grouping};
+use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 use std::path::PathBuf;
 
 /// Analyse tokenizers on the corpus: compression, fertility, parity, vocabulary use, the price of its size

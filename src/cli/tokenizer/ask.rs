@@ -3,7 +3,7 @@
 use crate::cli::print;
 use crate::cli::setup::Context;
 use anyhow::Context as _;
-use corpusdb::Piece;
+use corpusdb::tokenizer::Piece;
 use std::io::Read;
 use std::path::PathBuf;
 

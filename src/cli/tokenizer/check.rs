@@ -2,7 +2,7 @@
 
 use crate::cli::setup::Context;
 use crate::cli::{Outcome, print};
-use corpusdb::Verdict;
+use corpusdb::tokenizer::Verdict;
 use std::path::PathBuf;
 
 /// Check tokenizers: both encoders, stored ids, and a table of odd texts

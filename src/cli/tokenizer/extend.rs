@@ -6,9 +6,9 @@ use crate::cli::print;
 use crate::cli::setup::Context;
 use anyhow::Context as _;
 use clap::ValueEnum;
-use corpusdb::{
-    CorpusWriter, Extension, GrowthOptions, NewTokenizer, Outcome, TermForms, TermOptions,
-    TermReport,
+use corpusdb::CorpusWriter;
+use corpusdb::tokenizer::{
+    Extension, GrowthOptions, NewTokenizer, Outcome, TermForms, TermOptions, TermReport,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -181,8 +181,8 @@ fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow:
 }
 
 fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
-    let lines = extension.map.json_lines().map_err(corpusdb::TokenizerError::from);
-    let tensors = extension.map.safetensors().map_err(corpusdb::TokenizerError::from);
+    let lines = extension.map.json_lines().map_err(corpusdb::tokenizer::TokenizerError::from);
+    let tensors = extension.map.safetensors().map_err(corpusdb::tokenizer::TokenizerError::from);
     let files = [
         ("tokenizer.json", extension.json.clone()),
         ("embedding_map.jsonl", lines.map_err(corpusdb::Error::from)?.into_bytes()),

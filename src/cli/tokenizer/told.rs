@@ -2,7 +2,9 @@
 
 use crate::cli::print;
 use crate::cli::setup::Context;
-use corpusdb::{Added, Backfilled, Corpus, TokenizerRecord};
+use corpusdb::Corpus;
+use corpusdb::curate::{Added, Backfilled};
+use corpusdb::store::TokenizerRecord;
 use serde_json::{Map, Value, json};
 
 /// A line, or an object, about a tokenizer; `added` is what was just encoded.

@@ -5,10 +5,8 @@ use crate::cli::print;
 use crate::cli::setup::{Context, bytes};
 use anyhow::Context as _;
 use clap::ValueEnum;
-use corpusdb::{
-    Digits, Grouping, ModelKind, NewTokenizer, Normalizer, Pattern, TrainOptions, TrainedOn,
-    Training,
-};
+use corpusdb::curate::{Grouping, TrainedOn, Training};
+use corpusdb::tokenizer::{Digits, ModelKind, NewTokenizer, Normalizer, Pattern, TrainOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -215,7 +213,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
 }
 
 /// Coverage and compression of the groups, the largest first.
-fn groups(decisions: &corpusdb::TrainDecisions) -> anyhow::Result<()> {
+fn groups(decisions: &corpusdb::curate::TrainDecisions) -> anyhow::Result<()> {
     const MOST: usize = 12;
     let mut groups: Vec<_> =
         decisions.report.groups.iter().zip(&decisions.bytes_per_token).collect();

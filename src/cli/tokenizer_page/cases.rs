@@ -2,7 +2,7 @@
 
 use super::chart::{Line, Width, draw, linear};
 use super::html::{boxes, escape, key};
-use corpusdb::analyse::{AnalysisReport, Case, CaseKind, DigitRun, TokenizerAnalysis};
+use corpusdb::tokenizer::analyse::{AnalysisReport, Case, CaseKind, DigitRun, TokenizerAnalysis};
 
 /// Indentations whose pieces are drawn.
 const DRAWN: [&str; 8] =

@@ -3,7 +3,7 @@
 use super::super::print;
 use super::chart::{Axis, Line, Mark, Width, draw, linear, logarithmic};
 use super::html::{escape, short};
-use corpusdb::analyse::{AnalysisReport, Knee, TokenizerAnalysis, VocabularyCurve};
+use corpusdb::tokenizer::analyse::{AnalysisReport, Knee, TokenizerAnalysis, VocabularyCurve};
 
 pub(super) fn section(report: &AnalysisReport) -> String {
     let curves: Vec<(&TokenizerAnalysis, &VocabularyCurve)> = report

@@ -2,7 +2,7 @@
 
 use super::super::print;
 use super::html::{bars, escape, key, percent};
-use corpusdb::analyse::{AnalysisReport, GroupMetrics};
+use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics};
 
 /// Groups drawn; the table has them all.
 const DRAWN: usize = 40;

@@ -1,6 +1,6 @@
 //! The few forms of HTML that the page is made of. What is not ours is escaped here.
 
-use corpusdb::Piece;
+use corpusdb::tokenizer::Piece;
 
 /// Colours of series; further ones begin again.
 pub(super) const COLOURS: usize = 6;

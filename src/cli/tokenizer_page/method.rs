@@ -1,7 +1,7 @@
 //! What the figures mean, as an appendix would say it.
 
 use super::super::print;
-use corpusdb::analyse::AnalysisReport;
+use corpusdb::tokenizer::analyse::AnalysisReport;
 
 pub(super) fn section(report: &AnalysisReport) -> String {
     let unplaced: u64 =

@@ -17,7 +17,7 @@ mod summary;
 mod vocabulary;
 
 use super::print;
-use corpusdb::analyse::AnalysisReport;
+use corpusdb::tokenizer::analyse::AnalysisReport;
 use html::escape;
 
 /// The page of a report; `title` names the corpus.

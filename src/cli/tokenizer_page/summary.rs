@@ -2,7 +2,7 @@
 
 use super::super::print;
 use super::html::{escape, percent, table};
-use corpusdb::analyse::{AnalysisReport, Knee, TokenizerAnalysis};
+use corpusdb::tokenizer::analyse::{AnalysisReport, Knee, TokenizerAnalysis};
 
 /// What of a tokenizer is shown in a row of the table.
 type Row = (&'static str, fn(&TokenizerAnalysis) -> String);

@@ -2,8 +2,9 @@
 
 use super::html::{escape, visible};
 use super::page;
-use corpusdb::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
-use corpusdb::{Interrupt, Tokenizer, from_vocab_and_merges};
+use corpusdb::Interrupt;
+use corpusdb::tokenizer::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
+use corpusdb::tokenizer::{Tokenizer, from_vocab_and_merges};
 use std::fmt::Write as _;
 
 const HOSTILE: &str = "<script>alert('x')</script>&\"";

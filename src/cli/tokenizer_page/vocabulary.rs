@@ -3,7 +3,7 @@
 use super::super::print;
 use super::chart::{Line, Width, draw, linear, logarithmic};
 use super::html::{bars, escape, key, percent, table, visible};
-use corpusdb::analyse::{
+use corpusdb::tokenizer::analyse::{
     AnalysisReport, CensusRow, DearDocument, LongToken, ReachClass, TokenizerAnalysis,
 };
 

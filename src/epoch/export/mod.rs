@@ -3,12 +3,14 @@
 //! `staging` is the directory beside the output in which files are made, and what is known of those
 //! that are finished.
 
+mod job;
 mod manifest;
 mod staging;
 mod values;
 mod width;
 mod write;
 
+pub use job::BuildJob;
 pub(super) use manifest::{Counts, MANIFEST_FILE, RowCounts};
 pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
 pub(super) use values::Values;
@@ -24,7 +26,7 @@ use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
 use crate::store::View;
 use staging::Staging;
-pub use staging::refuse_taken;
+use staging::refuse_taken;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,13 +4,13 @@
 //! permutations, which need no memory; these need an array of all indices.
 //!
 //! ```
-//! use corpusdb::torch::{length_grouped_indices, randperm};
+//! use corpusdb::epoch::torch::{length_grouped_indices, randperm};
 //!
 //! assert_eq!(randperm(10, 42), [2, 6, 1, 8, 4, 5, 0, 9, 3, 7]);
 //! let lengths = [3, 2, 5, 1, 4, 6, 7, 8, 3, 4, 1, 5];
 //! let order = length_grouped_indices(&lengths, 3, None, 42)?;
 //! assert_eq!(order, [7, 8, 1, 6, 2, 0, 11, 4, 10, 5, 9, 3]);
-//! # Ok::<(), corpusdb::torch::TorchOrderError>(())
+//! # Ok::<(), corpusdb::epoch::torch::TorchOrderError>(())
 //! ```
 
 use crate::model::MersenneTwister;

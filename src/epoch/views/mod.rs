@@ -11,7 +11,7 @@
 //! * [`flatten()`]: the batch that `DataCollatorWithFlattening` makes.
 //!
 //! ```
-//! use corpusdb::views::{Shape, cu_seqlens, labels, position_ids};
+//! use corpusdb::epoch::views::{Shape, cu_seqlens, labels, position_ids};
 //!
 //! let shape = Shape::packed([3, 2], 6);
 //! assert_eq!(cu_seqlens(&shape), [0, 3, 5]);

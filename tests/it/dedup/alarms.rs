@@ -39,7 +39,7 @@ fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest
     let mut half = 0;
     for id in 1..stored {
         let standing = world.writer.view().standing(corpusdb::DocId(id)).unwrap();
-        half += u64::from(standing != corpusdb::Standing::Kept);
+        half += u64::from(standing != corpusdb::dedup::Standing::Kept);
     }
     assert!(half * 2 <= stored, "no batch over the limit was committed: {half} of {stored}");
     // The command as printed works.

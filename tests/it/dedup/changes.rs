@@ -2,7 +2,8 @@
 
 use super::{SOURCES, World, kin, page_of, policies, policy};
 use crate::support::{Page, Random, crawl};
-use corpusdb::{DedupMode, KeepOrder, Policy, Standing};
+use corpusdb::dedup::{KeepOrder, Standing};
+use corpusdb::{DedupMode, Policy};
 
 /// Some ids below `end`.
 fn some(random: &mut Random, end: usize, most: usize) -> Vec<u64> {

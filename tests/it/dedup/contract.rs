@@ -2,8 +2,10 @@
 
 use super::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl};
+use corpusdb::dedup::{KeepOrder, Profile, Scope, Standing};
 use corpusdb::dedup::{band_keys, estimate_floor};
-use corpusdb::{DedupMode, DocId, KeepOrder, Policy, Profile, Scope, SourceId, Standing};
+use corpusdb::store::SourceId;
+use corpusdb::{DedupMode, DocId, Policy};
 use std::collections::{BTreeMap, HashSet};
 
 /// Checks (a) and (b) without the model's graph; answers how often each standing occurs, and the

@@ -2,7 +2,8 @@
 
 use super::{World, orders, policy};
 use crate::support::{Page, Random};
-use corpusdb::{DedupMode, KeepOrder, Policy, Scope, Standing};
+use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::{DedupMode, Policy};
 use std::collections::BTreeSet;
 
 /// A template of 128 words with three slots. Any two fills share 109 of 139 shingles, which is 0.784.

@@ -3,7 +3,9 @@
 use super::{World, policy};
 use crate::support::{Page, Scratch, make, pour, reader, writer};
 use corpusdb::dedup::{Fingerprinter, bands};
-use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Match, Policy, ReadOptions, Standing};
+use corpusdb::dedup::{Match, Standing};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Policy};
 
 /// What a corpus says of each document.
 fn told(corpus: &Corpus) -> Vec<(Standing, Option<Match>)> {

@@ -2,7 +2,8 @@
 
 use super::{World, orders, policy};
 use crate::support::{Page, Random, prose};
-use corpusdb::{DedupMode, KeepOrder, Policy};
+use corpusdb::dedup::KeepOrder;
+use corpusdb::{DedupMode, Policy};
 
 /// A page of 80 words and its variants, each with another word and another length.
 fn variants(count: usize) -> Vec<Page> {

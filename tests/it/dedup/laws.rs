@@ -2,7 +2,8 @@
 
 use super::{SOURCES, World, corpus_writer, init, kin, options, page_of, policies, policy};
 use crate::support::{Page, Random, Scratch, crawl, lines, pour, reader, sound_digest};
-use corpusdb::{DedupMode, DocId, KeepOrder, Policy, Scope};
+use corpusdb::dedup::{KeepOrder, Scope};
+use corpusdb::{DedupMode, DocId, Policy};
 use std::collections::BTreeSet;
 
 /// Digest and kept documents of a corpus of these files.

@@ -25,11 +25,13 @@ mod takedown;
 use crate::support::{
     MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,
 };
+use corpusdb::curate::RemovalReport;
 use corpusdb::dedup::shared;
+use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
+use corpusdb::ingest::ReadOptions;
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
-    KeepOrder, MatchKind, Policy, Progress, ReadOptions, RemovalReport, Scope, Silent, Standing,
-    Tally,
+    Policy, Progress, Silent, Tally,
 };
 use model::Model;
 use std::path::PathBuf;

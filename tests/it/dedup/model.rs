@@ -3,7 +3,8 @@
 
 use crate::support::Page;
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared_at_least};
-use corpusdb::{DedupMode, KeepOrder, MatchKind, Policy, Scope, Standing};
+use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
+use corpusdb::{DedupMode, Policy};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What a removal forbids.

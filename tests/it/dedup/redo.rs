@@ -2,7 +2,8 @@
 
 use super::{Raise, SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, pour};
-use corpusdb::{DedupMode, Interrupt, KeepOrder, Policy, Profile, Scope, Silent};
+use corpusdb::dedup::{KeepOrder, Profile, Scope};
+use corpusdb::{DedupMode, Interrupt, Policy, Silent};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {

@@ -4,10 +4,9 @@ use super::crowds::Template;
 use super::model::Model;
 use super::{Raise, init, options, policy};
 use crate::support::{MEMORY, Page, Scratch, lines, reader, sound_digest};
-use corpusdb::{
-    Alarm, CorpusWriter, DedupMode, DocId, IngestReport, Interrupt, KeepOrder, Policy, Silent,
-    Standing,
-};
+use corpusdb::dedup::{KeepOrder, Standing};
+use corpusdb::ingest::Alarm;
+use corpusdb::{CorpusWriter, DedupMode, DocId, IngestReport, Interrupt, Policy, Silent};
 use std::path::Path;
 
 /// So little that a crowd of some hundred does not fit.

@@ -2,7 +2,9 @@
 
 use super::{World, corpus_writer, policy};
 use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
-use corpusdb::{DedupMode, DocId, Interrupt, Reach, Silent, Standing};
+use corpusdb::curate::Reach;
+use corpusdb::dedup::Standing;
+use corpusdb::{DedupMode, DocId, Interrupt, Silent};
 
 /// Fifty words, of which the last `changed` are their own.
 fn text(name: &str, changed: usize) -> String {

@@ -4,7 +4,8 @@
 use super::place::{Document, Place, THREE, built, open, pages, recipe, rows, stored};
 use super::row::Rules;
 use crate::support::Random;
-use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent};
+use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::{Corpus, Interrupt, Silent};
 use std::collections::BTreeMap;
 
 const SPECIALS: &str =

@@ -4,9 +4,10 @@ use super::place::{Place, THREE, built, open, plan, rows, stored};
 use super::trained::pour_chats;
 use crate::shards;
 use crate::support::{Ran, corpusdb};
-use corpusdb::recipe::PadSide;
-use corpusdb::views::{self, Packed};
-use corpusdb::{Corpus, EpochBatch, EpochRow, Interrupt, Planned, torch};
+use corpusdb::epoch::recipe::PadSide;
+use corpusdb::epoch::views::{self, Packed};
+use corpusdb::epoch::{EpochBatch, EpochRow, Planned, torch};
+use corpusdb::{Corpus, Interrupt};
 use serde_json::{Value, json};
 
 const PADDED: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
@@ -145,7 +146,7 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
         corpus
             .build(
                 &planned,
-                &corpusdb::BuildJob {
+                &corpusdb::epoch::BuildJob {
                     epoch: 0,
                     out: &place.scratch.path("out"),
                     threads: 1,

@@ -4,7 +4,8 @@
 use super::laws::feasible;
 use super::place::{Place, THREE, open, plan, rows};
 use crate::support::Random;
-use corpusdb::{EpochError, Error, Interrupt};
+use corpusdb::epoch::EpochError;
+use corpusdb::{Error, Interrupt};
 use std::fmt::Write;
 
 /// A recipe of one source or several, of several passes, counted in any unit.

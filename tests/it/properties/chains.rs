@@ -3,7 +3,8 @@
 
 use super::place::{Document, Place, THREE, built, open, pages, plan, recipe, rows, stored};
 use crate::support::{Page, Random};
-use corpusdb::{Corpus, CorpusWriter, EpochRow, Interrupt, Planned, Silent};
+use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::{Corpus, CorpusWriter, Interrupt, Silent};
 use std::collections::BTreeMap;
 
 /// How often each stored token came, by document.

@@ -3,8 +3,9 @@
 
 use super::place::{Document, Place, THREE, built, content, open, plan, recipe, rows, stored};
 use super::row::Rules;
-use corpusdb::recipe::OrderKind;
-use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent};
+use corpusdb::epoch::recipe::OrderKind;
+use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::{Corpus, Interrupt, Silent};
 use std::collections::BTreeMap;
 
 const EOS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\" }\n";
@@ -23,7 +24,7 @@ fn text(specials: &str, mix: &str, pack: &str, more: &str, repeats: u32) -> Stri
 
 /// (document, offset) of every token of a row.
 fn tokens(row: &EpochRow) -> Vec<(u64, u32)> {
-    let of = |s: &corpusdb::Segment| {
+    let of = |s: &corpusdb::epoch::Segment| {
         let document = s.document.0;
         (s.offset..s.offset + s.length).map(move |at| (document, at))
     };
@@ -180,7 +181,7 @@ fn rows_with_a_last_target_overlap_where_asked_for() {
     let planned = plan(&corpus, &whole).unwrap();
     assert_eq!(check(&corpus, &planned, &all, 1), 3);
     let out = built(&place, &corpus, &planned, 0, "whole", 2);
-    let manifest: corpusdb::Manifest =
+    let manifest: corpusdb::epoch::Manifest =
         serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
     for (of, planned) in manifest.sources.iter().zip(&planned.plan.sources) {
         assert_eq!((of.documents, of.tokens), (planned.documents, planned.packed_tokens));

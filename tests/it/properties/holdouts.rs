@@ -2,9 +2,9 @@
 
 use super::place::{plan, recipe};
 use crate::support::{MEMORY, Page, Random, Scratch, corpusdb, edited, lines, prose, train};
+use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, KeepOrder,
-    MatchKind, Policy, Silent,
+    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Policy, Silent,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

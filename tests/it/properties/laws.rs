@@ -5,7 +5,8 @@ use super::place::{Document, Place, THREE, built, plan, stored};
 use super::run::Run;
 use super::worlds;
 use crate::support::Random;
-use corpusdb::{Corpus, EpochError, Error, Planned, recipe};
+use corpusdb::epoch::{EpochError, Planned, recipe};
+use corpusdb::{Corpus, Error};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

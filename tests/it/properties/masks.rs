@@ -6,9 +6,10 @@ use crate::shards;
 use crate::support::corpusdb;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
-use corpusdb::recipe::Column;
-use corpusdb::views::{self, Normalise};
-use corpusdb::{Corpus, EpochRow, Interrupt, Planned, Silent, StreamFormat, StreamViews};
+use corpusdb::epoch::recipe::Column;
+use corpusdb::epoch::views::{self, Normalise};
+use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews};
+use corpusdb::{Corpus, Interrupt, Silent};
 use serde_json::Value;
 use std::path::Path;
 

@@ -3,7 +3,8 @@
 use super::place::{Place, THREE, plan, stored};
 use super::run::Run;
 use crate::support::Random;
-use corpusdb::{EpochError, Error, Interrupt};
+use corpusdb::epoch::EpochError;
+use corpusdb::{Error, Interrupt};
 use std::collections::BTreeMap;
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";

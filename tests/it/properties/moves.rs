@@ -2,7 +2,7 @@
 
 use super::holdouts::{Pages, first_crawl, leaks};
 use crate::support::{Page, Random, prose};
-use corpusdb::KeepOrder;
+use corpusdb::dedup::KeepOrder;
 
 /// The page as it is found again.
 fn again(page: &Page, key: String) -> Page {

@@ -2,7 +2,8 @@
 
 use super::place::{Place, built, open, plan, rows, stored};
 use crate::support::{Page, Random};
-use corpusdb::{Corpus, EpochRow, torch};
+use corpusdb::Corpus;
+use corpusdb::epoch::{EpochRow, torch};
 use std::collections::BTreeMap;
 
 /// Chi-square of how classes of neighbours go together, against independence.

@@ -1,9 +1,11 @@
 //! Small corpora of several sources, and what they hold.
 
 use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
+use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned};
+use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
-    BuildJob, Corpus, CorpusWriter, DedupMode, DocId, Epoch, EpochRow, Error, FieldKind,
-    IngestOptions, Interrupt, LossSpan, Planned, Policy, Recipe, Silent, TokenizerId,
+    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
+    Recipe, Silent,
 };
 use serde_json::json;
 use std::path::PathBuf;

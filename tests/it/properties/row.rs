@@ -1,9 +1,10 @@
 //! One row by itself: integrity, capacity, boundaries, masks, positions, labels, specials, provenance.
 
 use super::place::Document;
-use corpusdb::recipe::{Long, PackKind, PadSide, PadView, Target};
-use corpusdb::views;
-use corpusdb::{EpochRow, Planned, Recipe, SpecialIds};
+use corpusdb::Recipe;
+use corpusdb::epoch::recipe::{Long, PackKind, PadSide, PadView, Target};
+use corpusdb::epoch::views;
+use corpusdb::epoch::{EpochRow, Planned, SpecialIds};
 
 /// What rows of a plan are held against.
 pub struct Rules<'a> {
@@ -167,7 +168,7 @@ impl<'a> Rules<'a> {
             of.filter(|(id, _)| Some(**id) == special).count()
         };
         let begin = segments.iter().filter(|segment| segment.offset == 0).count();
-        let ended = |segment: &&corpusdb::Segment| {
+        let ended = |segment: &&corpusdb::epoch::Segment| {
             segment.offset + segment.length == segment.document_length
         };
         if self.specials.bos.is_some() && !self.any_loss {

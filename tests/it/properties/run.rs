@@ -2,8 +2,9 @@
 
 use super::place::{Document, open, rows};
 use super::row::Rules;
-use corpusdb::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
-use corpusdb::{Corpus, EpochRow, Interrupt, Planned};
+use corpusdb::epoch::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
+use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::{Corpus, Interrupt};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Some epochs of a plan, read and checked.
@@ -365,8 +366,8 @@ impl<'a> Run<'a> {
                         |row: &&EpochRow| row.segments().iter().map(|s| u64::from(s.length)).sum();
                     let lengths: Vec<u64> = of.iter().map(real).collect();
                     let size = match batch.count {
-                        corpusdb::recipe::Count::Real => lengths.iter().sum::<u64>(),
-                        corpusdb::recipe::Count::Padded => {
+                        corpusdb::epoch::recipe::Count::Real => lengths.iter().sum::<u64>(),
+                        corpusdb::epoch::recipe::Count::Padded => {
                             lengths.len() as u64 * lengths.iter().max().unwrap()
                         }
                     };

@@ -4,7 +4,8 @@ use super::place::{Place, THREE, built, content, open, plan, stored};
 use super::run::Run;
 use crate::shards::files;
 use crate::support::Random;
-use corpusdb::{Corpus, EpochRow};
+use corpusdb::Corpus;
+use corpusdb::epoch::EpochRow;
 
 const WORLDS: [u64; 6] = [1, 2, 3, 6, 8, 64];
 

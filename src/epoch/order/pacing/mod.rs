@@ -5,11 +5,11 @@
 //! used inside only; released amounts are rounded to whole tokens before anything is compared.
 //!
 //! ```
-//! use corpusdb::pacing::{Pace, Pacing};
+//! use corpusdb::epoch::pacing::{Pace, Pacing};
 //!
 //! let pace = Pace { pacing: Pacing::Sqrt, c0: 0.0 };
 //! assert_eq!(pace.opens(&[250, 250, 500], 1000)?, [0, 63, 250]);
-//! # Ok::<(), corpusdb::pacing::PacingError>(())
+//! # Ok::<(), corpusdb::epoch::pacing::PacingError>(())
 //! ```
 
 #[cfg(test)]

@@ -1,0 +1,31 @@
+//! What an export is asked for.
+
+use super::staging::refuse_taken;
+use crate::epoch::error::EpochError;
+use crate::model::{Interrupt, Progress};
+use std::path::Path;
+
+/// What to build, where, and who watches.
+#[derive(Clone, Copy)]
+pub struct BuildJob<'a> {
+    /// Which epoch of the plan.
+    pub epoch: u64,
+    /// The directory to make.
+    pub out: &'a Path,
+    /// Threads that read and lay out rows.
+    pub threads: usize,
+    /// Receives progress.
+    pub progress: &'a dyn Progress,
+    /// Asks for a stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl BuildJob<'_> {
+    /// Refuses a directory that cannot be made: before a plan is stored for it, say.
+    ///
+    /// # Errors
+    /// [`EpochError::OutputExists`]; [`EpochError::OutputUnnamed`].
+    pub fn refuse_taken(&self) -> Result<(), EpochError> {
+        refuse_taken(self.out)
+    }
+}
