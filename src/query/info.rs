@@ -1,9 +1,9 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
-use super::error::QueryError;
-use super::policy::{PolicySetting, policy_settings};
-use super::small_tables::hexadecimal;
 use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing};
+use crate::query::error::QueryError;
+use crate::query::policy_settings::{PolicySetting, policy_settings};
+use crate::query::sql::hexadecimal;
 use crate::store::{CommitRecord, SourceRecord, TokenizerRecord, View};
 use serde::Serialize;
 use serde_json::{Map, Value};

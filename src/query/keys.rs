@@ -1,7 +1,7 @@
 //! The key shown for a document, and the documents that a shown key stands for.
 
-use super::error::QueryError;
 use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
+use crate::query::error::QueryError;
 use crate::store::{Header, View, fields};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};

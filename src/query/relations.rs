@@ -1,7 +1,7 @@
 //! How a document relates to its cluster: its witness, how similar, and how many there are.
 
-use super::error::QueryError;
 use crate::model::{DocId, Match, MatchKind, Standing};
+use crate::query::error::QueryError;
 use crate::store::View;
 use std::collections::HashMap;
 

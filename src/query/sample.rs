@@ -1,8 +1,8 @@
 //! Uniform samples of a selection, reproducible from a seed.
 
-use super::error::QueryError;
-use super::select::select;
 use crate::model::DocId;
+use crate::query::error::QueryError;
+use crate::query::sql::select;
 use crate::store::View;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

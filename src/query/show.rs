@@ -1,12 +1,11 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
-use super::blockers::{ShownBlocker, blockers};
-use super::error::QueryError;
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
 };
-use crate::store::View;
-use crate::store::fields;
+use crate::query::duplicates::{ShownBlocker, blockers};
+use crate::query::error::QueryError;
+use crate::store::{View, fields};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -198,7 +197,7 @@ fn cluster(
     document: DocId,
     standing: Standing,
 ) -> Result<Option<Cluster>, QueryError> {
-    let Some(id) = super::relations::Relation::of(view, document, standing)?.cluster else {
+    let Some(id) = crate::query::relations::Relation::of(view, document, standing)?.cluster else {
         return Ok(None);
     };
     let members = view.members(id)?;

@@ -4,7 +4,7 @@ mod cell;
 mod rows;
 mod table;
 
-use super::error::QueryError;
+use crate::query::error::QueryError;
 use arrow::csv::WriterBuilder as CsvBuilder;
 use arrow::datatypes::{DataType, Schema};
 use arrow::json::WriterBuilder as JsonBuilder;

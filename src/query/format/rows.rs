@@ -1,7 +1,7 @@
 //! Rows with their values whole, a column a line: for reading texts, of any length.
 
-use super::super::error::QueryError;
 use super::cell::harmless;
+use crate::query::error::QueryError;
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};

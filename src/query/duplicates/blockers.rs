@@ -1,0 +1,60 @@
+//! Why a document is blocked: the removed documents that keep it out, and by what.
+
+use super::craft;
+use crate::model::{DocId, key_identity};
+use crate::query::error::QueryError;
+use crate::store::{Blocked, Header, View};
+use serde::Serialize;
+
+/// Removed documents that are listed.
+const LISTED: usize = 20;
+
+/// A removed document that keeps another one out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ShownBlocker {
+    /// Its number.
+    pub id: u64,
+    /// Its key.
+    pub key: String,
+    /// What the two have in common: `text`, `key`, `normalised text` or `similarity`.
+    pub by: &'static str,
+    /// Exact Jaccard similarity, where that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jaccard: Option<f64>,
+}
+
+/// The first 20 removed documents that keep this one out, each with the strictest of its reasons.
+pub(in crate::query) fn blockers(
+    view: &View,
+    document: DocId,
+    header: &Header,
+) -> Result<Vec<ShownBlocker>, QueryError> {
+    let key = header.key.as_ref();
+    let identity = key.map(|key| key_identity(view.source_name(header.source), key));
+    let normalised = (header.words > 0).then_some(header.normalised);
+    let ways = [
+        (Blocked::Text, Some(header.raw), "text"),
+        (Blocked::Identity, identity, "key"),
+        (Blocked::Normalised, normalised, "normalised text"),
+    ];
+    let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
+    for (what, hash, by) in ways {
+        if let Some(hash) = hash {
+            let blockers = view.blockers(what, hash)?;
+            found.extend(blockers.into_iter().map(|blocker| (blocker, by, None)));
+        }
+    }
+    if view.has_blocks(Blocked::Similar)? {
+        let similar = craft::similar_blockers(view, document)?;
+        found.extend(similar.into_iter().map(|(id, jaccard)| (id, "similarity", Some(jaccard))));
+    }
+    let mut shown: Vec<ShownBlocker> = Vec::new();
+    for (id, by, jaccard) in found {
+        if shown.len() < LISTED && id != document && shown.iter().all(|other| other.id != id.0) {
+            let key = view.display_key(&view.expect_header(id)?)?;
+            shown.push(ShownBlocker { id: id.0, key, by, jaccard });
+        }
+    }
+    Ok(shown)
+}

@@ -1,0 +1,104 @@
+//! The sizes of all clusters, counted in one walk in the order of witnesses.
+
+use crate::model::DocId;
+use crate::query::error::QueryError;
+use crate::store::View;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Clusters of some size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClusterSizes {
+    /// The least size, the witness included.
+    pub from: u64,
+    /// The largest size.
+    pub to: u64,
+    /// Clusters.
+    pub clusters: u64,
+    /// Documents in them.
+    pub documents: u64,
+}
+
+/// Sizes of clusters counted, and the largest so far.
+pub(in crate::query) struct Sizes {
+    /// Clusters and their documents, by the power of two that bounds their size.
+    pub(in crate::query) powers: BTreeMap<u32, (u64, u64)>,
+    heap: BinaryHeap<Reverse<(u64, Reverse<DocId>)>>,
+    most: usize,
+}
+
+impl Sizes {
+    fn add(&mut self, cluster: DocId, size: u64) {
+        let power = size.saturating_sub(1).checked_ilog2().map_or(0, |power| power + 1);
+        let counts = self.powers.entry(power).or_default();
+        counts.0 += 1;
+        counts.1 += size;
+        self.heap.push(Reverse((size, Reverse(cluster))));
+        if self.heap.len() > self.most {
+            self.heap.pop();
+        }
+    }
+
+    /// Largest first, then lowest id.
+    pub(in crate::query) fn largest(&self) -> Vec<(u64, Reverse<DocId>)> {
+        let mut found: Vec<_> = self.heap.iter().map(|Reverse(cluster)| *cluster).collect();
+        found.sort_by_key(|cluster| Reverse(*cluster));
+        found
+    }
+
+    pub(in crate::query) fn bins(&self) -> Vec<ClusterSizes> {
+        let bin = |(power, (clusters, documents)): (&u32, &(u64, u64))| {
+            let to = 1_u64.checked_shl(*power).unwrap_or(u64::MAX);
+            ClusterSizes { from: to / 2 + 1, to, clusters: *clusters, documents: *documents }
+        };
+        self.powers.iter().map(bin).collect()
+    }
+}
+
+/// The sizes of the clusters that removed a document for which `counts`, and the `most` largest.
+pub(in crate::query) fn cluster_sizes(
+    view: &View,
+    most: usize,
+    counts: impl Fn(DocId) -> bool,
+) -> Result<Sizes, QueryError> {
+    let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
+    // The cluster at hand, its size, whether it counts.
+    let mut open: Option<(DocId, u64, bool)> = None;
+    view.for_each_member::<QueryError>(|witness, removed| {
+        match &mut open {
+            Some((cluster, size, counted)) if *cluster == witness => {
+                *size += 1;
+                *counted |= counts(removed);
+            }
+            _ => {
+                if let Some((cluster, size, true)) = open.replace((witness, 2, counts(removed))) {
+                    sizes.add(cluster, size);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if let Some((cluster, size, true)) = open {
+        sizes.add(cluster, size);
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_counted_by_powers_and_the_largest_known() {
+        let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most: 2 };
+        for (cluster, size) in [(1, 2), (5, 4), (9, 3), (12, 5), (20, 5), (30, 2)] {
+            sizes.add(DocId(cluster), size);
+        }
+        let bins: Vec<_> =
+            sizes.bins().iter().map(|b| (b.from, b.to, b.clusters, b.documents)).collect();
+        assert_eq!(bins, [(2, 2, 2, 4), (3, 4, 2, 7), (5, 8, 2, 10)]);
+        assert_eq!(sizes.largest(), [(5, Reverse(DocId(12))), (5, Reverse(DocId(20)))]);
+    }
+}

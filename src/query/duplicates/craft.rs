@@ -1,0 +1,177 @@
+//! What looking asks of the dedup craft and of the bucket index: each question in one function.
+
+use crate::dedup::{
+    Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
+};
+use crate::model::{DocId, Policy, Scope, SourceId, half};
+use crate::query::error::QueryError;
+use crate::store::{Blocked, View};
+use roaring::RoaringTreemap;
+use std::collections::BTreeSet;
+
+/// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
+pub(in crate::query) const BUCKET_CAP: usize = 1024;
+
+/// Documents that share a bucket with a sketch.
+#[derive(Debug, Default)]
+pub(in crate::query) struct Candidates {
+    pub(in crate::query) found: BTreeSet<DocId>,
+    /// Buckets asked for.
+    pub(in crate::query) buckets: u64,
+    /// Buckets of which only the first members were read.
+    pub(in crate::query) capped: u64,
+}
+
+/// Fingerprints of texts under a policy, one after another.
+pub(in crate::query) struct Craft(Fingerprinter);
+
+impl Craft {
+    pub(in crate::query) fn new(policy: &Policy) -> Self {
+        Self(Fingerprinter::new(policy))
+    }
+
+    pub(in crate::query) fn fingerprint(&mut self, text: &str) -> Fingerprint {
+        self.0.fingerprint(text)
+    }
+
+    pub(in crate::query) fn shingles(&mut self, text: &str) -> Vec<u64> {
+        self.0.shingles(text)
+    }
+}
+
+/// Shingles that two sorted lists share.
+pub(in crate::query) fn overlap(a: &[u64], b: &[u64]) -> u32 {
+    shared(a, b)
+}
+
+/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
+pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, QueryError> {
+    let owner = view.expect_header(document)?.text_owner(document);
+    let Some(bytes) = view.sketch_of_owner(owner)? else { return Ok(None) };
+    let sketch = Sketch::from_bytes(&bytes, view.policy());
+    sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
+}
+
+/// The removed documents that keep one out by similarity, with the exact similarity.
+pub(in crate::query) fn similar_blockers(
+    view: &View,
+    document: DocId,
+) -> Result<Vec<(DocId, f64)>, QueryError> {
+    let Some(sketch) = sketch(view, document)? else { return Ok(Vec::new()) };
+    let mut candidates = BTreeSet::new();
+    for key in block_keys(&sketch) {
+        candidates.extend(view.blockers(Blocked::Similar, key)?);
+    }
+    candidates.remove(&document);
+    let mut craft = Craft::new(view.policy());
+    let mut found = Vec::new();
+    if candidates.is_empty() {
+        return Ok(found);
+    }
+    let own = craft.shingles(&view.compared_text(document)?);
+    for other in candidates {
+        let shingles = craft.shingles(&view.compared_text(other)?);
+        if let Some(both) = shared_at_least(&own, &shingles, view.policy().threshold) {
+            let union = own.len() + shingles.len() - both as usize;
+            found.push((other, f64::from(both) / union as f64));
+        }
+    }
+    Ok(found)
+}
+
+/// The smallest estimate that a pair of that similarity is likely to have.
+pub(in crate::query) fn floor(jaccard: f64, policy: &Policy) -> f64 {
+    estimate_floor(&Policy { threshold: jaccard, ..policy.clone() })
+}
+
+/// Band numbers under which two sketches meet.
+pub(in crate::query) fn shared_bands(a: &Sketch, b: &Sketch, policy: &Policy) -> Vec<u8> {
+    let pairs = (0..=u8::MAX).zip(bands(a, policy)).zip(bands(b, policy));
+    pairs.filter(|((_, a), b)| a == b).map(|((band, _), _)| band).collect()
+}
+
+/// Keys of the buckets of a sketch, ascending.
+pub(in crate::query) fn band_keys(
+    sketch: &Sketch,
+    policy: &Policy,
+    source: SourceId,
+) -> Vec<(u8, u64)> {
+    (0..=u8::MAX).zip(crate::dedup::band_keys(sketch, policy, source)).collect()
+}
+
+/// The sources whose buckets may hold what is looked for: any one stands for all in global scope.
+pub(in crate::query) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
+    match (view.policy().scope, source) {
+        (_, Some(source)) => vec![source],
+        (Scope::Global, None) => vec![SourceId(0)],
+        (Scope::PerSource, None) => view.sources().map(|(id, _)| id).collect(),
+    }
+}
+
+/// Documents admitted by `keep` that share a bucket with the sketch: all of them, however crowded a bucket
+/// is, as a bitmap that `each` adds to. Answers how many buckets were asked and how many of them are crowded.
+pub(in crate::query) fn all_candidates(
+    view: &View,
+    sketch: &Sketch,
+    source: Option<SourceId>,
+    keep: impl Fn(DocId) -> bool,
+    found: &mut RoaringTreemap,
+) -> Result<(u64, u64), QueryError> {
+    let (mut asked, mut crowded) = (0, 0);
+    for source in scopes(view, source) {
+        let keys = band_keys(sketch, view.policy(), source);
+        for (key, bucket) in keys.iter().zip(view.buckets(&keys, BUCKET_CAP, &keep)?) {
+            asked += 1;
+            let Some(bucket) = bucket else { continue };
+            found.extend(bucket.members.iter().map(|member| member.0));
+            if bucket.capped {
+                crowded += 1;
+                // One crowded bucket at a time is held.
+                for bucket in view.buckets(&[*key], usize::MAX, &keep)?.into_iter().flatten() {
+                    found.extend(bucket.members.iter().map(|member| member.0));
+                }
+            }
+        }
+    }
+    Ok((asked, crowded))
+}
+
+/// Documents admitted by `keep` that share a bucket with the sketch, of crowded buckets the first ones.
+pub(in crate::query) fn candidates(
+    view: &View,
+    sketch: &Sketch,
+    source: Option<SourceId>,
+    keep: impl Fn(DocId) -> bool,
+) -> Result<Candidates, QueryError> {
+    let mut answer = Candidates::default();
+    for source in scopes(view, source) {
+        let keys = band_keys(sketch, view.policy(), source);
+        for bucket in view.buckets(&keys, BUCKET_CAP, &keep)? {
+            answer.buckets += 1;
+            if let Some(bucket) = bucket {
+                answer.capped += u64::from(bucket.capped);
+                answer.found.extend(bucket.members);
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// The best-ranked eligible documents whose raw (`kind` 0) or normalised (1) text has that hash.
+pub(in crate::query) fn equals(
+    view: &View,
+    kind: u8,
+    hash: [u8; 16],
+    source: Option<SourceId>,
+) -> Result<BTreeSet<DocId>, QueryError> {
+    let mut found = BTreeSet::new();
+    for source in scopes(view, source) {
+        found.extend(view.exact(kind, view.policy().text_key(source, hash))?);
+    }
+    Ok(found)
+}
+
+/// The hash under which equal raw texts are found.
+pub(in crate::query) fn raw_hash(text: &str) -> [u8; 16] {
+    half(&blake3::hash(text.as_bytes()))
+}

@@ -1,0 +1,36 @@
+//! Looking at what dedup did, without SQL.
+//!
+//! `pairs` lists removed documents beside their witnesses, `summary` counts them (by `groups`, with `histogram` and
+//! `cluster_sizes`), `clusters` shows one document among its duplicates; `similar` asks the index about a text, and
+//! `policy_cost` says what a policy comes to. `craft` is all that they know of sketches and buckets.
+
+mod blockers;
+mod cluster_sizes;
+mod clusters;
+mod craft;
+mod diff;
+mod excerpt;
+mod groups;
+mod histogram;
+mod pairs;
+mod policy_cost;
+mod similar;
+mod source_runs;
+mod summary;
+
+pub use blockers::ShownBlocker;
+pub(super) use blockers::blockers;
+pub use cluster_sizes::ClusterSizes;
+pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
+pub use diff::{DiffPart, diff};
+pub use histogram::{Similarities, SimilarityBin};
+pub use pairs::{DuplicatePair, duplicates, for_each_duplicate};
+pub use policy_cost::{
+    CandidateSample, DedupExplanation, DetectionLine, FamilyBytes, PolicyChange, StoredBytes,
+    explain_dedup, explain_policy,
+};
+pub use similar::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, similar};
+pub use summary::{
+    ClusterSource, DuplicatesOptions, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
+    SourceLoss, SourcePair, duplicates_summary,
+};

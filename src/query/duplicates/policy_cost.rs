@@ -1,0 +1,360 @@
+//! What a dedup policy comes to: detection by similarity, candidates, bytes, and the cost of another.
+
+use super::craft::{candidates, floor, shared_bands, sketch};
+use crate::model::{DocId, Policy, Signature};
+use crate::query::error::QueryError;
+use crate::query::policy_settings::{PolicySetting, policy_settings};
+use crate::query::sample::sample;
+use crate::store::View;
+use serde::Serialize;
+
+/// Documents of a corpus that are looked up to learn how many candidates they have.
+const SAMPLED: u64 = 1000;
+/// Families that dedup needs; the others hold the documents themselves.
+const DEDUP_FAMILIES: [&str; 7] =
+    ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members"];
+
+/// What a dedup policy comes to.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DedupExplanation {
+    /// The policy, in words.
+    pub policy: String,
+    /// The policy.
+    pub policy_settings: Policy,
+    /// Its settings with what they mean.
+    pub settings: Vec<PolicySetting>,
+    /// Sketch slots that no band uses.
+    pub unused_slots: u32,
+    /// Similarity at which a pair is found half of the time.
+    pub half: f64,
+    /// The smallest sketch estimate worth verifying.
+    pub estimate_floor: f64,
+    /// Detection by similarity, ascending.
+    pub detection: Vec<DetectionLine>,
+    /// What dedup stores of a document.
+    pub bytes: StoredBytes,
+    /// How many candidates documents have; for a corpus only.
+    pub sample: Option<CandidateSample>,
+    /// What it takes to go over to this policy; for a corpus with another one only.
+    pub change: Option<PolicyChange>,
+}
+
+/// What becomes of pairs of one similarity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DetectionLine {
+    /// The similarity.
+    pub jaccard: f64,
+    /// Probability that such a pair shares a band.
+    pub found: f64,
+    /// Expected candidates among a million such pairs.
+    pub candidates_per_million: f64,
+    /// Probability that its estimate is at least the floor, so that its texts are compared.
+    pub verified: f64,
+}
+
+/// What dedup stores of a document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoredBytes {
+    /// Whether it was measured in a corpus; else it is what the rows hold before compression.
+    pub measured: bool,
+    /// Documents it was measured over, kept or not.
+    pub documents: u64,
+    /// Bytes a document, by family of the store.
+    pub families: Vec<FamilyBytes>,
+    /// All together.
+    pub total: f64,
+}
+
+/// Bytes a document in one family.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FamilyBytes {
+    /// The family (docs/reference/format.md).
+    pub family: &'static str,
+    /// Bytes a document.
+    pub bytes: f64,
+}
+
+/// How many candidates kept documents have in a corpus.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CandidateSample {
+    /// Documents looked up: kept ones, drawn evenly, those without a sketch left out.
+    pub documents: u64,
+    /// Kept documents that share a band with one of them, on average.
+    pub candidates: f64,
+    /// Most candidates of any.
+    pub most: u64,
+    /// Candidates whose estimate is at least the floor, on average: their texts would be compared.
+    pub verified: f64,
+    /// Buckets of which only the first members were read.
+    pub capped: u64,
+    /// Of the candidates that the bands of the corpus find, those that the other policy's bands would find
+    /// too, on average. It may find more: pairs that share no band now are not seen here.
+    pub candidates_after: Option<f64>,
+}
+
+/// What it takes to go over to another policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PolicyChange {
+    /// The policy of the corpus, in words.
+    pub from: String,
+    /// Whether bands change; sketches never do.
+    pub new_bands: bool,
+    /// Rows of buckets to be written: kept documents times bands; none when bands stay.
+    pub band_rows: u64,
+    /// What happens, in words.
+    pub steps: Vec<String>,
+}
+
+/// What a policy comes to, without a corpus.
+#[must_use]
+pub fn explain_policy(policy: &Policy) -> DedupExplanation {
+    DedupExplanation {
+        policy: policy.to_string(),
+        settings: policy_settings(policy),
+        unused_slots: policy.hashes.saturating_sub(policy.bands.saturating_mul(policy.rows)),
+        half: half(policy),
+        estimate_floor: floor(policy.threshold, policy),
+        detection: lines(policy),
+        bytes: by_layout(policy),
+        sample: None,
+        change: None,
+        policy_settings: policy.clone(),
+    }
+}
+
+/// What the policy of a corpus comes to, or another one that the corpus could go over to.
+///
+/// # Errors
+/// [`QueryError::Fixed`] when `other` needs other sketches; [`QueryError::Store`] when a row cannot be
+/// read.
+pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplanation, QueryError> {
+    let current = view.policy();
+    let policy = other.unwrap_or(current);
+    if let Some((asked, stored)) = current.fixed_against(policy) {
+        return Err(QueryError::Fixed { asked, stored });
+    }
+    let mut explanation = explain_policy(policy);
+    if view.documents() > 0 {
+        explanation.bytes = measured(view)?;
+    }
+    // Modes that look for no near duplicates file no bands.
+    let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows)
+        || (policy.mode.is_near() && !current.mode.is_near());
+    if current.mode.is_near() && view.state().kept > 0 {
+        explanation.sample = Some(candidate_sample(view, policy, new_bands)?);
+    }
+    if policy != current {
+        explanation.change = Some(change(view, policy, new_bands));
+    }
+    Ok(explanation)
+}
+
+/// 0.3 to 1 in steps of 0.05, and the threshold.
+fn lines(policy: &Policy) -> Vec<DetectionLine> {
+    let mut similarities: Vec<f64> = (6..=20_u32).map(|step| f64::from(step * 5) / 100.0).collect();
+    if !similarities.contains(&policy.threshold) {
+        similarities.push(policy.threshold);
+        similarities.sort_by(f64::total_cmp);
+    }
+    let line = |jaccard| {
+        let found = policy.detection(jaccard);
+        DetectionLine {
+            jaccard,
+            found,
+            candidates_per_million: found * 1e6,
+            verified: passes(jaccard, policy),
+        }
+    };
+    similarities.into_iter().map(line).collect()
+}
+
+/// By bisection: detection grows with similarity.
+fn half(policy: &Policy) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        if policy.detection(middle) < 0.5 { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Probability that the estimate of a pair is at least the floor: of n slots each agrees with probability
+/// J or by chance, independently; the terms of the binomial are summed from the largest down.
+fn passes(jaccard: f64, policy: &Policy) -> f64 {
+    let chance = match policy.signature {
+        Signature::Native => 1.0 / 256.0,
+        Signature::Bigcode => 0.0,
+    };
+    let agree = jaccard + (1.0 - jaccard) * chance;
+    if agree >= 1.0 {
+        return 1.0;
+    }
+    let n = policy.hashes;
+    let least = floor(policy.threshold, policy);
+    let ln = |value: f64| value.max(f64::MIN_POSITIVE).ln();
+    let mut term = f64::from(n) * ln(agree);
+    let mut sum = 0.0;
+    for agreeing in (0..=n).rev() {
+        let estimate = (f64::from(agreeing) / f64::from(n) - chance) / (1.0 - chance);
+        if estimate < least {
+            break;
+        }
+        sum += term.exp();
+        // From C(n, k) p^k q^(n-k) to that of k - 1.
+        let k = f64::from(agreeing);
+        term += ln(k) - ln(f64::from(n) - k + 1.0) + ln(1.0 - agree) - ln(agree);
+    }
+    sum.min(1.0)
+}
+
+/// Keys and values of the rows of a kept document, before compression.
+fn by_layout(policy: &Policy) -> StoredBytes {
+    let mut families = Vec::new();
+    let slot = match policy.signature {
+        Signature::Native => 1.0,
+        Signature::Bigcode => 4.0,
+    };
+    if policy.mode.is_near() {
+        // Key: generation, band number, 40-bit hash; value: a 40-bit document id.
+        families.push(FamilyBytes { family: "bands", bytes: f64::from(policy.bands) * 15.0 });
+        families
+            .push(FamilyBytes { family: "sketches", bytes: 8.0 + f64::from(policy.hashes) * slot });
+    }
+    // Raw text, and normalised text where there is one: kind and hash to a document.
+    let forms = if policy.mode.is_near() { 2.0 } else { 1.0 };
+    families.push(FamilyBytes { family: "exact", bytes: forms * 25.0 });
+    let total = families.iter().map(|family| family.bytes).sum();
+    StoredBytes { measured: false, documents: 0, families, total }
+}
+
+fn measured(view: &View) -> Result<StoredBytes, QueryError> {
+    let documents = view.documents();
+    let families: Vec<FamilyBytes> = view
+        .disk_usage()?
+        .into_iter()
+        .filter(|(family, bytes)| *bytes > 0 && DEDUP_FAMILIES.contains(family))
+        .map(|(family, bytes)| FamilyBytes { family, bytes: per(bytes, documents) })
+        .collect();
+    let total = families.iter().map(|family| family.bytes).sum();
+    Ok(StoredBytes { measured: true, documents, families, total })
+}
+
+fn candidate_sample(
+    view: &View,
+    policy: &Policy,
+    new_bands: bool,
+) -> Result<CandidateSample, QueryError> {
+    let kept = view.kept()?;
+    let least = floor(policy.threshold, policy);
+    let (mut documents, mut all, mut most, mut verified, mut capped, mut after) =
+        (0, 0, 0, 0, 0, 0);
+    for document in sample(view, Some("kept"), SAMPLED, 0)? {
+        let Some(own) = sketch(view, document)? else { continue };
+        let source = view.expect_header(document)?.source;
+        let admit = |other: DocId| other != document && kept.contains(other.0);
+        let found = candidates(view, &own, Some(source), admit)?;
+        documents += 1;
+        capped += found.capped;
+        let count = u64::try_from(found.found.len()).unwrap_or(u64::MAX);
+        all += count;
+        most = most.max(count);
+        for other in found.found {
+            let Some(other) = sketch(view, other)? else { continue };
+            let is_found = !new_bands || !shared_bands(&own, &other, policy).is_empty();
+            after += u64::from(is_found);
+            verified += u64::from(is_found && own.estimate(&other) >= least);
+        }
+    }
+    Ok(CandidateSample {
+        documents,
+        candidates: per(all, documents),
+        most,
+        verified: per(verified, documents),
+        capped,
+        candidates_after: new_bands.then(|| per(after, documents)),
+    })
+}
+
+fn change(view: &View, policy: &Policy, new_bands: bool) -> PolicyChange {
+    let current = view.policy();
+    let kept = view.state().kept;
+    let mut steps = Vec::new();
+    let near = policy.mode.is_near();
+    if new_bands && near {
+        steps.push(format!(
+            "the sketches stay; {} bands of {} slots of each are filed anew, in a generation of their own",
+            policy.bands, policy.rows
+        ));
+    } else {
+        steps.push("sketches and bands stay".to_owned());
+    }
+    steps.push(
+        "no document is read from its source again; pairs are verified from stored texts"
+            .to_owned(),
+    );
+    if policy.threshold < current.threshold {
+        steps.push(
+            "a lower threshold removes more; what was removed may come back where its witness goes"
+                .to_owned(),
+        );
+    } else if policy.threshold > current.threshold {
+        steps.push(
+            "a higher threshold brings documents back; every tokenizer encodes them".to_owned(),
+        );
+    }
+    PolicyChange {
+        from: current.to_string(),
+        new_bands: new_bands && near,
+        band_rows: if new_bands && near { kept.saturating_mul(policy.bands.into()) } else { 0 },
+        steps,
+    }
+}
+
+/// An average; 0 over nothing.
+#[expect(clippy::cast_precision_loss, reason = "an average is shown with a few digits")]
+fn per(sum: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum as f64 / count as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Profile;
+
+    #[test]
+    fn detection_is_that_of_the_published_tables() {
+        let found = |profile, jaccard: f64| {
+            let explanation = explain_policy(&Policy::of(profile));
+            let line = explanation.detection.iter().find(|line| line.jaccard == jaccard).unwrap();
+            (line.found * 1e4).round() / 1e4
+        };
+        assert_eq!(found(Profile::Web, 0.8), 0.9972);
+        assert_eq!(found(Profile::Web, 0.5), 0.1177);
+        assert_eq!(found(Profile::Fineweb, 0.75), 0.7716);
+        assert_eq!(found(Profile::Bigcode, 0.7), 0.5115);
+        assert_eq!(explain_policy(&Policy::of(Profile::Fineweb)).unused_slots, 144);
+    }
+
+    #[test]
+    fn half_of_the_pairs_are_found_at_the_half_point() {
+        for profile in Profile::ALL {
+            let policy = Policy::of(profile);
+            assert!((policy.detection(half(&policy)) - 0.5).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_estimate_passes_what_it_must_and_little_else() {
+        let policy = Policy::of(Profile::Web);
+        assert_eq!(passes(1.0, &policy), 1.0);
+        assert!(passes(0.8, &policy) > 0.9999 && passes(0.8, &policy) < 1.0);
+        assert!(passes(0.5, &policy) < 1e-3);
+        assert!(passes(0.7, &policy) > 0.3 && passes(0.7, &policy) < 0.7);
+    }
+}

@@ -1,0 +1,364 @@
+//! All duplicates in numbers: what was removed, from where, how similar, in which clusters.
+//!
+//! Two walks: over the matches, in the order of removed documents, and over the clusters, in the order
+//! of witnesses. Only counts are held, and the largest clusters so far.
+
+use super::cluster_sizes::{ClusterSizes, cluster_sizes};
+use super::excerpt::{beginning, parting};
+use super::groups::{Group, Groups, Total};
+use super::histogram::{Histogram, Similarities};
+use super::pairs::{DuplicatePair, Pairs};
+use super::source_runs::SourceRuns;
+use crate::model::{DocId, MatchKind, SourceId, Standing};
+use crate::query::error::QueryError;
+use crate::store::fields;
+use crate::store::{ColumnBlock, View};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Members of a large cluster among which the example is looked for.
+const EXAMPLES: usize = 1000;
+
+/// Which duplicates are counted, and by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DuplicatesOptions {
+    /// Largest clusters listed.
+    pub largest: usize,
+    /// Only documents of this source and what was removed from it, whatever source its witness is of.
+    pub source: Option<String>,
+    /// A declared keyword or integer, or `language`, that takes the place of the source in what is counted.
+    pub by: Option<String>,
+}
+
+/// All duplicates in numbers.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DuplicatesSummary {
+    /// The dedup policy, in words.
+    pub policy: String,
+    /// The one source whose documents and duplicates are counted; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// Documents not kept, of each standing that has any.
+    pub removed: Vec<RemovedCount>,
+    /// What stands in the place of sources below: `source`, or a field, of which the values are told.
+    pub by: String,
+    /// What duplicates take from each source that lost any.
+    pub sources: Vec<SourceLoss>,
+    /// Duplicates by their source and that of their witness, most first.
+    pub source_pairs: Vec<SourcePair>,
+    /// Similarity of duplicates to their witness.
+    pub similarity: Similarities,
+    /// Clusters of two documents and more.
+    pub clusters: u64,
+    /// Their sizes, by powers of two.
+    pub cluster_sizes: Vec<ClusterSizes>,
+    /// The largest ones, largest first; as many as were asked for.
+    pub largest: Vec<LargeCluster>,
+}
+
+/// Documents of one standing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RemovedCount {
+    /// The standing: `exact` and `near` are duplicates.
+    pub kind: &'static str,
+    /// Documents.
+    pub documents: u64,
+}
+
+/// What duplicates take from a source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SourceLoss {
+    /// Its name.
+    pub source: String,
+    /// Documents stored.
+    pub documents: u64,
+    /// Of these, exact and near duplicates.
+    pub removed: u64,
+    /// `removed / documents`.
+    pub share: f64,
+    /// UTF-8 bytes of the texts stored.
+    pub bytes: u64,
+    /// Of these, in duplicates.
+    pub removed_bytes: u64,
+    /// `removed_bytes / bytes`.
+    pub share_bytes: f64,
+}
+
+/// Duplicates of one source whose witnesses are in one source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SourcePair {
+    /// The source of the removed documents, or their value of the field.
+    pub source: String,
+    /// The source of their witnesses, or their value of the field.
+    pub witness_source: String,
+    /// Removed documents.
+    pub documents: u64,
+    /// Of these, those with equal raw bytes.
+    pub exact: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// `documents` in the documents of their source.
+    pub share: f64,
+    /// `bytes` in the bytes of their source.
+    pub share_bytes: f64,
+}
+
+/// A large cluster.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LargeCluster {
+    /// The witness, which names the cluster.
+    pub id: u64,
+    /// Its key.
+    pub key: String,
+    /// Its source.
+    pub source: String,
+    /// Documents, the witness included.
+    pub size: u64,
+    /// Its documents by source, most first.
+    pub sources: Vec<ClusterSource>,
+    /// The least similar of its first 1,000 members, with the witness.
+    pub example: Option<ExamplePair>,
+}
+
+/// Documents of a cluster from one source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClusterSource {
+    /// The source.
+    pub source: String,
+    /// Documents, the witness included.
+    pub documents: u64,
+}
+
+/// A removed document and its witness with parts of their texts.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ExamplePair {
+    /// Who they are and how similar.
+    #[serde(flatten)]
+    pub pair: DuplicatePair,
+    /// The beginning of the witness's text.
+    pub witness_beginning: String,
+    /// The beginning of the removed document's text.
+    pub beginning: String,
+    /// The witness's text from shortly before the place where the two part.
+    pub witness_excerpt: String,
+    /// The removed document's text from there.
+    pub excerpt: String,
+}
+
+/// All duplicates in numbers, or those removed from one source.
+///
+/// # Errors
+/// [`QueryError::NoSource`] and [`QueryError::NoGroups`] for names that there are not,
+/// [`QueryError::TooManyGroups`] for a field with more than 1,000 values, [`QueryError::Store`] when a row
+/// cannot be read.
+pub fn duplicates_summary(
+    view: &View,
+    options: &DuplicatesOptions,
+) -> Result<DuplicatesSummary, QueryError> {
+    let sources = SourceRuns::read(view)?;
+    let only = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
+    let by = options.by.as_deref().unwrap_or("source");
+    let mut groups = Groups::by(view, &sources, by)?;
+    let totals = groups.totals(only)?;
+    let counts = |document| only.is_none_or(|only| sources.of(document) == only);
+    let mut removed = Vec::new();
+    for standing in Standing::ALL {
+        let mut all = view.documents_standing(standing)?;
+        if let Some(only) = only {
+            all &= view.documents_with(fields::SOURCE, &fields::source_value(only))?;
+        }
+        let documents = all.len();
+        if documents > 0 && standing != Standing::Kept {
+            removed.push(RemovedCount { kind: standing.name(), documents });
+        }
+    }
+    let (pairs, similarity) = matches(view, &mut groups, counts)?;
+    let sizes = cluster_sizes(view, options.largest, counts)?;
+    let mut names = Pairs::new(view);
+    let mut large = Vec::new();
+    for (size, Reverse(id)) in sizes.largest() {
+        large.push(large_cluster(view, &sources, &mut names, id, size)?);
+    }
+    let record = only.and_then(|only| view.sources().find(|(id, _)| *id == only));
+    Ok(DuplicatesSummary {
+        policy: view.policy().to_string(),
+        source: options.source.clone(),
+        documents: record.map_or(view.documents(), |(_, record)| record.documents),
+        kept: record.map_or(view.state().kept, |(_, record)| record.kept),
+        removed,
+        by: by.to_owned(),
+        sources: losses(&groups, &totals, &pairs)?,
+        source_pairs: source_pairs(&groups, &totals, &pairs)?,
+        similarity,
+        clusters: sizes.powers.values().map(|(clusters, _)| clusters).sum(),
+        cluster_sizes: sizes.bins(),
+        largest: large,
+    })
+}
+
+fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
+    view.source_named(name).map(|(id, _)| id).ok_or_else(|| {
+        let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        QueryError::NoSource { name: name.to_owned(), known }
+    })
+}
+
+/// Removed documents, those among them with equal bytes, and bytes of text.
+#[derive(Clone, Copy, Default)]
+struct Removed {
+    documents: u64,
+    exact: u64,
+    bytes: u64,
+}
+
+type PairCounts = BTreeMap<(Group, Group), Removed>;
+
+fn matches(
+    view: &View,
+    groups: &mut Groups<'_>,
+    counts: impl Fn(DocId) -> bool,
+) -> Result<(PairCounts, Similarities), QueryError> {
+    let mut pairs = PairCounts::new();
+    let mut histogram = Histogram::new(view.policy());
+    // Matches come in the order of removed documents: one block of lengths serves a run of them.
+    let mut lengths: Option<(u64, ColumnBlock)> = None;
+    view.for_each_match::<QueryError>(|removed, _, found| {
+        if found.kind == MatchKind::Superseded || !counts(removed) {
+            return Ok(());
+        }
+        let block = match &lengths {
+            Some((block, column)) if *block == removed.block() => column,
+            _ => {
+                let column = view.column_block(fields::BYTES, removed.block())?;
+                &lengths.insert((removed.block(), column)).1
+            }
+        };
+        let bytes = block.get(removed.slot()).and_then(|bytes| u64::try_from(bytes).ok());
+        let pair = pairs.entry((groups.of(removed)?, groups.of(found.witness)?)).or_default();
+        pair.documents += 1;
+        pair.exact += u64::from(found.kind == MatchKind::Exact);
+        pair.bytes += bytes.unwrap_or(0);
+        if found.kind == MatchKind::Exact {
+            histogram.exact += 1;
+        } else {
+            histogram.add(found.jaccard());
+        }
+        Ok(())
+    })?;
+    Ok((pairs, histogram.counted()))
+}
+
+fn losses(
+    groups: &Groups<'_>,
+    totals: &BTreeMap<Group, Total>,
+    pairs: &PairCounts,
+) -> Result<Vec<SourceLoss>, QueryError> {
+    let mut lost: BTreeMap<Group, Total> = BTreeMap::new();
+    for ((group, _), count) in pairs {
+        let lost = lost.entry(*group).or_default();
+        lost.documents += count.documents;
+        lost.bytes += count.bytes;
+    }
+    let mut found = Vec::new();
+    for (group, lost) in lost {
+        let total = totals.get(&group).copied().unwrap_or_default();
+        found.push(SourceLoss {
+            source: groups.name(group)?,
+            documents: total.documents,
+            removed: lost.documents,
+            share: share(lost.documents, total.documents),
+            bytes: total.bytes,
+            removed_bytes: lost.bytes,
+            share_bytes: share(lost.bytes, total.bytes),
+        });
+    }
+    // Terms are numbered as they came; integers are in order already.
+    if groups.are_keywords() {
+        found.sort_by(|a, b| a.source.cmp(&b.source));
+    }
+    Ok(found)
+}
+
+fn source_pairs(
+    groups: &Groups<'_>,
+    totals: &BTreeMap<Group, Total>,
+    pairs: &PairCounts,
+) -> Result<Vec<SourcePair>, QueryError> {
+    let mut found = Vec::with_capacity(pairs.len());
+    for ((source, witness), count) in pairs {
+        let total = totals.get(source).copied().unwrap_or_default();
+        found.push(SourcePair {
+            source: groups.name(*source)?,
+            witness_source: groups.name(*witness)?,
+            documents: count.documents,
+            exact: count.exact,
+            bytes: count.bytes,
+            share: share(count.documents, total.documents),
+            share_bytes: share(count.bytes, total.bytes),
+        });
+    }
+    found.sort_by_key(|pair| Reverse(pair.documents));
+    Ok(found)
+}
+
+fn large_cluster(
+    view: &View,
+    sources: &SourceRuns,
+    names: &mut Pairs<'_>,
+    id: DocId,
+    size: u64,
+) -> Result<LargeCluster, QueryError> {
+    let members = view.members(id)?;
+    let mut of_source: BTreeMap<SourceId, u64> = BTreeMap::new();
+    for document in members.iter().copied().chain([id]) {
+        *of_source.entry(sources.of(document)).or_default() += 1;
+    }
+    let mut counted: Vec<ClusterSource> = of_source
+        .into_iter()
+        .map(|(source, documents)| ClusterSource {
+            source: view.source_name(source).to_owned(),
+            documents,
+        })
+        .collect();
+    counted.sort_by_key(|source| Reverse(source.documents));
+    let mut least: Option<(f64, DuplicatePair)> = None;
+    for member in members.into_iter().take(EXAMPLES) {
+        let Some(found) = view.match_of(member)? else { continue };
+        let jaccard = found.jaccard();
+        if least.as_ref().is_none_or(|(before, _)| jaccard < *before)
+            && let Some(pair) = names.pair(member, &found)?
+        {
+            least = Some((jaccard, pair));
+        }
+    }
+    let example = match least {
+        None => None,
+        Some((_, pair)) => {
+            let (kept, removed) = (view.text(DocId(pair.witness))?, view.text(DocId(pair.id))?);
+            let (witness_excerpt, excerpt) = parting(&kept, &removed);
+            let (witness_beginning, beginning) = (beginning(&kept), beginning(&removed));
+            Some(ExamplePair { pair, witness_beginning, beginning, witness_excerpt, excerpt })
+        }
+    };
+    let (key, source) = names.named(id)?;
+    Ok(LargeCluster { id: id.0, key, source, size, sources: counted, example })
+}
+
+/// A part of a whole, in 0..=1; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share is shown with a few digits")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

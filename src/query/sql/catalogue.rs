@@ -1,0 +1,230 @@
+//! What every table and column means: the answers of SHOW TABLES and DESCRIBE, and docs/reference/sql.md.
+
+use super::schema::DocumentColumns;
+use super::small_tables;
+use crate::query::error::QueryError;
+use crate::store::View;
+use arrow::array::{ArrayRef, BooleanArray, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use std::sync::Arc;
+
+/// A table, what a row of it is, and its columns with what they mean.
+type Table = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Every table with what a row of it is, and its columns with what they mean. Those of a tokenizer or a
+/// declared field are told in words of their own.
+const TABLES: [Table; 8] = [
+    (
+        "documents",
+        "a stored document, kept or not",
+        &[
+            ("id", "its number, from 0 in the order of commits; never given twice"),
+            (
+                "key",
+                "its id in your data (`--id-field`), or else `PATH:NUMBER`, with records counted from 0",
+            ),
+            ("source", "the source it was ingested into"),
+            ("language", "the field `language` of its record; null without one"),
+            ("commit", "the commit that added it"),
+            ("bytes", "length of its text in UTF-8 bytes"),
+            ("chars", "length of its text in Unicode characters"),
+            (
+                "tokens",
+                "length in tokens of the first tokenizer; null for one that was never kept. One that was kept once and is not now still has it: sum it over `kept` for what `info` tells",
+            ),
+            ("kept", "whether it is in the corpus as epochs see it"),
+            (
+                "standing",
+                "`kept`, or why not: `exact`, `near`, `superseded`, `removed`, `blocked`, `empty`",
+            ),
+            ("dup_of", "the `id` of the kept document that it is a duplicate of; null for others"),
+            ("jaccard", "similarity to that document, 0 to 1; null for others"),
+            (
+                "cluster",
+                "the `id` of the kept document of its cluster, itself included; null when neither kept nor a duplicate",
+            ),
+            ("cluster_size", "documents of its cluster, the kept one included"),
+            (
+                "crowded",
+                "whether candidates were left out when it was decided: a kept document may have a near duplicate that was not looked at",
+            ),
+            ("text", "its text"),
+            ("meta", "the other fields of its record, as a JSON object"),
+        ],
+    ),
+    (
+        "duplicates",
+        "an exact or near duplicate with what it matched",
+        &[
+            ("id", "the removed document"),
+            ("witness", "the kept document that explains the removal"),
+            ("kind", "`exact` (equal bytes) or `near`"),
+            ("jaccard", "exact similarity of the two, 0 to 1"),
+            (
+                "containment_removed",
+                "share of the removed document's shingles that the witness has, 0 to 1",
+            ),
+            (
+                "containment_witness",
+                "share of the witness's shingles that the removed document has, 0 to 1",
+            ),
+            ("commit", "the commit that decided it"),
+        ],
+    ),
+    (
+        "sources",
+        "a source with its counters",
+        &[
+            ("name", "its name"),
+            ("documents", "documents stored, kept or not"),
+            ("kept", "documents kept"),
+            ("bytes", "UTF-8 bytes of the texts of all its documents"),
+            ("kept_bytes", "UTF-8 bytes of the texts of its kept documents"),
+        ],
+    ),
+    (
+        "commits",
+        "a commit",
+        &[
+            ("commit", "its number, from 1"),
+            (
+                "kind",
+                "what made it: `ingest`, `tokenizer`, `snapshot`, `epoch`, `remove` and others",
+            ),
+            ("subject", "the source, tokenizer, snapshot or plan concerned; empty without one"),
+            ("first", "the `id` of the first document it added, or would have added"),
+            ("added", "documents added"),
+            ("kept", "of these, kept when it was made"),
+            ("changed", "stored documents whose standing it changed"),
+            ("rejected", "records it rejected"),
+        ],
+    ),
+    (
+        "epochs",
+        "a stored plan of epochs",
+        &[
+            ("number", "its number, from 1"),
+            ("hash", "blake3 of the plan, in hexadecimal"),
+            ("snapshot", "the snapshot it draws from"),
+            ("plan", "the plan, as a JSON object"),
+        ],
+    ),
+    (
+        "rejects",
+        "a record that could not be read",
+        &[
+            ("source", "the source it was meant for"),
+            ("path", "absolute path of its file"),
+            ("number", "records before it in the file"),
+            ("offset", "its first byte in the unpacked file; its row in Parquet"),
+            ("reason", "why, in words"),
+            ("bytes", "its length in bytes"),
+            ("raw", "its first bytes, at most 1 MiB, what is not UTF-8 replaced"),
+        ],
+    ),
+    (
+        "tokenizers",
+        "a registered tokenizer",
+        &[
+            ("id", "its number, from 0"),
+            ("name", "its name"),
+            ("vocab_size", "one more than its largest token id"),
+            ("hash", "blake3 of its `tokenizer.json`, in hexadecimal"),
+            ("backend", "the encoder that passed the self-test"),
+            ("lineage", "where it came from, in words"),
+            ("encoded_to", "documents below this `id` are encoded"),
+        ],
+    ),
+    (
+        "snapshots",
+        "a named moment",
+        &[
+            ("name", "its name"),
+            ("commit", "the commit it shows"),
+            ("generation", "the dedup policy it shows, counted from 0"),
+            ("documents", "documents stored then"),
+            ("kept", "documents kept then"),
+            ("kept_hash", "blake3 of the kept documents' ids, in hexadecimal"),
+        ],
+    ),
+];
+
+/// A row for every table.
+pub(in crate::query) fn tables() -> Result<RecordBatch, QueryError> {
+    let names = TABLES.iter().map(|(name, ..)| *name);
+    let rows = TABLES.iter().map(|(_, row, _)| *row);
+    batch(vec![("table", texts(names)), ("a row is", texts(rows))])
+}
+
+/// A row for every column of a table.
+pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch, QueryError> {
+    let Some(schema) = schema(view, table) else {
+        return Err(QueryError::NoTable { name: table.to_owned(), known: known() });
+    };
+    let fields = || schema.fields().iter();
+    let kinds = fields().map(|field| sql_type(field.data_type()));
+    let nullable: BooleanArray = fields().map(|field| Some(field.is_nullable())).collect();
+    let meanings = fields().map(|field| meaning(view, table, field.name()));
+    batch(vec![
+        ("column", texts(fields().map(|field| field.name().as_str()))),
+        ("type", texts(kinds)),
+        ("nullable", Arc::new(nullable)),
+        ("meaning", texts(meanings)),
+    ])
+}
+
+/// Names of all tables, comma-separated.
+pub(in crate::query) fn known() -> String {
+    TABLES.map(|(name, ..)| name).join(", ")
+}
+
+fn schema(view: &View, table: &str) -> Option<SchemaRef> {
+    if table == "documents" {
+        return Some(DocumentColumns::of(view).schema);
+    }
+    small_tables::all(view).into_iter().find(|known| known.name() == table).map(|t| t.columns())
+}
+
+fn meaning(view: &View, table: &str, column: &str) -> String {
+    if table == "documents" && view.fields().iter().any(|field| field.name == column) {
+        return "a declared field of the records: VARCHAR for keywords, BIGINT for ints, DOUBLE for floats; null where it is absent or of another type".to_owned();
+    }
+    let of_table = TABLES.iter().filter(|(name, ..)| *name == table);
+    let mut told = of_table.flat_map(|(_, _, columns)| columns.iter());
+    if let Some((_, meaning)) = told.find(|(name, _)| *name == column) {
+        return (*meaning).to_owned();
+    }
+    let tokenizer = column.strip_prefix("tokens_").unwrap_or(column);
+    match table {
+        "documents" => {
+            format!("length in tokens of the tokenizer `{tokenizer}`; null as `tokens` is")
+        }
+        _ => format!("tokens of its kept documents by the tokenizer `{tokenizer}`"),
+    }
+}
+
+/// The name that CAST takes for a type.
+fn sql_type(kind: &DataType) -> String {
+    match kind {
+        DataType::Utf8 | DataType::Utf8View => "VARCHAR".to_owned(),
+        DataType::Boolean => "BOOLEAN".to_owned(),
+        DataType::Int64 => "BIGINT".to_owned(),
+        DataType::UInt64 => "BIGINT UNSIGNED".to_owned(),
+        DataType::UInt32 => "INT UNSIGNED".to_owned(),
+        DataType::Float64 => "DOUBLE".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, QueryError> {
+    let field =
+        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), false);
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(QueryError::arrow)
+}

@@ -1,0 +1,336 @@
+//! Fills the projected columns of `documents` for some documents of one block.
+
+use super::evaluate::{Block, StoredBlock};
+use super::limits::Limits;
+use super::schema::{Content, DocumentColumn};
+use crate::model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
+use crate::query::error::QueryError;
+use crate::query::keys::Keys;
+use crate::query::relations::{Relation, Sizes};
+use crate::store::fields;
+use crate::store::{Header, View};
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder, UInt64Array,
+};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use roaring::RoaringBitmap;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows of a batch.
+const ROWS: usize = 8192;
+/// Term values remembered: near-unique keywords would otherwise all be held.
+const REMEMBERED: usize = 1 << 16;
+/// Longest value remembered.
+const REMEMBERED_BYTES: usize = 1024;
+
+/// Fills batches; one a partition.
+pub(in crate::query) struct Filler<'a> {
+    view: &'a View,
+    wanted: &'a [DocumentColumn],
+    schema: SchemaRef,
+    standings: Vec<(Standing, TermId)>,
+    /// The term of documents whose decision left candidates out, if there ever was one.
+    crowded: Option<TermId>,
+    keys: Keys,
+    values: HashMap<TermId, Arc<str>>,
+    sizes: Sizes,
+    /// Rows of a batch.
+    rows: usize,
+    /// Bytes of text after which a batch ends.
+    text_bytes: i64,
+}
+
+/// A block with what all its batches share.
+pub(in crate::query) struct OpenBlock<'a> {
+    block: StoredBlock<'a>,
+    standings: Vec<(Standing, RoaringBitmap)>,
+}
+
+impl<'a> Filler<'a> {
+    pub(in crate::query) fn new(
+        view: &'a View,
+        wanted: &'a [DocumentColumn],
+        schema: SchemaRef,
+    ) -> Result<Self, QueryError> {
+        let mut standings = Vec::new();
+        for standing in Standing::ALL {
+            let value = fields::standing_value(view.generation(), standing);
+            standings.extend(view.term(fields::STANDING, &value)?.map(|term| (standing, term)));
+        }
+        let crowded = view.term(fields::CROWDED, &fields::crowded_value(view.generation()))?;
+        let limits = Limits::of(view);
+        let text_bytes = i64::try_from(limits.texts).unwrap_or(i64::MAX);
+        let carries_text =
+            wanted.iter().any(|column| matches!(column.source, Content::Text | Content::Meta));
+        // The engine would cut larger batches into parts, and count for each part what all of them hold together.
+        let rows = if carries_text { limits.rows_with_text(view) } else { ROWS };
+        let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
+        Ok(Self { view, wanted, schema, standings, crowded, keys, values, sizes, rows, text_bytes })
+    }
+
+    fn wants(&self, test: impl Fn(Content) -> bool) -> bool {
+        self.wanted.iter().any(|column| test(column.source))
+    }
+
+    /// Reads what the batches of a block share.
+    pub(in crate::query) fn open(
+        &self,
+        block: StoredBlock<'a>,
+    ) -> Result<OpenBlock<'a>, QueryError> {
+        let mut standings = Vec::new();
+        if self.wants(|source| {
+            source == Content::Kept || source == Content::Standing || is_relation(source)
+        }) {
+            for (standing, term) in &self.standings {
+                standings.push((*standing, block.posting(*term)?));
+            }
+        }
+        Ok(OpenBlock { block, standings })
+    }
+
+    /// How many of `slots` the next batch takes: bounded in rows, and in bytes of text.
+    pub(in crate::query) fn take(
+        &self,
+        open: &OpenBlock<'_>,
+        slots: &[u16],
+    ) -> Result<usize, QueryError> {
+        let rows = self.rows.min(slots.len());
+        if !self.wants(|source| source == Content::Text) {
+            return Ok(rows);
+        }
+        let bytes = open.block.column(fields::BYTES)?;
+        let mut sum = 0_i64;
+        for (taken, slot) in slots.iter().take(rows).enumerate() {
+            sum = sum.saturating_add(bytes.get(*slot).unwrap_or(0));
+            if sum > self.text_bytes {
+                return Ok(taken.max(1));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The batch of `slots`, ascending.
+    pub(in crate::query) fn batch(
+        &mut self,
+        open: &OpenBlock<'a>,
+        slots: &[u16],
+    ) -> Result<RecordBatch, QueryError> {
+        let rows = Rows {
+            open,
+            slots,
+            headers: self.headers(open, slots)?,
+            relations: self.relations(open, slots)?,
+        };
+        let mut arrays = Vec::with_capacity(self.wanted.len());
+        for column in self.wanted {
+            arrays.push(self.array(&rows, column.source)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+            .map_err(QueryError::arrow)
+    }
+
+    fn headers(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Header>, QueryError> {
+        let mut headers = Vec::new();
+        if !self.wants(|source| matches!(source, Content::Key | Content::Text)) {
+            return Ok(headers);
+        }
+        let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return Ok(headers) };
+        headers.reserve(slots.len());
+        // A scan reads a row in a fraction of a look-up's time: skipping most rows still wins.
+        if usize::from(last - first) < slots.len() * 4 {
+            let range = open.block.document(*first).0..open.block.document(*last).0 + 1;
+            let mut next = slots.iter().peekable();
+            self.view.for_each_header::<QueryError>(range, |document, header| {
+                if next.next_if(|slot| **slot == document.slot()).is_some() {
+                    headers.push(header);
+                }
+                Ok(())
+            })?;
+        } else {
+            for slot in slots {
+                headers.push(self.view.expect_header(open.block.document(*slot))?);
+            }
+        }
+        Ok(headers)
+    }
+
+    fn relations(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Relation>, QueryError> {
+        if !self.wants(is_relation) {
+            return Ok(Vec::new());
+        }
+        let relation = |slot: &u16| match open.standing(*slot) {
+            Some(standing) => Relation::of(self.view, open.block.document(*slot), standing),
+            None => Ok(Relation::default()),
+        };
+        slots.iter().map(relation).collect()
+    }
+
+    fn array(&mut self, rows: &Rows<'_, '_>, source: Content) -> Result<ArrayRef, QueryError> {
+        let open = rows.open;
+        let slots = rows.slots.iter();
+        Ok(match source {
+            Content::Id => Arc::new(UInt64Array::from_iter_values(
+                slots.map(|slot| open.block.document(*slot).0),
+            )),
+            Content::Integer { column, unsigned: true, .. } => {
+                let values = open.block.column(column)?;
+                let unsigned = |value: i64| u64::try_from(value).ok();
+                Arc::new(
+                    slots.map(|slot| values.get(*slot).and_then(unsigned)).collect::<UInt64Array>(),
+                )
+            }
+            Content::Integer { column, .. } => {
+                let values = open.block.column(column)?;
+                Arc::new(slots.map(|slot| values.get(*slot)).collect::<Int64Array>())
+            }
+            Content::Float(column) => {
+                let values = open.block.column(column)?;
+                Arc::new(
+                    slots
+                        .map(|slot| values.get(*slot).map(unsortable_float))
+                        .collect::<Float64Array>(),
+                )
+            }
+            Content::SourceName => self.source_names(rows)?,
+            Content::Keyword(field) => self.keywords(rows, field)?,
+            Content::Kept => {
+                let kept = |slot: &u16| open.standing(*slot) == Some(Standing::Kept);
+                Arc::new(slots.map(|slot| Some(kept(slot))).collect::<BooleanArray>())
+            }
+            Content::Crowded => {
+                let crowded = match self.crowded {
+                    Some(term) => open.block.posting(term)?,
+                    None => RoaringBitmap::new(),
+                };
+                let is_crowded = |slot: &u16| Some(crowded.contains(u32::from(*slot)));
+                Arc::new(slots.map(is_crowded).collect::<BooleanArray>())
+            }
+            Content::Standing => {
+                let name = |slot: &u16| open.standing(*slot).map(Standing::name);
+                Arc::new(slots.map(name).collect::<StringArray>())
+            }
+            Content::DuplicateOf => {
+                let witness = |relation: &Relation| relation.duplicate.map(|found| found.witness.0);
+                Arc::new(rows.relations.iter().map(witness).collect::<UInt64Array>())
+            }
+            Content::Jaccard => {
+                let jaccard = |relation: &Relation| relation.duplicate.map(|found| found.jaccard());
+                Arc::new(rows.relations.iter().map(jaccard).collect::<Float64Array>())
+            }
+            Content::Cluster => {
+                let cluster = |relation: &Relation| relation.cluster.map(|cluster| cluster.0);
+                Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
+            }
+            Content::ClusterSize => {
+                let (view, sizes) = (self.view, &mut self.sizes);
+                let size = |relation: &Relation| {
+                    let members = |cluster| move || Ok(view.members(cluster)?.len());
+                    relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
+                };
+                let sizes: Result<Int64Array, QueryError> =
+                    rows.relations.iter().map(size).collect();
+                Arc::new(sizes?)
+            }
+            Content::Key => {
+                let keys: Result<Vec<String>, QueryError> =
+                    rows.headers.iter().map(|header| self.keys.shown(self.view, header)).collect();
+                Arc::new(StringArray::from(keys?))
+            }
+            Content::Text => {
+                let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
+                for (slot, header) in rows.slots.iter().zip(&rows.headers) {
+                    let owner = header.text_owner(open.block.document(*slot));
+                    append(&mut texts, &self.view.text_of_owner(owner)?)?;
+                }
+                Arc::new(texts.finish())
+            }
+            Content::Meta => {
+                let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
+                for slot in slots {
+                    append(&mut objects, &self.view.metadata(open.block.document(*slot))?)?;
+                }
+                Arc::new(objects.finish())
+            }
+        })
+    }
+
+    fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+        let sources = rows.open.block.column(fields::SOURCE_OF)?;
+        let name = |slot: &u16| {
+            let source = sources.get(*slot).and_then(|id| u32::try_from(id).ok())?;
+            Some(self.view.source_name(SourceId(source)))
+        };
+        Ok(Arc::new(rows.slots.iter().map(name).collect::<StringArray>()))
+    }
+
+    fn keywords(&mut self, rows: &Rows<'_, '_>, field: FieldId) -> Result<ArrayRef, QueryError> {
+        let column: ColumnId = fields::column_of(field);
+        let terms = rows.open.block.column(column)?;
+        let mut values: Vec<Option<Arc<str>>> = Vec::with_capacity(rows.slots.len());
+        for slot in rows.slots {
+            let term = terms.get(*slot).and_then(|term| u32::try_from(term).ok());
+            let document = rows.open.block.document(*slot);
+            let value = term.map(|term| self.value(document, field, TermId(term)));
+            values.push(value.transpose()?.flatten());
+        }
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        if i32::try_from(bytes).is_err() {
+            return Err(QueryError::arrow(ArrowError::OffsetOverflowError(bytes)));
+        }
+        Ok(Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()))
+    }
+
+    /// The value of a term, which `document` has.
+    fn value(
+        &mut self,
+        document: DocId,
+        field: FieldId,
+        term: TermId,
+    ) -> Result<Option<Arc<str>>, QueryError> {
+        if let Some(known) = self.values.get(&term) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(value) = self.view.keyword(document, field, term)? else { return Ok(None) };
+        let value: Arc<str> = value.into();
+        if value.len() > REMEMBERED_BYTES {
+            return Ok(Some(value));
+        }
+        if self.values.len() >= REMEMBERED {
+            self.values.clear();
+        }
+        self.values.insert(term, Arc::clone(&value));
+        Ok(Some(value))
+    }
+}
+
+/// The documents of one batch with what several columns need of them.
+struct Rows<'r, 'a> {
+    open: &'r OpenBlock<'a>,
+    slots: &'r [u16],
+    /// Empty when no column needs them.
+    headers: Vec<Header>,
+    /// Empty when no column needs them.
+    relations: Vec<Relation>,
+}
+
+impl OpenBlock<'_> {
+    fn standing(&self, slot: u16) -> Option<Standing> {
+        let found = self.standings.iter().find(|(_, slots)| slots.contains(slot.into()));
+        found.map(|(standing, _)| *standing)
+    }
+}
+
+const fn is_relation(source: Content) -> bool {
+    matches!(
+        source,
+        Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize
+    )
+}
+
+fn append(to: &mut StringViewBuilder, value: &str) -> Result<(), QueryError> {
+    to.try_append_value(value).map_err(QueryError::arrow)
+}

@@ -1,0 +1,285 @@
+//! Evaluates a predicate on one block of documents: bitmap algebra, and column scans where min and max allow.
+
+use super::predicate::Predicate;
+use super::ranges::Ranges;
+use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldId, TermId};
+use crate::query::error::QueryError;
+use crate::store::fields;
+use crate::store::{ColumnBlock, StoreError, View};
+use roaring::RoaringBitmap;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Documents among which a column is asked value by value rather than scanned: one in this many.
+const SPARSE: u64 = 8;
+
+/// One block's indexes. A trait, so that laws are tested without a database.
+pub(in crate::query) trait Block {
+    /// The documents of the block, as ids.
+    fn documents(&self) -> Range<u64>;
+    /// Slots that have a term.
+    fn posting(&self, term: TermId) -> Result<RoaringBitmap, StoreError>;
+    /// Values of a column.
+    fn column(&self, column: ColumnId) -> Result<Arc<ColumnBlock>, StoreError>;
+    /// Bounds of the column's values, wider or equal; none when it has none.
+    fn range(&self, column: ColumnId) -> Result<Option<(i64, i64)>, StoreError>;
+
+    /// All slots of the block.
+    fn slots(&self) -> RoaringBitmap {
+        let documents = self.documents();
+        (0..u32::try_from(documents.end - documents.start).unwrap_or(u32::MAX)).collect()
+    }
+}
+
+/// A block of a view; columns are decoded once.
+pub(in crate::query) struct StoredBlock<'a> {
+    view: &'a View,
+    number: u64,
+    columns: RefCell<BTreeMap<ColumnId, Arc<ColumnBlock>>>,
+}
+
+impl<'a> StoredBlock<'a> {
+    pub(in crate::query) const fn new(view: &'a View, number: u64) -> Self {
+        Self { view, number, columns: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// The document at a slot.
+    pub(in crate::query) const fn document(&self, slot: u16) -> DocId {
+        DocId::at(self.number, slot)
+    }
+}
+
+impl Block for StoredBlock<'_> {
+    fn documents(&self) -> Range<u64> {
+        let start = self.number * BLOCK_SIZE;
+        start..self.view.documents().min(start + BLOCK_SIZE).max(start)
+    }
+
+    fn posting(&self, term: TermId) -> Result<RoaringBitmap, StoreError> {
+        self.view.posting_block(term, self.number)
+    }
+
+    fn column(&self, column: ColumnId) -> Result<Arc<ColumnBlock>, StoreError> {
+        if let Some(known) = self.columns.borrow().get(&column) {
+            return Ok(Arc::clone(known));
+        }
+        let read = Arc::new(self.view.column_block(column, self.number)?);
+        self.columns.borrow_mut().insert(column, Arc::clone(&read));
+        Ok(read)
+    }
+
+    fn range(&self, column: ColumnId) -> Result<Option<(i64, i64)>, StoreError> {
+        self.view.column_range(column, self.number)
+    }
+}
+
+/// A predicate whose values have been looked up in the term dictionary.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::query) enum Test {
+    All,
+    Nothing,
+    /// Cheapest first.
+    And(Vec<Test>),
+    Or(Vec<Test>),
+    NotTrue(Box<Test>),
+    Id(Ranges),
+    Number {
+        column: ColumnId,
+        within: Ranges,
+    },
+    Terms(Vec<TermId>),
+    /// Has a value, and none of these; without a column, every document has a value.
+    OtherTerms {
+        terms: Vec<TermId>,
+        present: Option<ColumnId>,
+    },
+    Present {
+        column: ColumnId,
+        negated: bool,
+    },
+}
+
+impl Test {
+    /// Looks the predicate's values up with `term`.
+    pub(in crate::query) fn resolve<E>(
+        predicate: &Predicate,
+        term: &mut impl FnMut(FieldId, &[u8]) -> Result<Option<TermId>, E>,
+    ) -> Result<Self, E> {
+        Ok(match predicate {
+            Predicate::All => Self::All,
+            Predicate::Nothing => Self::Nothing,
+            Predicate::And(parts) => {
+                let mut parts = Self::resolve_all(parts, term)?;
+                parts.sort_by_key(Self::cost);
+                Self::And(parts)
+            }
+            Predicate::Or(parts) => Self::Or(Self::resolve_all(parts, term)?),
+            Predicate::NotTrue(inner) => Self::NotTrue(Box::new(Self::resolve(inner, term)?)),
+            Predicate::Id(ranges) => Self::Id(ranges.clone()),
+            Predicate::Number { column, within } => {
+                Self::Number { column: *column, within: within.clone() }
+            }
+            Predicate::Value { field, values, negated } => {
+                let mut terms = Vec::with_capacity(values.len());
+                for value in values {
+                    terms.extend(term(*field, value)?);
+                }
+                terms.sort_unstable();
+                terms.dedup();
+                let total = matches!(*field, fields::STANDING | fields::SOURCE);
+                let present = (!total).then(|| fields::column_of(*field));
+                if *negated { Self::OtherTerms { terms, present } } else { Self::Terms(terms) }
+            }
+            Predicate::Present { column, negated } => {
+                Self::Present { column: *column, negated: *negated }
+            }
+        })
+    }
+
+    fn resolve_all<E>(
+        parts: &[Predicate],
+        term: &mut impl FnMut(FieldId, &[u8]) -> Result<Option<TermId>, E>,
+    ) -> Result<Vec<Self>, E> {
+        parts.iter().map(|part| Self::resolve(part, term)).collect()
+    }
+
+    /// Looks the predicate's values up in a view.
+    pub(in crate::query) fn in_view(
+        predicate: &Predicate,
+        view: &View,
+    ) -> Result<Self, QueryError> {
+        Ok(Self::resolve(predicate, &mut |field, value| view.term(field, value))?)
+    }
+
+    /// Rank of the work a block costs.
+    fn cost(&self) -> u8 {
+        match self {
+            Self::All | Self::Nothing | Self::Id(_) => 0,
+            Self::Terms(_) | Self::OtherTerms { present: None, .. } => 1,
+            Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::cost).max().unwrap_or(0),
+            Self::NotTrue(inner) => inner.cost(),
+            Self::OtherTerms { .. } | Self::Present { .. } => 2,
+            Self::Number { .. } => 3,
+        }
+    }
+
+    /// The slots of `among` for which the predicate is true.
+    pub(in crate::query) fn evaluate(
+        &self,
+        block: &impl Block,
+        among: &RoaringBitmap,
+    ) -> Result<RoaringBitmap, StoreError> {
+        if among.is_empty() {
+            return Ok(RoaringBitmap::new());
+        }
+        Ok(match self {
+            Self::All => among.clone(),
+            Self::Nothing => RoaringBitmap::new(),
+            Self::And(parts) => {
+                let mut left = among.clone();
+                for part in parts {
+                    left = part.evaluate(block, &left)?;
+                }
+                left
+            }
+            Self::Or(parts) => {
+                let mut found = RoaringBitmap::new();
+                for part in parts {
+                    found |= part.evaluate(block, &(among - &found))?;
+                }
+                found
+            }
+            Self::NotTrue(inner) => among - inner.evaluate(block, among)?,
+            Self::Id(ranges) => ids(ranges, block.documents()) & among,
+            Self::Number { column, within } => numbers(block, *column, within, among)?,
+            Self::Terms(terms) => among & union(block, terms)?,
+            Self::OtherTerms { terms, present } => {
+                let others = among - union(block, terms)?;
+                match present {
+                    Some(column) => with_value(block, *column, &others)?,
+                    None => others,
+                }
+            }
+            Self::Present { column, negated } => {
+                let present = with_value(block, *column, among)?;
+                if *negated { among - present } else { present }
+            }
+        })
+    }
+
+    /// All slots of the block for which the predicate is true.
+    pub(in crate::query) fn select(&self, block: &impl Block) -> Result<RoaringBitmap, StoreError> {
+        self.evaluate(block, &block.slots())
+    }
+}
+
+fn union(block: &impl Block, terms: &[TermId]) -> Result<RoaringBitmap, StoreError> {
+    let mut found = RoaringBitmap::new();
+    for term in terms {
+        found |= block.posting(*term)?;
+    }
+    Ok(found)
+}
+
+/// Slots of `documents` whose ids are in the set.
+fn ids(ranges: &Ranges, documents: Range<u64>) -> RoaringBitmap {
+    let mut found = RoaringBitmap::new();
+    let bound = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
+    for (low, high) in ranges.between(bound(documents.start), bound(documents.end)) {
+        let low = u64::try_from(low).unwrap_or(0).max(documents.start);
+        let Ok(high) = u64::try_from(high) else { continue };
+        let end = high.saturating_add(1).min(documents.end);
+        if low < end {
+            let slot = |id: u64| u32::try_from(id - documents.start).unwrap_or(u32::MAX);
+            found.insert_range(slot(low)..slot(end));
+        }
+    }
+    found
+}
+
+fn numbers(
+    block: &impl Block,
+    column: ColumnId,
+    within: &Ranges,
+    among: &RoaringBitmap,
+) -> Result<RoaringBitmap, StoreError> {
+    match block.range(column)? {
+        Some((low, high)) if within.meets(low, high) => {}
+        _ => return Ok(RoaringBitmap::new()),
+    }
+    let values = block.column(column)?;
+    // One range is the common case, and worth a loop without an inner one.
+    let mut single = within.iter();
+    if let (Some((low, high)), None) = (single.next(), single.next()) {
+        return Ok(matching(&values, among, |value| low <= value && value <= high));
+    }
+    Ok(matching(&values, among, |value| within.contains(value)))
+}
+
+fn with_value(
+    block: &impl Block,
+    column: ColumnId,
+    among: &RoaringBitmap,
+) -> Result<RoaringBitmap, StoreError> {
+    if block.range(column)?.is_none() {
+        return Ok(RoaringBitmap::new());
+    }
+    Ok(matching(&*block.column(column)?, among, |_| true))
+}
+
+/// Slots of `among` that have a value which satisfies `test`.
+fn matching(
+    values: &ColumnBlock,
+    among: &RoaringBitmap,
+    test: impl Fn(i64) -> bool,
+) -> RoaringBitmap {
+    if among.len() < BLOCK_SIZE / SPARSE {
+        let value = |slot: u32| values.get(u16::try_from(slot).unwrap_or(u16::MAX));
+        return among.iter().filter(|slot| value(*slot).is_some_and(&test)).collect();
+    }
+    let found: RoaringBitmap =
+        values.iter().filter(|(_, value)| test(*value)).map(|(slot, _)| u32::from(slot)).collect();
+    found & among
+}

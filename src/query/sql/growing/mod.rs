@@ -1,0 +1,295 @@
+//! Functions that make long texts of short ones, bounded: no operator accounts for what they make, and a
+//! few characters of SQL can ask for terabytes. Each says what it would make before it makes it.
+
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use arrow::array::{ArrayRef, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder};
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, ScalarValue, exec_err, plan_err};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
+};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use sizes::{Size, Texts};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Functions that can make more text than they are given. The rest is on a list of the tests: each function of
+/// the engine is on one of the two.
+const BOUNDED: [(&str, Size); 15] = [
+    ("concat", sizes::joined),
+    ("concat_ws", sizes::joined_with),
+    ("repeat", sizes::repeated),
+    ("lpad", sizes::padded),
+    ("rpad", sizes::padded),
+    ("replace", sizes::replaced),
+    ("regexp_replace", sizes::replaced_by_pattern),
+    ("regexp_match", sizes::matched),
+    ("overlay", sizes::overlaid),
+    ("translate", sizes::translated),
+    ("upper", sizes::cased),
+    ("lower", sizes::cased),
+    ("initcap", sizes::cased),
+    ("to_char", sizes::formatted),
+    ("encode", sizes::encoded),
+];
+
+/// Puts bounded functions in the place of those that are not: together at most `limit` bytes of a batch.
+pub(in crate::query) fn bound(registry: &mut dyn FunctionRegistry, limit: usize) -> Result<()> {
+    let mut bounded = BTreeMap::new();
+    for (name, size) in BOUNDED {
+        let inner = registry.udf(name)?;
+        let function = Arc::new(ScalarUDF::from(Bounded { inner, limit, size }));
+        registry.register_udf(Arc::clone(&function))?;
+        bounded.insert(name, function);
+    }
+    registry.register_function_rewrite(Arc::new(Everywhere { bounded }))?;
+    let joined = Arc::new(ScalarUDF::from(Join::new(limit)));
+    registry.register_expr_planner(Arc::new(Operators { joined }))
+}
+
+/// Puts bounded functions where the parser's own syntax has named the engine's: `overlay(a placing b from 1)`.
+#[derive(Debug)]
+struct Everywhere {
+    bounded: BTreeMap<&'static str, Arc<ScalarUDF>>,
+}
+
+impl FunctionRewrite for Everywhere {
+    fn name(&self) -> &str {
+        "corpusdb: bounded functions"
+    }
+
+    fn rewrite(&self, expr: Expr, _: &DFSchema, _: &ConfigOptions) -> Result<Transformed<Expr>> {
+        let Expr::ScalarFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+        match self.bounded.get(call.func.name()) {
+            Some(bounded) if !Arc::ptr_eq(bounded, &call.func) => {
+                call.func = Arc::clone(bounded);
+                Ok(Transformed::yes(Expr::ScalarFunction(call)))
+            }
+            _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
+        }
+    }
+}
+
+/// A function of the engine that is asked only for what fits.
+#[derive(Debug)]
+struct Bounded {
+    inner: Arc<ScalarUDF>,
+    limit: usize,
+    size: Size,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner && self.limit == other.limit
+    }
+}
+
+impl Eq for Bounded {}
+
+impl Hash for Bounded {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(kinds)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.inner().coerce_types(kinds)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+
+    // Not `simplify`: the engine's would put its own function in this one's place.
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let texts: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
+        check(self.name(), &texts, args.number_rows, self.size, self.limit)?;
+        drop(texts);
+        self.inner.invoke_with_args(args)
+    }
+}
+
+fn check(name: &str, texts: &[Texts<'_>], rows: usize, size: Size, limit: usize) -> Result<()> {
+    let rows = if texts.iter().any(Texts::varies) { rows } else { 1 };
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    let mut sum = 0_u64;
+    for row in 0..rows {
+        sum = sum.saturating_add(size(texts, row));
+        if sum > limit {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "`{name}` would make more than {limit} bytes of text at a time, which is what --memory leaves for it: select fewer or shorter texts, or give more memory"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// `a || b` as a function that is bounded, and a plain word about subscripts.
+#[derive(Debug)]
+struct Operators {
+    joined: Arc<ScalarUDF>,
+}
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if expr.op != BinaryOperator::StringConcat {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let kinds = (expr.left.get_type(schema), expr.right.get_type(schema));
+        let (Ok(left), Ok(right)) = kinds else { return Ok(PlannerResult::Original(expr)) };
+        let plain = |kind: &DataType| !kind.is_nested() && !kind.is_binary();
+        if !(left.is_string() || right.is_string()) || !plain(&left) || !plain(&right) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        Ok(PlannerResult::Planned(self.joined.call(vec![expr.left, expr.right])))
+    }
+
+    fn plan_field_access(
+        &self,
+        _: RawFieldAccessExpr,
+        _: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        plan_err!(
+            "`[..]` takes nothing out of a list here; `min(x)`, `max(x)` or `first_value(x ORDER BY y)` give one value of a group"
+        )
+    }
+}
+
+/// The function behind `a || b`: null where either is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Join {
+    signature: Signature,
+    limit: usize,
+}
+
+impl Join {
+    fn new(limit: usize) -> Self {
+        Self { signature: Signature::user_defined(Volatility::Immutable), limit }
+    }
+}
+
+impl ScalarUDFImpl for Join {
+    fn name(&self) -> &str {
+        "||"
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        let names: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Ok(names.join(" || "))
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        Ok(names.join(" || "))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        let kind =
+            [DataType::Utf8View, DataType::LargeUtf8].into_iter().find(|k| kinds.contains(k));
+        Ok(vec![kind.unwrap_or(DataType::Utf8); kinds.len()])
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        Ok(kinds.first().cloned().unwrap_or(DataType::Utf8))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let texts: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
+        check(self.name(), &texts, args.number_rows, sizes::joined, self.limit)?;
+        let [left, right] = texts.as_slice() else {
+            return exec_err!("`||` takes two texts");
+        };
+        let varies = left.varies() || right.varies();
+        let rows = if varies { args.number_rows } else { 1 };
+        let both = (0..rows).map(|row| Some((left.text(row)?, right.text(row)?)));
+        let array: ArrayRef = match args.return_field.data_type() {
+            DataType::Utf8View => {
+                let mut built = StringViewBuilder::with_capacity(rows);
+                join(both, |whole| {
+                    match whole {
+                        Some(whole) => built.try_append_value(whole)?,
+                        None => built.append_null(),
+                    }
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            DataType::LargeUtf8 => joined_array::<i64>(both)?,
+            _ => joined_array::<i32>(both)?,
+        };
+        Ok(match varies {
+            true => ColumnarValue::Array(array),
+            false => ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?),
+        })
+    }
+}
+
+/// Calls `append` with each pair of texts as one, or with nothing where there is none.
+fn join<'a>(
+    both: impl Iterator<Item = Option<(&'a str, &'a str)>>,
+    mut append: impl FnMut(Option<&str>) -> Result<()>,
+) -> Result<()> {
+    let mut whole = String::new();
+    for pair in both {
+        append(pair.map(|(left, right)| {
+            whole.clear();
+            whole.push_str(left);
+            whole.push_str(right);
+            whole.as_str()
+        }))?;
+    }
+    Ok(())
+}
+
+fn joined_array<'a, O: OffsetSizeTrait>(
+    both: impl Iterator<Item = Option<(&'a str, &'a str)>>,
+) -> Result<ArrayRef> {
+    let mut built = GenericStringBuilder::<O>::new();
+    join(both, |whole| {
+        built.append_option(whole);
+        Ok(())
+    })?;
+    Ok(Arc::new(built.finish()))
+}

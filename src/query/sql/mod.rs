@@ -1,0 +1,36 @@
+//! Expressions and statements of SQL over one view.
+//!
+//! A boolean expression or a statement is planned by DataFusion (`session`), after `nesting` has counted how deep and
+//! large it is. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
+//! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
+//! the table `documents`, `small_tables` and `rejects` those of the others, all through the one plan node of `scan`;
+//! `limits`, `pool`, `growing` and `metered` bound what a statement holds. `catalogue` says what tables and columns mean.
+
+mod catalogue;
+mod columns;
+mod evaluate;
+mod growing;
+mod limits;
+mod metered;
+mod nesting;
+mod parser;
+mod pool;
+mod predicate;
+mod present;
+mod provider;
+mod ranges;
+mod rejects;
+mod runtime;
+mod scan;
+mod schema;
+mod select;
+mod session;
+mod small_tables;
+mod statement;
+mod values;
+
+pub use present::{Dependence, dependence};
+pub use select::{count, select};
+pub(super) use small_tables::hexadecimal;
+pub use statement::sql;
+pub use values::{numbers, texts};

@@ -1,0 +1,100 @@
+//! The parser of statements: the engine's, for whom names of columns are names wherever they stand.
+
+use datafusion::error::DataFusionError;
+use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+/// Nesting of parentheses that the parser follows.
+const NESTING: usize = 200;
+
+static DIALECT: GenericDialect = GenericDialect {};
+
+/// A parser that stands at the beginning of `sql`.
+///
+/// # Errors
+/// [`DataFusionError::SQL`] for what cannot be cut into tokens, with the place.
+pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
+    let tokens = Tokenizer::new(&DIALECT, sql).tokenize_with_location();
+    let mut tokens = tokens.map_err(ParserError::from)?;
+    free_names(&mut tokens);
+    DFParserBuilder::new(tokens).with_dialect(&DIALECT).with_recursion_limit(NESTING).build()
+}
+
+/// Parses the only statement of `sql`.
+///
+/// # Errors
+/// [`DataFusionError::SQL`] with the place; [`DataFusionError::Plan`] where there are several, or none.
+pub(in crate::query) fn statement(sql: &str) -> Result<Statement, DataFusionError> {
+    let mut statements = parser(sql)?.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(DataFusionError::Plan("it is not one statement".to_owned())),
+    }
+}
+
+/// Makes words that begin a clause names where they follow a comma: no clause begins there. A list of columns,
+/// which may end in a comma, was taken to end before such a word, and `SELECT id, cluster` was none. FROM and
+/// what may follow it stay as they are, since `SELECT id, FROM documents` is one.
+fn free_names(tokens: &mut [TokenWithSpan]) {
+    let mut after_comma = false;
+    for token in tokens {
+        match &mut token.token {
+            Token::Whitespace(_) => {}
+            Token::Word(word) => {
+                if after_comma && begins_a_clause(word.keyword) {
+                    word.keyword = Keyword::NoKeyword;
+                }
+                after_comma = false;
+            }
+            other => after_comma = *other == Token::Comma,
+        }
+    }
+}
+
+const fn begins_a_clause(word: Keyword) -> bool {
+    matches!(
+        word,
+        Keyword::CLUSTER
+            | Keyword::DISTRIBUTE
+            | Keyword::END
+            | Keyword::EXCLUDE
+            | Keyword::FETCH
+            | Keyword::MINUS
+            | Keyword::OFFSET
+            | Keyword::RETURNING
+            | Keyword::SORT
+            | Keyword::TOP
+            | Keyword::VIEW
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_begins_a_clause_is_a_name_after_a_comma() {
+        let read = |sql: &str| statement(sql).map(|statement| statement.to_string());
+        for sql in [
+            "SELECT id, cluster FROM documents",
+            "SELECT id AS cluster, sort, offset, view, end FROM t AS cluster",
+            "SELECT path, offset FROM t ORDER BY path, offset LIMIT 3 OFFSET 2",
+            "SELECT a, CASE WHEN a THEN b ELSE c END, offset + 1 FROM t OFFSET 1",
+            "SELECT cluster, count(*) FROM t GROUP BY source, cluster ORDER BY cluster",
+            "SELECT a, b FROM t CLUSTER BY a",
+            "SELECT a, b FROM t SORT BY a",
+            "SELECT \"cluster\", \"by\" FROM t",
+        ] {
+            assert_eq!(read(sql).unwrap(), sql);
+        }
+        let commented = "SELECT a FROM t CLUSTER -- a word\n BY a";
+        assert_eq!(read(commented).unwrap(), "SELECT a FROM t CLUSTER BY a");
+        assert_eq!(read("SELECT a, FROM t").unwrap(), "SELECT a FROM t");
+        assert!(read("SELECT 1; SELECT 2").is_err() && read("").is_err());
+        let error = read("SELECT a,\n b b b FROM t").unwrap_err().to_string();
+        assert!(error.contains("Line: 2, Column: 6"), "{error}");
+    }
+}

@@ -1,0 +1,387 @@
+//! SQL expressions that the indexes answer exactly, as a tree over bitmaps and columns.
+//!
+//! Negation is pushed to the leaves while the tree is built, so that every node needs only the
+//! documents for which it is true: a null makes a comparison neither true nor false, and the leaves
+//! of both polarities leave nulls out.
+
+use super::ranges;
+use super::ranges::Ranges;
+use super::schema::{Content, DocumentColumns};
+use crate::model::{ColumnId, FieldId, Generation, Standing};
+use crate::store::{View, fields};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+
+/// What a document must satisfy.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::query) enum Predicate {
+    /// Every document does.
+    All,
+    /// None does.
+    Nothing,
+    /// All of these.
+    And(Vec<Predicate>),
+    /// One of these.
+    Or(Vec<Predicate>),
+    /// Those for which the inner one is not true (false or null).
+    NotTrue(Box<Predicate>),
+    /// The document's number is in the set.
+    Id(Ranges),
+    /// The column's value is in the set.
+    Number {
+        /// The column.
+        column: ColumnId,
+        /// The set.
+        within: Ranges,
+    },
+    /// The field has one of these values; negated: it has another one.
+    Value {
+        /// The field.
+        field: FieldId,
+        /// The values, as in the term dictionary.
+        values: Vec<Vec<u8>>,
+        /// Whether another value is asked for.
+        negated: bool,
+    },
+    /// The column has a value; negated: it has none.
+    Present {
+        /// The column.
+        column: ColumnId,
+        /// Whether its absence is asked for.
+        negated: bool,
+    },
+}
+
+/// Turns expressions into predicates for one view.
+#[derive(Clone)]
+pub(in crate::query) struct Translator<'a> {
+    view: &'a View,
+    columns: &'a DocumentColumns,
+}
+
+impl<'a> Translator<'a> {
+    pub(in crate::query) const fn new(view: &'a View, columns: &'a DocumentColumns) -> Self {
+        Self { view, columns }
+    }
+
+    /// The predicate that is true exactly where all of `filters` are; none when the indexes cannot
+    /// answer one of them.
+    pub(in crate::query) fn all(&self, filters: &[Expr]) -> Option<Predicate> {
+        let parts: Option<Vec<Predicate>> =
+            filters.iter().map(|filter| self.truth(filter)).collect();
+        parts.map(and)
+    }
+
+    /// The predicate that is true exactly where `expression` is; none when the indexes cannot answer it.
+    pub(in crate::query) fn truth(&self, expression: &Expr) -> Option<Predicate> {
+        self.holds(expression, true)
+    }
+
+    /// Where `expression` is true, or false when not `wanted`.
+    fn holds(&self, expression: &Expr, wanted: bool) -> Option<Predicate> {
+        match expression {
+            Expr::Alias(alias) => self.holds(&alias.expr, wanted),
+            Expr::Not(inner) => self.holds(inner, !wanted),
+            Expr::Literal(ScalarValue::Boolean(value), _) => {
+                Some(if *value == Some(wanted) { Predicate::All } else { Predicate::Nothing })
+            }
+            Expr::Literal(value, _) if value.is_null() => Some(Predicate::Nothing),
+            Expr::Column(_) => match self.source(expression)? {
+                Content::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
+                _ => None,
+            },
+            Expr::BinaryExpr(binary) => self.binary(binary, wanted),
+            Expr::Between(between) => {
+                let wanted = wanted != between.negated;
+                let bound = |operator, bound: &Expr| {
+                    self.compare(&between.expr, operator, std::slice::from_ref(bound))
+                };
+                let low = bound(Operator::GtEq, &between.low)?.polarity(wanted);
+                let high = bound(Operator::LtEq, &between.high)?.polarity(wanted);
+                Some(if wanted { and(vec![low, high]) } else { or(vec![low, high]) })
+            }
+            Expr::InList(list) => {
+                let equal = self.compare(&list.expr, Operator::Eq, &list.list)?;
+                Some(equal.polarity(wanted != list.negated))
+            }
+            Expr::IsNull(inner) => self.presence(inner, !wanted),
+            Expr::IsNotNull(inner) => self.presence(inner, wanted),
+            Expr::IsTrue(inner) => self.definite(inner, true, wanted),
+            Expr::IsFalse(inner) => self.definite(inner, false, wanted),
+            Expr::IsNotTrue(inner) => self.definite(inner, true, !wanted),
+            Expr::IsNotFalse(inner) => self.definite(inner, false, !wanted),
+            _ => None,
+        }
+    }
+
+    fn binary(&self, binary: &BinaryExpr, wanted: bool) -> Option<Predicate> {
+        let BinaryExpr { left, op, right } = binary;
+        match op {
+            Operator::And | Operator::Or => {
+                let parts = vec![self.holds(left, wanted)?, self.holds(right, wanted)?];
+                Some(if (*op == Operator::And) == wanted { and(parts) } else { or(parts) })
+            }
+            _ => {
+                let comparison = match self.compare(left, *op, std::slice::from_ref(right)) {
+                    Some(comparison) => comparison,
+                    None => self.compare(right, op.swap()?, std::slice::from_ref(left))?,
+                };
+                Some(comparison.polarity(wanted))
+            }
+        }
+    }
+
+    /// `expression IS value`, or its opposite; never null itself.
+    fn definite(&self, expression: &Expr, value: bool, wanted: bool) -> Option<Predicate> {
+        let inner = self.holds(expression, value)?;
+        Some(if wanted { inner } else { not_true(inner) })
+    }
+
+    fn presence(&self, expression: &Expr, present: bool) -> Option<Predicate> {
+        let column = match self.source(expression)? {
+            Content::Integer { column, total: false, .. } | Content::Float(column) => column,
+            Content::Keyword(field) => fields::column_of(field),
+            Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize => {
+                return None;
+            }
+            _ => return Some(if present { Predicate::All } else { Predicate::Nothing }),
+        };
+        Some(Predicate::Present { column, negated: !present })
+    }
+
+    /// `left operator one of literals`; several only with equality.
+    fn compare(&self, left: &Expr, operator: Operator, literals: &[Expr]) -> Option<Comparison> {
+        let mut values = Vec::with_capacity(literals.len());
+        let mut null = false;
+        for literal in literals {
+            let Expr::Literal(value, _) = uncast_text(literal) else { return None };
+            if value.is_null() {
+                null = true;
+            } else {
+                values.push(value);
+            }
+        }
+        // Casts of an integer column to another number are the user's, or the engine's preparation.
+        let (source, cast) = match self.source(left) {
+            Some(source) => (source, None),
+            None => {
+                let (inner, cast) = uncast_number(left)?;
+                (self.source(inner)?, Some(cast))
+            }
+        };
+        if cast.is_some() && !matches!(source, Content::Id | Content::Integer { .. }) {
+            return None;
+        }
+        let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
+            let each: Option<Vec<Ranges>> =
+                values.iter().map(|value| of(operator, value)).collect();
+            each.map(Ranges::union_of)
+        };
+        let integers = match cast {
+            Some(Cast::Rounding) => ranges::of_doubles,
+            Some(Cast::Exact) | None => ranges::of_integers,
+        };
+        let leaf = match source {
+            Content::Id => Leaf::Id(numbers(integers)?),
+            Content::Integer { column, .. } => Leaf::Number(column, numbers(integers)?),
+            Content::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
+            Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
+                let negated = match operator {
+                    Operator::Eq => false,
+                    Operator::NotEq => true,
+                    _ => return None,
+                };
+                let (field, values) = self.terms(source, &values)?;
+                Leaf::Value(field, values, negated)
+            }
+            _ => return None,
+        };
+        Some(Comparison { leaf, null })
+    }
+
+    /// Literals as values of the term dictionary; those that cannot be are left out.
+    fn terms(&self, source: Content, literals: &[&ScalarValue]) -> Option<(FieldId, Vec<Vec<u8>>)> {
+        if source == Content::Kept {
+            let wanted: Option<Vec<bool>> = literals
+                .iter()
+                .map(|literal| match literal {
+                    ScalarValue::Boolean(value) => *value,
+                    _ => None,
+                })
+                .collect();
+            let wanted = wanted?;
+            let standings =
+                Standing::ALL.into_iter().filter(|s| wanted.contains(&(*s == Standing::Kept)));
+            return Some((fields::STANDING, self.standing_values(standings)));
+        }
+        let texts: Option<Vec<&str>> =
+            literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
+        let texts = texts?.into_iter();
+        Some(match source {
+            Content::Standing => {
+                (fields::STANDING, self.standing_values(texts.filter_map(Standing::from_name)))
+            }
+            Content::SourceName => {
+                let found = texts.filter_map(|name| self.view.source_named(name));
+                (fields::SOURCE, found.map(|(source, _)| fields::source_value(source)).collect())
+            }
+            Content::Keyword(field) => (field, texts.map(fields::keyword_value).collect()),
+            _ => return None,
+        })
+    }
+
+    fn standing_values(&self, standings: impl Iterator<Item = Standing>) -> Vec<Vec<u8>> {
+        let generation: Generation = self.view.generation();
+        standings.map(|standing| fields::standing_value(generation, standing)).collect()
+    }
+
+    fn standings(&self, standings: &[Standing], negated: bool) -> Predicate {
+        let values = self.standing_values(standings.iter().copied());
+        Predicate::Value { field: fields::STANDING, values, negated }
+    }
+
+    fn source(&self, expression: &Expr) -> Option<Content> {
+        match expression {
+            Expr::Column(column) => self.columns.named(&column.name).map(|column| column.source),
+            _ => None,
+        }
+    }
+}
+
+/// A comparison with literals before its polarity is known.
+struct Comparison {
+    leaf: Leaf,
+    /// Whether a literal was null: then it is never false, and true only through another literal.
+    null: bool,
+}
+
+enum Leaf {
+    Id(Ranges),
+    Number(ColumnId, Ranges),
+    Value(FieldId, Vec<Vec<u8>>, bool),
+}
+
+impl Comparison {
+    fn polarity(self, wanted: bool) -> Predicate {
+        if self.null && !wanted {
+            return Predicate::Nothing;
+        }
+        let side = |ranges: Ranges| if wanted { ranges } else { ranges.complement() };
+        match self.leaf {
+            Leaf::Id(ranges) => Predicate::Id(side(ranges)),
+            Leaf::Number(column, ranges) => Predicate::Number { column, within: side(ranges) },
+            Leaf::Value(field, values, negated) => {
+                // `x <> null` has no other literal to be true through.
+                if self.null && negated {
+                    return Predicate::Nothing;
+                }
+                Predicate::Value { field, values, negated: negated == wanted }
+            }
+        }
+    }
+}
+
+fn and(parts: Vec<Predicate>) -> Predicate {
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Predicate::All => {}
+            Predicate::Nothing => return Predicate::Nothing,
+            Predicate::And(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    flat = merge_numbers(flat);
+    match flat.len() {
+        0 => Predicate::All,
+        1 => flat.pop().unwrap_or(Predicate::All),
+        _ => Predicate::And(flat),
+    }
+}
+
+/// Several ranges of one column become one, so that its blocks are scanned once.
+fn merge_numbers(parts: Vec<Predicate>) -> Vec<Predicate> {
+    let mut merged: Vec<Predicate> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if let Predicate::Number { column, within } = &part {
+            let same = merged.iter_mut().find_map(|earlier| match earlier {
+                Predicate::Number { column: known, within } if known == column => Some(within),
+                _ => None,
+            });
+            if let Some(earlier) = same {
+                *earlier = earlier.intersection(within);
+                continue;
+            }
+        }
+        merged.push(part);
+    }
+    merged
+}
+
+fn or(parts: Vec<Predicate>) -> Predicate {
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Predicate::Nothing => {}
+            Predicate::All => return Predicate::All,
+            Predicate::Or(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    match flat.len() {
+        0 => Predicate::Nothing,
+        1 => flat.pop().unwrap_or(Predicate::Nothing),
+        _ => Predicate::Or(flat),
+    }
+}
+
+fn not_true(inner: Predicate) -> Predicate {
+    match inner {
+        Predicate::All => Predicate::Nothing,
+        Predicate::Nothing => Predicate::All,
+        other => Predicate::NotTrue(Box::new(other)),
+    }
+}
+
+/// A literal under a cast between string types.
+fn uncast_text(expression: &Expr) -> &Expr {
+    match expression {
+        Expr::Cast(cast)
+            if matches!(&*cast.expr, Expr::Literal(value, _) if value.try_as_str().is_some())
+                && cast.field.data_type().is_string() =>
+        {
+            &cast.expr
+        }
+        other => other,
+    }
+}
+
+/// What a cast does to an integer of ours.
+#[derive(Clone, Copy)]
+enum Cast {
+    /// The number stays.
+    Exact,
+    /// Beyond 2^53 it becomes the nearest double.
+    Rounding,
+}
+
+/// What is under a cast to doubles, 64-bit integers or decimals that hold every integer of ours.
+fn uncast_number(expression: &Expr) -> Option<(&Expr, Cast)> {
+    let (inner, to) = match expression {
+        Expr::Cast(cast) => (&*cast.expr, cast.field.data_type()),
+        Expr::TryCast(cast) => (&*cast.expr, cast.field.data_type()),
+        _ => return None,
+    };
+    let cast = match to {
+        DataType::Float64 => Cast::Rounding,
+        DataType::Int64 => Cast::Exact,
+        DataType::Decimal128(precision, scale)
+            if *scale >= 0 && i16::from(*precision) - i16::from(*scale) >= 19 =>
+        {
+            Cast::Exact
+        }
+        _ => return None,
+    };
+    Some((inner, cast))
+}

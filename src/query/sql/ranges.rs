@@ -1,0 +1,327 @@
+//! Sets of integers as sorted, disjoint, inclusive ranges: what a comparison asks of a numeric column.
+
+use crate::model::sortable_float;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
+
+/// A set of 64-bit integers: ascending, disjoint, inclusive ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::query) struct Ranges(Vec<(i64, i64)>);
+
+impl Ranges {
+    /// The range `low..=high`; empty when `low` is above `high`.
+    pub(in crate::query) fn inclusive(low: i128, high: i128) -> Self {
+        let clamp = |value: i128| {
+            i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
+        };
+        let outside = high < i128::from(i64::MIN) || low > i128::from(i64::MAX);
+        if low > high || outside { Self(Vec::new()) } else { Self(vec![(clamp(low), clamp(high))]) }
+    }
+
+    /// The ranges, ascending.
+    pub(in crate::query) fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The ranges that end at `low` or above and begin at `high` or below, ascending.
+    pub(in crate::query) fn between(
+        &self,
+        low: i64,
+        high: i64,
+    ) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let first = self.0.partition_point(|(_, to)| *to < low);
+        let rest = self.0.get(first..).unwrap_or_default();
+        rest.iter().copied().take_while(move |(from, _)| *from <= high)
+    }
+
+    /// Whether `value` is in the set.
+    pub(in crate::query) fn contains(&self, value: i64) -> bool {
+        self.meets(value, value)
+    }
+
+    /// Whether any of `low..=high` is in the set.
+    pub(in crate::query) fn meets(&self, low: i64, high: i64) -> bool {
+        self.between(low, high).next().is_some()
+    }
+
+    /// What is in either.
+    pub(in crate::query) fn union(self, other: Self) -> Self {
+        Self::union_of([self, other])
+    }
+
+    /// What is in any of them: sorted once, however many there are.
+    pub(in crate::query) fn union_of(sets: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<(i64, i64)> = Vec::new();
+        for set in sets {
+            all.extend(set.0);
+        }
+        #[cfg(test)]
+        tests::SORTED.set(tests::SORTED.get() + all.len());
+        all.sort_unstable();
+        let mut merged: Vec<(i64, i64)> = Vec::with_capacity(all.len());
+        for (low, high) in all {
+            match merged.last_mut() {
+                Some(last) if last.1 == i64::MAX || low <= last.1 + 1 => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Self(merged)
+    }
+
+    /// What is not in it.
+    pub(in crate::query) fn complement(&self) -> Self {
+        let mut gaps = Vec::with_capacity(self.0.len() + 1);
+        let mut next = Some(i64::MIN);
+        for (low, high) in &self.0 {
+            if let Some(from) = next
+                && from < *low
+            {
+                gaps.push((from, *low - 1));
+            }
+            next = high.checked_add(1);
+        }
+        if let Some(from) = next {
+            gaps.push((from, i64::MAX));
+        }
+        Self(gaps)
+    }
+
+    /// What is in both.
+    pub(in crate::query) fn intersection(&self, other: &Self) -> Self {
+        self.complement().union(other.complement()).complement()
+    }
+}
+
+/// The integers `x` for which `x operator literal` holds; none when that is not for us to say.
+pub(in crate::query) fn of_integers(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+    let (floor, exact) = floor(literal)?;
+    let below = if exact { floor - 1 } else { floor };
+    let at_least = if exact { floor } else { floor + 1 };
+    let all = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let equal = || if exact { Ranges::inclusive(floor, floor) } else { Ranges(Vec::new()) };
+    Some(match operator {
+        Operator::Eq => equal(),
+        Operator::NotEq => equal().complement(),
+        Operator::Lt => Ranges::inclusive(all.0, below),
+        Operator::LtEq => Ranges::inclusive(all.0, floor),
+        Operator::Gt => Ranges::inclusive(floor + 1, all.1),
+        Operator::GtEq => Ranges::inclusive(at_least, all.1),
+        _ => return None,
+    })
+}
+
+/// The integers `x` for which `CAST(x AS DOUBLE) operator literal` holds. Beyond 2^53 several integers are one
+/// double, and all of them compare as it does.
+pub(in crate::query) fn of_doubles(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+    let ScalarValue::Float64(Some(literal)) = literal else { return None };
+    if literal.is_nan() {
+        return None;
+    }
+    // The cast never falls as integers rise: what is below the literal, and what is at most it, are beginnings.
+    let below = i128::from(i64::MIN) + first(|x| double(x) >= *literal);
+    let at_most = i128::from(i64::MIN) + first(|x| double(x) > *literal);
+    let all = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let equal = Ranges::inclusive(below, at_most - 1);
+    Some(match operator {
+        Operator::Eq => equal,
+        Operator::NotEq => equal.complement(),
+        Operator::Lt => Ranges::inclusive(all.0, below - 1),
+        Operator::LtEq => Ranges::inclusive(all.0, at_most - 1),
+        Operator::Gt => Ranges::inclusive(at_most, all.1),
+        Operator::GtEq => Ranges::inclusive(below, all.1),
+        _ => return None,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the engine's cast, which rounds")]
+const fn double(value: i64) -> f64 {
+    value as f64
+}
+
+/// How many 64-bit integers there are before the first for which `reached` holds, which then holds for all
+/// after it.
+fn first(reached: impl Fn(i64) -> bool) -> i128 {
+    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX) + 1);
+    while low < high {
+        let middle = (low + high).div_euclid(2);
+        if i64::try_from(middle).is_ok_and(&reached) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low - i128::from(i64::MIN)
+}
+
+/// As [`of_integers`] over the sortable form of floats. Both zeros are one value; not-a-number is
+/// null in the store, and a literal not-a-number is left to the engine.
+pub(in crate::query) fn of_floats(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+    let value = float(literal)?;
+    let (low, high) = if value == 0.0 { (-0.0, 0.0) } else { (value, value) };
+    let (low, high) = (i128::from(sortable_float(low)), i128::from(sortable_float(high)));
+    let least = i128::from(sortable_float(f64::NEG_INFINITY));
+    let most = i128::from(sortable_float(f64::INFINITY));
+    Some(match operator {
+        Operator::Eq => Ranges::inclusive(low, high),
+        Operator::NotEq => Ranges::inclusive(low, high).complement(),
+        Operator::Lt => Ranges::inclusive(least, low - 1),
+        Operator::LtEq => Ranges::inclusive(least, high),
+        Operator::Gt => Ranges::inclusive(high + 1, most),
+        Operator::GtEq => Ranges::inclusive(low, most),
+        _ => return None,
+    })
+}
+
+/// The largest integer not above a number, and whether it is the number.
+fn floor(literal: &ScalarValue) -> Option<(i128, bool)> {
+    if let Some(whole) = whole(literal) {
+        return Some((whole, true));
+    }
+    match literal {
+        ScalarValue::Decimal128(Some(value), _, scale) => {
+            let unit = 10_i128.checked_pow(u32::try_from(*scale).ok()?)?;
+            Some((value.div_euclid(unit), value.rem_euclid(unit) == 0))
+        }
+        ScalarValue::Float64(Some(value)) => floor_float(*value),
+        ScalarValue::Float32(Some(value)) => floor_float(f64::from(*value)),
+        _ => None,
+    }
+}
+
+fn floor_float(value: f64) -> Option<(i128, bool)> {
+    // Beyond 2^100 every 64-bit integer compares alike; the clamp keeps the arithmetic in range.
+    let limit = 2_f64.powi(100);
+    let floor = value.clamp(-limit, limit).floor();
+    (!value.is_nan()).then_some((floor as i128, floor == value))
+}
+
+fn whole(literal: &ScalarValue) -> Option<i128> {
+    Some(match literal {
+        ScalarValue::Int8(Some(value)) => i128::from(*value),
+        ScalarValue::Int16(Some(value)) => i128::from(*value),
+        ScalarValue::Int32(Some(value)) => i128::from(*value),
+        ScalarValue::Int64(Some(value)) => i128::from(*value),
+        ScalarValue::UInt8(Some(value)) => i128::from(*value),
+        ScalarValue::UInt16(Some(value)) => i128::from(*value),
+        ScalarValue::UInt32(Some(value)) => i128::from(*value),
+        ScalarValue::UInt64(Some(value)) => i128::from(*value),
+        _ => return None,
+    })
+}
+
+fn float(literal: &ScalarValue) -> Option<f64> {
+    match literal {
+        ScalarValue::Float64(Some(value)) => (!value.is_nan()).then_some(*value),
+        ScalarValue::Float32(Some(value)) => (!value.is_nan()).then_some(f64::from(*value)),
+        // 2^53: integers up to it are floats too.
+        other => whole(other).filter(|value| value.abs() <= 1 << 53).map(|value| value as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Ranges sorted so far.
+        pub(in crate::query) static SORTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    const OPERATORS: [Operator; 6] =
+        [Operator::Eq, Operator::NotEq, Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq];
+
+    fn holds<T: PartialOrd>(operator: Operator, left: T, right: T) -> bool {
+        match operator {
+            Operator::Eq => left == right,
+            Operator::NotEq => left != right,
+            Operator::Lt => left < right,
+            Operator::LtEq => left <= right,
+            Operator::Gt => left > right,
+            _ => left >= right,
+        }
+    }
+
+    fn small() -> impl Strategy<Value = Ranges> {
+        let range =
+            (-20_i128..20, 0_i128..8).prop_map(|(low, len)| Ranges::inclusive(low, low + len));
+        proptest::collection::vec(range, 0..5)
+            .prop_map(|all| all.into_iter().fold(Ranges(Vec::new()), Ranges::union))
+    }
+
+    proptest! {
+        #[test]
+        fn integers_compare_as_numbers(value in -6_i64..6, literal in -12_i64..12) {
+            for operator in OPERATORS {
+                let half = ScalarValue::Float64(Some(literal as f64 / 2.0));
+                let ranges = of_integers(operator, &half).unwrap();
+                prop_assert_eq!(ranges.contains(value), holds(operator, value as f64, literal as f64 / 2.0));
+                let tenths = ScalarValue::Decimal128(Some(i128::from(literal)), 5, 1);
+                let ranges = of_integers(operator, &tenths).unwrap();
+                prop_assert_eq!(ranges.contains(value), holds(operator, value * 10, literal));
+                let ranges = of_integers(operator, &ScalarValue::Int64(Some(literal))).unwrap();
+                prop_assert_eq!(ranges.contains(value), holds(operator, value, literal));
+            }
+        }
+
+        #[test]
+        fn floats_compare_as_floats(value: f64, literal: f64) {
+            prop_assume!(!value.is_nan() && !literal.is_nan());
+            for (value, literal) in [(value, literal), (value, value), (0.0, -0.0), (-0.0, 0.0), (value, 0.0)] {
+                for operator in OPERATORS {
+                    let ranges = of_floats(operator, &ScalarValue::Float64(Some(literal))).unwrap();
+                    prop_assert_eq!(ranges.contains(sortable_float(value)), holds(operator, value, literal));
+                }
+            }
+        }
+
+        #[test]
+        fn integers_cast_to_doubles_compare_as_doubles(value: i64, literal: i64, near in -3_i64..3, bits in 0_u32..63) {
+            let (value, literal) = (value >> bits, literal >> bits);
+            for literal in [literal as f64, value as f64, value.saturating_add(near) as f64, literal as f64 / 3.0] {
+                for operator in OPERATORS {
+                    let ranges = of_doubles(operator, &ScalarValue::Float64(Some(literal))).unwrap();
+                    prop_assert_eq!(ranges.contains(value), holds(operator, value as f64, literal));
+                }
+            }
+        }
+
+        #[test]
+        fn set_algebra(a in small(), b in small(), value in -30_i64..30) {
+            let (in_a, in_b) = (a.contains(value), b.contains(value));
+            prop_assert_eq!(a.complement().contains(value), !in_a);
+            prop_assert_eq!(a.intersection(&b).contains(value), in_a && in_b);
+            prop_assert_eq!(a.meets(value, value), in_a);
+            prop_assert_eq!(a.complement().complement(), a.clone());
+            prop_assert_eq!(a.union(b).contains(value), in_a || in_b);
+        }
+    }
+
+    #[test]
+    fn a_list_of_values_is_sorted_once() {
+        // Every value was a union of its own: 64,000 ids took half a minute.
+        let sorted = |count: i128| {
+            let before = SORTED.get();
+            let set =
+                Ranges::union_of((0..count).rev().map(|n| Ranges::inclusive(3 * n, 3 * n + 1)));
+            assert_eq!(set.iter().count() as i128, count);
+            assert_eq!(set.between(7, 12).collect::<Vec<_>>(), [(6, 7), (9, 10), (12, 13)]);
+            SORTED.get() - before
+        };
+        assert_eq!((sorted(10_000), sorted(20_000)), (10_000, 20_000));
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let most = ScalarValue::UInt64(Some(u64::MAX));
+        assert!(of_integers(Operator::Lt, &most).unwrap().contains(i64::MAX));
+        assert!(!of_integers(Operator::Gt, &most).unwrap().contains(i64::MAX));
+        let infinite = ScalarValue::Float64(Some(f64::NEG_INFINITY));
+        assert!(of_integers(Operator::Gt, &infinite).unwrap().contains(i64::MIN));
+        assert!(of_doubles(Operator::Gt, &infinite).unwrap().contains(i64::MIN));
+        assert!(!of_doubles(Operator::LtEq, &infinite).unwrap().contains(i64::MIN));
+        assert_eq!(of_integers(Operator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
+        assert_eq!(of_floats(Operator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
+    }
+}

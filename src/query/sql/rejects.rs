@@ -1,0 +1,78 @@
+//! The rows of the table `rejects`: raw bytes may be long, so they are read a few at a time.
+
+use super::limits::Limits;
+use super::scan::{Sink, ended, give};
+use crate::query::error::QueryError;
+use crate::store::{RejectRecord, View};
+use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use std::sync::Arc;
+
+/// Rows of a batch, at most.
+const ROWS: usize = 1024;
+
+/// Name and type of every column.
+pub(in crate::query) const COLUMNS: [(&str, DataType); 7] = [
+    ("source", DataType::Utf8),
+    ("path", DataType::Utf8),
+    ("number", DataType::UInt64),
+    ("offset", DataType::UInt64),
+    ("reason", DataType::Utf8),
+    ("bytes", DataType::Int64),
+    ("raw", DataType::Utf8),
+];
+
+/// Pushes all rows; `raw` is left empty when it is not wanted.
+pub(in crate::query) fn push(
+    view: &View,
+    schema: &SchemaRef,
+    with_raw: bool,
+    sink: &mut Sink<'_>,
+) -> Result<(), QueryError> {
+    let most = Limits::of(view).texts;
+    let mut waiting: Vec<RejectRecord> = Vec::new();
+    let mut bytes = 0;
+    let mut flush = |waiting: &mut Vec<RejectRecord>| {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let batch = batch(schema, waiting);
+        waiting.clear();
+        give(sink, batch)
+    };
+    let walked = view.for_each_reject(|mut record| {
+        if !with_raw {
+            record.raw = Vec::new();
+        }
+        bytes += record.raw.len() + record.path.len() + record.reason.len();
+        waiting.push(record);
+        if waiting.len() < ROWS && bytes < most {
+            return Ok(());
+        }
+        bytes = 0;
+        flush(&mut waiting)
+    });
+    ended(walked.and_then(|()| flush(&mut waiting)))
+}
+
+fn batch(schema: &SchemaRef, rows: &[RejectRecord]) -> Result<RecordBatch, QueryError> {
+    let numbers = |of: fn(&RejectRecord) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(of)))
+    };
+    let texts = |of: fn(&RejectRecord) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
+    };
+    let length = |record: &RejectRecord| i64::try_from(record.bytes).unwrap_or(i64::MAX);
+    let raw = rows.iter().map(|record| String::from_utf8_lossy(&record.raw));
+    let arrays = vec![
+        texts(|record| &record.source),
+        texts(|record| &record.path),
+        numbers(|record| record.number),
+        numbers(|record| record.offset),
+        texts(|record| &record.reason),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(length))),
+        Arc::new(StringArray::from_iter_values(raw)),
+    ];
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
+}

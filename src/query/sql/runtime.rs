@@ -1,0 +1,47 @@
+//! Runs asynchronous plans to their end for synchronous callers; the only file that starts tokio.
+//!
+//! The runtime lives on a thread of its own, so the functions of this layer may be called from
+//! anywhere; from within another async runtime they block its thread while they run.
+
+use crate::query::error::QueryError;
+use std::future::Future;
+use std::thread::ScopedJoinHandle;
+
+/// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
+/// not reached take no memory.
+const STACK: usize = 64 << 20;
+
+/// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives
+/// both results.
+pub(in crate::query) fn drive<T, U>(
+    work: impl Future<Output = Result<T, QueryError>> + Send,
+    meanwhile: impl FnOnce() -> U,
+) -> Result<(T, U), QueryError>
+where
+    T: Send,
+{
+    std::thread::scope(|scope| {
+        let driver = std::thread::Builder::new()
+            .name("corpusdb-query".to_owned())
+            .stack_size(STACK)
+            .spawn_scoped(scope, move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                runtime.map_err(QueryError::Thread)?.block_on(work)
+            })
+            .map_err(QueryError::Thread)?;
+        let here = meanwhile();
+        let there = finish(driver)?;
+        Ok((there, here))
+    })
+}
+
+/// Runs `work` to its end.
+pub(in crate::query) fn block_on<T: Send>(
+    work: impl Future<Output = Result<T, QueryError>> + Send,
+) -> Result<T, QueryError> {
+    drive(work, || ()).map(|(done, ())| done)
+}
+
+fn finish<T>(driver: ScopedJoinHandle<'_, Result<T, QueryError>>) -> Result<T, QueryError> {
+    driver.join().unwrap_or(Err(QueryError::Panicked))
+}

@@ -1,0 +1,198 @@
+//! The execution plan of our tables: producers that push batches from threads of their own, one a
+//! partition, with a short queue between them and the engine.
+
+use crate::query::error::QueryError;
+use crate::store::StoreError;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Batches that wait between a producer and the engine.
+const QUEUE: usize = 2;
+
+/// Receives a producer's batches; says when no more are wanted.
+pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
+
+/// Pushes the batches of one partition, in order. An empty batch is a question whether to go on.
+pub(in crate::query) type Producer =
+    Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+
+/// Rows that a scan may give at a time, where each is to carry a long constant.
+pub(in crate::query) struct RowsAtMost(pub usize);
+
+/// Why a walk over stored rows ends before its last: no more is wanted, or something went wrong.
+pub(in crate::query) enum Stop {
+    Enough,
+    Failed(QueryError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Gives the sink a batch, within a walk.
+pub(in crate::query) fn give(
+    sink: &mut Sink<'_>,
+    batch: std::result::Result<RecordBatch, QueryError>,
+) -> std::result::Result<(), Stop> {
+    let batch = batch.map_err(Stop::Failed)?;
+    if sink(batch).is_break() { Err(Stop::Enough) } else { Ok(()) }
+}
+
+/// How a walk ended: that no more was wanted is no error.
+pub(in crate::query) fn ended(
+    walked: std::result::Result<(), Stop>,
+) -> std::result::Result<(), QueryError> {
+    match walked {
+        Ok(()) | Err(Stop::Enough) => Ok(()),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// A scan of one of our tables.
+pub(in crate::query) struct Scan {
+    table: &'static str,
+    /// What the scan does itself, for EXPLAIN.
+    detail: String,
+    producers: Vec<Producer>,
+    /// Rows, when known without reading any.
+    rows: Option<u64>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Scan {
+    /// A scan whose partitions are the producers; `ordered_by` names a column ascending in each.
+    pub(in crate::query) fn new(
+        table: &'static str,
+        schema: SchemaRef,
+        detail: String,
+        producers: Vec<Producer>,
+        rows: Option<u64>,
+        ordered_by: Option<&str>,
+    ) -> Self {
+        let column = ordered_by.and_then(|name| Some((name, schema.index_of(name).ok()?)));
+        let ordering = column.and_then(|(name, index)| {
+            LexOrdering::new([PhysicalSortExpr::new_default(Arc::new(Column::new(name, index)))])
+        });
+        let equivalence = EquivalenceProperties::new_with_orderings(schema, ordering);
+        let partitioning = Partitioning::UnknownPartitioning(producers.len());
+        let properties = PlanProperties::new(
+            equivalence,
+            partitioning,
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { table, detail, producers, rows, properties: Arc::new(properties) }
+    }
+}
+
+impl fmt::Debug for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scan({}, {})", self.table, self.detail)
+    }
+}
+
+impl DisplayAs for Scan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self
+            .properties
+            .eq_properties
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        write!(f, "corpusdb: table={}, columns=[{}]", self.table, names.join(", "))?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ", {}", self.detail) }
+    }
+}
+
+impl ExecutionPlan for Scan {
+    fn name(&self) -> &str {
+        "CorpusScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let most = context.session_config().get_extension::<RowsAtMost>();
+        let most = most.map_or(usize::MAX, |rows| rows.0.max(1));
+        let producer = self.producers.get(partition).ok_or_else(|| {
+            DataFusionError::Internal(format!("partition {partition} of {}", self.producers.len()))
+        })?;
+        let producer = Arc::clone(producer);
+        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), QUEUE);
+        let queue = stream.tx();
+        stream.spawn_blocking(move || {
+            let done = producer(&mut |batch| {
+                let gone = if batch.num_rows() == 0 {
+                    queue.is_closed()
+                } else {
+                    let mut starts = (0..batch.num_rows()).step_by(most);
+                    starts.any(|start| {
+                        let rows = most.min(batch.num_rows() - start);
+                        queue.blocking_send(Ok(batch.slice(start, rows))).is_err()
+                    })
+                };
+                if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            Ok(done?)
+        });
+        Ok(stream.build())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        if let (Some(rows), None) =
+            (self.rows.and_then(|rows| usize::try_from(rows).ok()), args.partition())
+        {
+            statistics.num_rows = Precision::Exact(rows);
+        }
+        Ok(Arc::new(statistics))
+    }
+}

@@ -1,0 +1,178 @@
+//! The columns of the table `documents`: names, types, and where their values come from.
+
+use crate::model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
+use crate::store::{View, fields};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use std::sync::Arc;
+
+/// Where the values of a column of `documents` come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::query) enum Content {
+    /// The document's own number.
+    Id,
+    /// The key shown for it.
+    Key,
+    /// The source's name.
+    SourceName,
+    /// Whether it is kept.
+    Kept,
+    /// Its standing's name.
+    Standing,
+    /// Whether its decision left candidates out.
+    Crowded,
+    /// The witness it duplicates.
+    DuplicateOf,
+    /// Similarity to that witness.
+    Jaccard,
+    /// Its cluster.
+    Cluster,
+    /// Documents in its cluster.
+    ClusterSize,
+    /// Its text.
+    Text,
+    /// Its other fields as JSON.
+    Meta,
+    /// Integers of a stored column; never negative and shown as u64 when `unsigned`.
+    Integer {
+        /// The stored column.
+        column: ColumnId,
+        /// Shown as u64.
+        unsigned: bool,
+        /// Whether every document has a value.
+        total: bool,
+    },
+    /// Floats of a stored column.
+    Float(ColumnId),
+    /// Terms of a field.
+    Keyword(FieldId),
+}
+
+impl Content {
+    /// Whether it follows the decisions in force, and so may change after a document came. What a field is set
+    /// to from outside is not meant.
+    pub(in crate::query) const fn is_of_standing(self) -> bool {
+        match self {
+            Self::Kept
+            | Self::Standing
+            | Self::Crowded
+            | Self::DuplicateOf
+            | Self::Jaccard
+            | Self::Cluster
+            | Self::ClusterSize => true,
+            Self::Id
+            | Self::Key
+            | Self::SourceName
+            | Self::Text
+            | Self::Meta
+            | Self::Integer { .. }
+            | Self::Float(_)
+            | Self::Keyword(_) => false,
+        }
+    }
+}
+
+/// One column of `documents`.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct DocumentColumn {
+    /// Its name in SQL.
+    pub name: String,
+    /// Where its values come from.
+    pub source: Content,
+}
+
+impl DocumentColumn {
+    fn field(&self) -> Field {
+        let (kind, nullable) = match self.source {
+            Content::Id => (DataType::UInt64, false),
+            Content::Key | Content::SourceName | Content::Standing => (DataType::Utf8, false),
+            Content::Kept | Content::Crowded => (DataType::Boolean, false),
+            Content::DuplicateOf | Content::Cluster => (DataType::UInt64, true),
+            Content::Jaccard | Content::Float(_) => (DataType::Float64, true),
+            Content::ClusterSize => (DataType::Int64, true),
+            // Views, because a batch of long texts may pass the 2 GiB of plain string offsets.
+            Content::Text | Content::Meta => (DataType::Utf8View, false),
+            Content::Integer { unsigned, total, .. } => {
+                (if unsigned { DataType::UInt64 } else { DataType::Int64 }, !total)
+            }
+            Content::Keyword(_) => (DataType::Utf8, true),
+        };
+        Field::new(&self.name, kind, nullable)
+    }
+}
+
+/// The table `documents` of one view.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct DocumentColumns {
+    /// The columns, in order.
+    pub columns: Arc<[DocumentColumn]>,
+    /// Their types.
+    pub schema: SchemaRef,
+}
+
+impl DocumentColumns {
+    /// The columns of `view`. A declared field whose name is taken is left to `meta`.
+    pub(in crate::query) fn of(view: &View) -> Self {
+        let counted = |column| Content::Integer { column, unsigned: false, total: true };
+        let commit = Content::Integer { column: fields::COMMIT_OF, unsigned: true, total: true };
+        let mut columns: Vec<DocumentColumn> = Vec::new();
+        let mut add = |name: &str, source| {
+            if columns.iter().all(|column| column.name != name) {
+                columns.push(DocumentColumn { name: name.to_owned(), source });
+            }
+        };
+        add("id", Content::Id);
+        add("key", Content::Key);
+        add("source", Content::SourceName);
+        // A declared `language` takes the place of the built-in one, also in the store.
+        let declared = view.fields().iter().find(|field| field.name == "language");
+        add("language", declared.map_or(Content::Keyword(fields::LANGUAGE), declared_source));
+        add("commit", commit);
+        add("bytes", counted(fields::BYTES));
+        add("chars", counted(fields::CHARS));
+        let tokens = |tokenizer| Content::Integer {
+            column: fields::tokens_of(tokenizer),
+            unsigned: false,
+            total: false,
+        };
+        if let Some((first, _)) = view.tokenizers().next() {
+            add("tokens", tokens(first));
+        }
+        for (tokenizer, record) in view.tokenizers() {
+            add(&format!("tokens_{}", record.name), tokens(tokenizer));
+        }
+        add("kept", Content::Kept);
+        add("standing", Content::Standing);
+        add("dup_of", Content::DuplicateOf);
+        add("jaccard", Content::Jaccard);
+        add("cluster", Content::Cluster);
+        add("cluster_size", Content::ClusterSize);
+        add("crowded", Content::Crowded);
+        add("text", Content::Text);
+        add("meta", Content::Meta);
+        for field in view.fields() {
+            add(&field.name, declared_source(field));
+        }
+        let schema = Schema::new(columns.iter().map(DocumentColumn::field).collect::<Vec<_>>());
+        Self { columns: columns.into(), schema: Arc::new(schema) }
+    }
+
+    /// The column of that name.
+    pub(in crate::query) fn named(&self, name: &str) -> Option<&DocumentColumn> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// All names, comma-separated, for messages.
+    pub(in crate::query) fn names(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+fn declared_source(field: &FieldDeclaration) -> Content {
+    let column = fields::column_of(field.id);
+    match field.kind {
+        FieldKind::Keyword => Content::Keyword(field.id),
+        FieldKind::Int => Content::Integer { column, unsigned: false, total: false },
+        FieldKind::Float => Content::Float(column),
+    }
+}

@@ -1,0 +1,152 @@
+//! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they suffice.
+
+use super::evaluate::{StoredBlock, Test};
+use super::predicate::{Predicate, Translator};
+use super::schema::DocumentColumns;
+use super::{nesting, parser, runtime, session, statement};
+use crate::model::BLOCK_SIZE;
+use crate::query::error::{QueryError, shown, unknown_column, words};
+use crate::store::View;
+use arrow::array::{Array, Int64Array, UInt64Array};
+use arrow::record_batch::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use roaring::{RoaringBitmap, RoaringTreemap};
+use std::sync::mpsc::sync_channel;
+
+/// Batches that wait between the engine and the bitmap.
+const QUEUE: usize = 2;
+
+/// The documents that satisfy a SQL boolean expression over `documents`; without one, all stored
+/// documents, kept or not. It blocks; do not call it on a thread that drives an async runtime.
+///
+/// # Errors
+/// [`QueryError::Where`] for an expression that cannot be used, with the columns there are;
+/// [`QueryError`] for what fails while it runs.
+pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, QueryError> {
+    let Some(expression) = where_sql else {
+        return Ok((0..view.documents()).collect());
+    };
+    let state = session::session(view)?;
+    let plan = runtime::block_on(plan(view, &state, "id", expression, expression))?;
+    let Some(predicate) = indexed(view, &plan) else {
+        let mut found = RoaringTreemap::new();
+        gather(state, &plan, |batch| {
+            if let Some(ids) =
+                batch.columns().first().and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>())
+            {
+                found.extend(ids.values());
+            }
+        })?;
+        return Ok(found);
+    };
+    let test = Test::in_view(&predicate, view)?;
+    let blocks: Vec<(u64, RoaringBitmap)> = view
+        .blocks()
+        .into_par_iter()
+        .map(|block| Ok((block, test.select(&StoredBlock::new(view, block))?)))
+        .collect::<Result<_, QueryError>>()?;
+    let mut found = RoaringTreemap::new();
+    for (block, slots) in blocks {
+        let base = block * BLOCK_SIZE;
+        // Blocks come in order, so every id is larger than all before it.
+        let _ = found.append(slots.iter().map(|slot| base + u64::from(slot)));
+    }
+    Ok(found)
+}
+
+/// How many documents satisfy a SQL boolean expression over `documents`; no document is looked at
+/// when the indexes can answer. It blocks; do not call it on a thread that drives an async runtime.
+///
+/// # Errors
+/// As [`select`].
+pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
+    let Some(expression) = where_sql else {
+        return Ok(view.documents());
+    };
+    let state = session::session(view)?;
+    let selection = runtime::block_on(plan(view, &state, "id", expression, expression))?;
+    if let Some(predicate) = indexed(view, &selection) {
+        let test = Test::in_view(&predicate, view)?;
+        let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
+        return view.blocks().into_par_iter().map(count).try_reduce(|| 0, |a, b| Ok(a + b));
+    }
+    let plan = runtime::block_on(plan(view, &state, "count(*)", expression, expression))?;
+    let mut counted = 0;
+    gather(state, &plan, |batch| {
+        if let Some(counts) =
+            batch.columns().first().and_then(|counts| counts.as_any().downcast_ref::<Int64Array>())
+        {
+            counted =
+                counts.values().first().and_then(|count| u64::try_from(*count).ok()).unwrap_or(0);
+        }
+    })?;
+    Ok(counted)
+}
+
+/// The optimised plan of `SELECT what` over the documents that satisfy `condition`; `expression` is
+/// the user's part of the two.
+pub(in crate::query) async fn plan(
+    view: &View,
+    state: &SessionState,
+    what: &str,
+    expression: &str,
+    condition: &str,
+) -> Result<LogicalPlan, QueryError> {
+    session::check_expression(expression).map_err(|error| unusable(view, expression, &error))?;
+    // Line breaks: the expression may end in a comment.
+    let sql = format!("SELECT {what} FROM documents WHERE (\n{condition}\n)");
+    let statement = parser::statement(&sql);
+    let planned = match statement {
+        Ok(statement) => {
+            nesting::check_statement(&statement)
+                .map_err(|why| unusable(view, expression, &DataFusionError::Plan(why)))?;
+            state.statement_to_plan(statement).await.and_then(|plan| state.optimize(&plan))
+        }
+        Err(error) => Err(error),
+    };
+    planned.map_err(|error| unusable(view, expression, &error))
+}
+
+pub(in crate::query) fn unusable(
+    view: &View,
+    expression: &str,
+    error: &DataFusionError,
+) -> QueryError {
+    let columns = DocumentColumns::of(view).names();
+    let why = match unknown_column(error) {
+        Some(name) => format!(
+            "`{name}` is not a column (one with capitals needs double quotes, text needs single ones)"
+        ),
+        None => words(error),
+    };
+    QueryError::Where { expression: shown(expression), why, columns }
+}
+
+/// The predicate that a plan comes to, when it is a scan whose filters are all answered by indexes.
+fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
+    match plan {
+        LogicalPlan::Projection(projection) => indexed(view, &projection.input),
+        LogicalPlan::SubqueryAlias(alias) => indexed(view, &alias.input),
+        LogicalPlan::EmptyRelation(_) => Some(Predicate::Nothing),
+        LogicalPlan::TableScan(scan)
+            if scan.fetch.is_none() && scan.table_name.table() == "documents" =>
+        {
+            Translator::new(view, &DocumentColumns::of(view)).all(&scan.filters)
+        }
+        _ => None,
+    }
+}
+
+pub(in crate::query) fn gather(
+    state: SessionState,
+    plan: &LogicalPlan,
+    mut each: impl FnMut(&RecordBatch),
+) -> Result<(), QueryError> {
+    let (sender, receiver) = sync_channel(QUEUE);
+    let work = async move { statement::run(state, plan, &sender).await };
+    let all = || receiver.into_iter().for_each(|batch| each(&batch));
+    runtime::drive(work, all).map(|_| ())
+}

@@ -1,0 +1,193 @@
+//! The engine's session over one view: its tables, its limits, and the statements it accepts.
+
+use super::limits::Limits;
+use super::pool::Shares;
+use super::provider::{Documents, PARTITIONS};
+use super::scan::RowsAtMost;
+use super::{growing, nesting, parser, small_tables};
+use crate::query::error::{QueryError, shown};
+use crate::store::View;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
+use std::sync::Arc;
+
+/// Rows the engine gathers into a batch.
+const BATCH: usize = 8192;
+
+/// Bytes of a constant that is short beside the rows of a batch.
+const CONSTANT: usize = 1 << 10;
+
+/// What a batch may hold when its rows carry whole texts or metadata.
+struct RowsWithText {
+    rows: usize,
+    /// Bytes.
+    texts: usize,
+}
+
+/// A session whose tables are those of `view`, within the memory it was opened with.
+pub(in crate::query) fn session(view: &View) -> Result<SessionState, QueryError> {
+    let limits = Limits::of(view);
+    let mut config = SessionConfig::new()
+        .with_target_partitions(PARTITIONS)
+        .with_batch_size(BATCH)
+        .with_information_schema(true)
+        .with_extension(Arc::new(RowsWithText {
+            rows: limits.rows_with_text(view),
+            texts: limits.texts,
+        }));
+    // Our scans are partitioned as they should be; dealing rows round would lose their order.
+    config.options_mut().optimizer.enable_round_robin_repartition = false;
+    // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
+    // for its merge what the others need for theirs.
+    config.options_mut().optimizer.repartition_sorts = false;
+    // What a sort sets aside to merge what it spilled, of a share that may be small.
+    config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
+    let pool = Arc::new(Shares::new(limits.pool));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool);
+    let mut state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime.build_arc().map_err(QueryError::run)?)
+        .with_default_features()
+        .build();
+    growing::bound(&mut state, limits.value).map_err(QueryError::run)?;
+    let context = SessionContext::new_with_state(state);
+    context.register_table("documents", Arc::new(Documents::new(view))).map_err(QueryError::run)?;
+    for table in small_tables::all(view) {
+        context.register_table(table.name(), Arc::new(table)).map_err(QueryError::run)?;
+    }
+    Ok(context.state())
+}
+
+/// What a statement asks for.
+pub(in crate::query) enum Asked {
+    /// Rows of a query.
+    Rows(Statement),
+    /// The tables there are.
+    Tables,
+    /// The columns of a table.
+    Columns(String),
+}
+
+/// The optimised plan of a query; what is not only read is refused.
+pub(in crate::query) async fn plan(
+    state: &SessionState,
+    sql: &str,
+    statement: Statement,
+) -> Result<LogicalPlan, QueryError> {
+    let fault = |error: DataFusionError| QueryError::statement(sql, &error);
+    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
+    nesting::check_statement(&statement).map_err(too_much)?;
+    let plan = state.statement_to_plan(statement).await.map_err(fault)?;
+    // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
+    let readers =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    readers.verify_plan(&plan).map_err(|_| QueryError::NotAQuery { statement: shown(sql) })?;
+    state.optimize(&plan).map_err(fault)
+}
+
+/// Reads one SELECT, WITH, EXPLAIN, DESCRIBE or SHOW; anything else is refused.
+pub(in crate::query) fn parse(sql: &str) -> Result<Asked, QueryError> {
+    let fault = |error: DataFusionError| QueryError::statement(sql, &error);
+    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
+    nesting::check_text(sql).map_err(too_much)?;
+    let mut statements =
+        parser::parser(sql).and_then(|mut it| it.parse_statements()).map_err(fault)?;
+    let asked = match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => asked(statement),
+        _ => None,
+    };
+    asked.ok_or_else(|| QueryError::NotAQuery { statement: shown(sql) })
+}
+
+fn asked(statement: Statement) -> Option<Asked> {
+    if reads_only(&statement) {
+        return Some(Asked::Rows(statement));
+    }
+    let Statement::Statement(statement) = statement else { return None };
+    let name = |name: &ObjectName| {
+        let last = name.0.last().and_then(|part| part.as_ident());
+        Some(Asked::Columns(last?.value.to_lowercase()))
+    };
+    match *statement {
+        SqlStatement::ExplainTable { table_name, .. } => name(&table_name),
+        SqlStatement::ShowTables { .. } => Some(Asked::Tables),
+        SqlStatement::ShowColumns { show_options, .. } => name(&show_options.show_in?.parent_name?),
+        _ => None,
+    }
+}
+
+fn reads_only(statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => matches!(**statement, SqlStatement::Query(_)),
+        Statement::Explain(explain) => reads_only(&explain.statement),
+        _ => false,
+    }
+}
+
+/// Checks that `text` is one expression and nothing after it, so that it may stand in a statement
+/// of ours.
+pub(in crate::query) fn check_expression(text: &str) -> Result<(), DataFusionError> {
+    nesting::check_text(text).map_err(DataFusionError::Plan)?;
+    let parsed = parser::parser(text)?.parse_into_expr()?;
+    match parsed.alias {
+        None => Ok(()),
+        Some(alias) => {
+            Err(DataFusionError::Plan(format!("`{alias}` after the end of the expression")))
+        }
+    }
+}
+
+/// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays
+/// bounded.
+pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
+    let config = state.config();
+    let mut rows = config.batch_size();
+    let with_text = config.get_extension::<RowsWithText>();
+    let (most, texts) = with_text.map_or((1, 0), |limits| (limits.rows, limits.texts));
+    if reads_text(plan) {
+        rows = most;
+    }
+    let mut config = config.clone();
+    let constant = longest_constant(plan);
+    if constant > CONSTANT {
+        rows = rows.min(texts / constant).max(1);
+        config = config.with_extension(Arc::new(RowsAtMost(rows)));
+    }
+    *state.config_mut() = config.with_batch_size(rows);
+}
+
+/// Bytes of the longest constant: the engine may copy it for each row of a batch.
+fn longest_constant(plan: &LogicalPlan) -> usize {
+    let mut longest = 0;
+    // Nothing in the walk fails.
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::Literal(value, _) = part {
+                    longest = longest.max(value.size());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    longest
+}
+
+fn reads_text(plan: &LogicalPlan) -> bool {
+    let here = match plan {
+        LogicalPlan::TableScan(scan) if scan.table_name.table() == "documents" => {
+            let mut fields = scan.projected_schema.fields().iter();
+            fields.any(|field| field.name() == "text" || field.name() == "meta")
+        }
+        _ => false,
+    };
+    here || plan.inputs().into_iter().any(reads_text)
+}

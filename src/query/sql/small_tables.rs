@@ -1,0 +1,309 @@
+//! The tables beside `documents`: duplicates, sources, commits, epochs, rejects, tokenizers, snapshots.
+
+use super::rejects;
+use super::scan::{Producer, Scan, Sink, ended, give};
+use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
+use crate::query::error::QueryError;
+use crate::store::View;
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Rows of a batch of `duplicates`.
+const ROWS: usize = 8192;
+
+type Rows = std::result::Result<(), QueryError>;
+type Push = fn(&View, &SchemaRef, &[usize], &mut Sink<'_>) -> Rows;
+
+/// One of the small tables of a view; read when it is scanned, not before.
+pub(in crate::query) struct SmallTable {
+    view: View,
+    name: &'static str,
+    schema: SchemaRef,
+    push: Push,
+}
+
+/// All small tables of a view.
+pub(in crate::query) fn all(view: &View) -> Vec<SmallTable> {
+    let tokens = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
+    let counters = ["documents", "kept", "bytes", "kept_bytes"].map(str::to_owned);
+    let mut per_source = vec![("name".to_owned(), DataType::Utf8)];
+    per_source.extend(counters.into_iter().chain(tokens).map(|name| (name, DataType::Int64)));
+    vec![
+        SmallTable::new(view, "duplicates", named(&DUPLICATES), duplicates),
+        SmallTable::new(view, "sources", per_source, sources),
+        SmallTable::new(view, "commits", named(&COMMITS), commits),
+        SmallTable::new(view, "epochs", named(&EPOCHS), epochs),
+        SmallTable::new(view, "rejects", named(&rejects::COLUMNS), rejected),
+        SmallTable::new(view, "tokenizers", named(&TOKENIZERS), tokenizers),
+        SmallTable::new(view, "snapshots", named(&SNAPSHOTS), snapshots),
+    ]
+}
+
+impl SmallTable {
+    fn new(view: &View, name: &'static str, columns: Vec<(String, DataType)>, push: Push) -> Self {
+        let field = |(name, kind)| Field::new(name, kind, false);
+        let fields: Vec<Field> = columns.into_iter().map(field).collect();
+        Self { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push }
+    }
+
+    /// Its name in SQL.
+    pub(in crate::query) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its columns.
+    pub(in crate::query) fn columns(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+fn named(columns: &[(&str, DataType)]) -> Vec<(String, DataType)> {
+    columns.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect()
+}
+
+impl fmt::Debug for SmallTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SmallTable({})", self.name)
+    }
+}
+
+#[async_trait]
+impl TableProvider for SmallTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let everything = (0..self.schema.fields().len()).collect();
+        let projection = projection.unwrap_or(&everything).clone();
+        let projected = Arc::new(self.schema.project(&projection)?);
+        let (view, schema, push) = (self.view.clone(), Arc::clone(&self.schema), self.push);
+        let limit = limit.unwrap_or(usize::MAX);
+        let producer: Producer = Arc::new(move |sink| {
+            let mut failed = None;
+            let mut left = limit;
+            push(&view, &schema, &projection, &mut |batch| {
+                let batch = batch.slice(0, left.min(batch.num_rows()));
+                left -= batch.num_rows();
+                match batch.project(&projection) {
+                    Ok(batch) => match sink(batch) {
+                        ControlFlow::Continue(()) if left > 0 => ControlFlow::Continue(()),
+                        _ => ControlFlow::Break(()),
+                    },
+                    Err(error) => {
+                        failed = Some(QueryError::arrow(error));
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+            failed.map_or(Ok(()), Err)
+        });
+        Ok(Arc::new(Scan::new(self.name, projected, String::new(), vec![producer], None, None)))
+    }
+}
+
+const DUPLICATES: [(&str, DataType); 7] = [
+    ("id", DataType::UInt64),
+    ("witness", DataType::UInt64),
+    ("kind", DataType::Utf8),
+    ("jaccard", DataType::Float64),
+    ("containment_removed", DataType::Float64),
+    ("containment_witness", DataType::Float64),
+    ("commit", DataType::UInt64),
+];
+
+fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
+    let mut flush = |waiting: &mut Vec<(DocId, CommitSeq, Match)>| {
+        let rows = || waiting.iter();
+        let found = || waiting.iter().map(|(_, _, found)| found);
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from_iter_values(rows().map(|(removed, _, _)| removed.0))),
+            Arc::new(UInt64Array::from_iter_values(found().map(|found| found.witness.0))),
+            Arc::new(StringArray::from_iter_values(found().map(|found| found.kind.name()))),
+            Arc::new(Float64Array::from_iter_values(found().map(Match::jaccard))),
+            Arc::new(Float64Array::from_iter_values(found().map(Match::containment_removed))),
+            Arc::new(Float64Array::from_iter_values(found().map(Match::containment_witness))),
+            Arc::new(UInt64Array::from_iter_values(rows().map(|(_, commit, _)| commit.0))),
+        ];
+        waiting.clear();
+        give(sink, batch(schema, arrays))
+    };
+    let walked = view.for_each_match(|removed, commit, found| {
+        if found.kind != MatchKind::Superseded {
+            waiting.push((removed, commit, found));
+        }
+        if waiting.len() >= ROWS { flush(&mut waiting) } else { Ok(()) }
+    });
+    ended(walked.and_then(|()| flush(&mut waiting)))
+}
+
+fn sources(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let all = || view.sources().map(|(_, record)| record);
+    let mut arrays: Vec<ArrayRef> = vec![
+        texts(all().map(|record| record.name.as_str())),
+        counts(all().map(|record| record.documents)),
+        counts(all().map(|record| record.kept)),
+        counts(all().map(|record| record.bytes)),
+        counts(all().map(|record| record.kept_bytes)),
+    ];
+    for (TokenizerId(tokenizer), _) in view.tokenizers() {
+        let of = |tokens: &[(u16, u64)]| {
+            tokens.iter().find(|(id, _)| *id == tokenizer).map_or(0, |(_, count)| *count)
+        };
+        arrays.push(counts(all().map(|record| of(&record.tokens))));
+    }
+    push(schema, arrays, sink)
+}
+
+const COMMITS: [(&str, DataType); 8] = [
+    ("commit", DataType::UInt64),
+    ("kind", DataType::Utf8),
+    ("subject", DataType::Utf8),
+    ("first", DataType::UInt64),
+    ("added", DataType::Int64),
+    ("kept", DataType::Int64),
+    ("changed", DataType::Int64),
+    ("rejected", DataType::Int64),
+];
+
+fn commits(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let all = view.commits()?;
+    let rows = || all.iter().map(|(_, record)| record);
+    let arrays = vec![
+        ids(all.iter().map(|(commit, _)| commit.0)),
+        texts(rows().map(|record| record.kind.as_str())),
+        texts(rows().map(|record| record.subject.as_str())),
+        ids(rows().map(|record| record.first)),
+        counts(rows().map(|record| record.added)),
+        counts(rows().map(|record| record.kept)),
+        counts(rows().map(|record| record.changed)),
+        counts(rows().map(|record| record.rejected)),
+    ];
+    push(schema, arrays, sink)
+}
+
+const EPOCHS: [(&str, DataType); 4] = [
+    ("number", DataType::UInt32),
+    ("hash", DataType::Utf8),
+    ("snapshot", DataType::Utf8),
+    ("plan", DataType::Utf8),
+];
+
+fn epochs(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let all = view.epochs()?;
+    let arrays = vec![
+        numbers(all.iter().map(|record| record.number)),
+        texts(all.iter().map(|record| hexadecimal(&record.hash))),
+        texts(all.iter().map(|record| &record.snapshot)),
+        texts(all.iter().map(|record| &record.plan)),
+    ];
+    push(schema, arrays, sink)
+}
+
+fn rejected(view: &View, schema: &SchemaRef, wanted: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let raw = rejects::COLUMNS.iter().position(|(name, _)| *name == "raw");
+    rejects::push(view, schema, wanted.iter().any(|at| Some(*at) == raw), sink)
+}
+
+const TOKENIZERS: [(&str, DataType); 7] = [
+    ("id", DataType::UInt32),
+    ("name", DataType::Utf8),
+    ("vocab_size", DataType::UInt32),
+    ("hash", DataType::Utf8),
+    ("backend", DataType::Utf8),
+    ("lineage", DataType::Utf8),
+    ("encoded_to", DataType::UInt64),
+];
+
+fn tokenizers(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let rows = || view.tokenizers().map(|(_, record)| record);
+    let arrays = vec![
+        numbers(view.tokenizers().map(|(id, _)| u32::from(id.0))),
+        texts(rows().map(|record| &record.name)),
+        numbers(rows().map(|record| record.vocab_size)),
+        texts(rows().map(|record| hexadecimal(&record.hash))),
+        texts(rows().map(|record| &record.backend)),
+        texts(rows().map(|record| &record.lineage)),
+        // Of a complete one it is beyond every document that may come.
+        ids(rows().map(|record| record.encoded_to.min(view.documents()))),
+    ];
+    push(schema, arrays, sink)
+}
+
+const SNAPSHOTS: [(&str, DataType); 6] = [
+    ("name", DataType::Utf8),
+    ("commit", DataType::UInt64),
+    ("generation", DataType::UInt32),
+    ("documents", DataType::Int64),
+    ("kept", DataType::Int64),
+    ("kept_hash", DataType::Utf8),
+];
+
+fn snapshots(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+    let all = view.snapshots()?;
+    let arrays = vec![
+        texts(all.iter().map(|record| &record.name)),
+        ids(all.iter().map(|record| record.commit)),
+        numbers(all.iter().map(|record| record.generation)),
+        counts(all.iter().map(|record| record.documents)),
+        counts(all.iter().map(|record| record.kept)),
+        texts(all.iter().map(|record| hexadecimal(&record.kept_hash))),
+    ];
+    push(schema, arrays, sink)
+}
+
+fn push(schema: &SchemaRef, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
+    // Whether more is wanted does not matter: there is no more.
+    let _ = sink(batch(schema, arrays)?);
+    Ok(())
+}
+
+fn batch(
+    schema: &SchemaRef,
+    arrays: Vec<ArrayRef>,
+) -> std::result::Result<RecordBatch, QueryError> {
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
+}
+
+fn ids(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(values))
+}
+
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(
+        values.map(|value| i64::try_from(value).unwrap_or(i64::MAX)),
+    ))
+}
+
+fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
+    Arc::new(UInt32Array::from_iter_values(values))
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+/// Bytes in hexadecimal, two digits each.
+pub(in crate::query) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
