@@ -217,6 +217,27 @@ fn a_sort_of_more_text_than_memory_spills() {
 }
 
 #[test]
+fn a_sort_of_many_short_texts_spills() {
+    // Scans gave batches of more rows than the engine takes at a time: it counted all of a batch for each part of it,
+    // and a sort of texts failed at a few hundred thousand documents whatever --memory said.
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let mut lines = String::new();
+    for n in 0..60_000_u32 {
+        let text = format!("{:08x} {}", n.wrapping_mul(2_654_435_761), "short ".repeat(40));
+        writeln!(lines, "{}", json!({ "text": text })).unwrap();
+    }
+    let file = scratch.write("a.jsonl", lines);
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let sorted = "SELECT substr(text, 1, 8) AS first FROM documents ORDER BY text";
+    let rows = corpusdb(&["sql", &corpus, sorted, "--memory", "256MB", "--json"]);
+    let rows = rows.good().json_lines();
+    assert_eq!(rows.len(), 60_000);
+    assert!(rows.is_sorted_by_key(|row: &Value| row["first"].as_str().unwrap().to_owned()));
+}
+
+#[test]
 fn a_sort_of_texts_of_uneven_lengths_spills() {
     // What had been gathered could not be merged: merging takes more when lengths differ, and there was no more.
     let scratch = Scratch::new();
