@@ -4,8 +4,9 @@
 //! Which buckets are here, and since when, decides what a look-up costs and not what it finds: a document's
 //! candidates are the kept members of its buckets, here or not.
 
+use super::entrant::{Entrant, Read, family_like};
 use super::error::DecideError;
-use crate::dedup::{Family, Sketch, Sought};
+use crate::dedup::{Family, Sought};
 use crate::model::{BucketMap, DocId, Generation};
 use crate::store::Batch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,16 +35,6 @@ pub(super) struct Held {
     pub(super) is_whole: bool,
 }
 
-/// A document with what is compared of it.
-pub(super) struct Entrant {
-    pub(super) document: DocId,
-    pub(super) sketch: Sketch,
-    pub(super) shingles: Arc<[u64]>,
-}
-
-/// Reads documents; those too short for a sketch are left out.
-pub(super) type Read<'r> = dyn Fn(&[DocId]) -> Result<Vec<Entrant>, DecideError> + 'r;
-
 /// The crowded buckets that were met, and their members.
 pub(super) struct Crowd {
     generation: Generation,
@@ -65,6 +56,8 @@ pub(super) struct Crowd {
     /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
     /// They are no crowd: a family of so few would be in no good order for those that come.
     few: BucketMap<Box<[DocId]>>,
+    /// Bytes of these.
+    few_bytes: usize,
 }
 
 impl Crowd {
@@ -92,6 +85,7 @@ impl Crowd {
             is_changed: false,
             late: None,
             few: BucketMap::default(),
+            few_bytes: 0,
         }
     }
 
@@ -112,6 +106,7 @@ impl Crowd {
     pub(super) fn leave(mut self) -> Option<Self> {
         self.late = None;
         self.few = BucketMap::default();
+        self.few_bytes = 0;
         if 2 * ROW * self.buckets.len() > self.budget {
             self.forget_partial();
         }
@@ -158,7 +153,9 @@ impl Crowd {
 
     /// Notes the kept members of a bucket that need not be read again in this commit, because they are few.
     pub(super) fn note_few(&mut self, bucket: (u8, u64), members: &[DocId]) {
-        self.few.insert(bucket, members.into());
+        if self.few.insert(bucket, members.into()).is_none() {
+            self.few_bytes += ROW + size_of_val(members);
+        }
     }
 
     /// The kept members of a bucket that was noted as having few.
@@ -174,7 +171,7 @@ impl Crowd {
     /// Bytes that are held, about.
     pub(super) fn bytes(&self) -> usize {
         let rows = self.homes.len() + self.buckets.len();
-        self.bytes + rows * ROW + self.families.len() * size_of::<Family>()
+        self.bytes + self.few_bytes + rows * ROW + self.families.len() * size_of::<Family>()
     }
 
     /// Bytes that may be held.
@@ -215,6 +212,8 @@ impl Crowd {
             home = Some(at);
             is_whole &= entrants.into_iter().all(|entrant| self.put(at, entrant));
         }
+        // Those that join have a family to come into, also when nobody is there yet.
+        let home = home.or_else(|| is_whole.then(|| self.found(&[])));
         if is_new
             && let Some(at) = home
             && let Some(family) = self.families.get_mut(at as usize)
@@ -244,8 +243,7 @@ impl Crowd {
 
     /// Makes a family for documents like these.
     fn found(&mut self, entrants: &[Entrant]) -> u32 {
-        let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
-        let family = Family::new(self.threshold, &sample);
+        let family = family_like(self.threshold, entrants);
         self.bytes += family.bytes();
         self.families.push(family);
         u32::try_from(self.families.len() - 1).unwrap_or(u32::MAX)

@@ -1,10 +1,11 @@
 //! The room that the crowd takes, from commit to commit.
 
-use super::crowd::{Crowd, Entrant};
+use super::crowd::Crowd;
+use super::entrant::Entrant;
 use super::error::DecideError;
 use super::left::{leave, take};
 use super::twins::Twins;
-use crate::dedup::Sketch;
+use crate::dedup::{Sketch, Sought};
 use crate::model::{DedupMode, DocId, Generation, Policy};
 use crate::store::{CommitRecord, Memory, Writer, create};
 
@@ -86,4 +87,33 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
     commit(&mut writer, crowd);
     let (crowd, _) = take(&writer.begin().unwrap());
     assert!((1..=1000).all(|bucket| crowd.held(0, bucket).is_none()));
+}
+
+#[test]
+fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 8 << 20);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    crowd.absorb((0, 7), &[], &read).unwrap();
+    assert!(crowd.held(0, 7).is_some_and(|held| held.is_whole));
+    crowd.join(&[(0, 7)], || Ok(entrant(DocId(3)))).unwrap();
+    let Entrant { sketch, shingles, .. } = entrant(DocId(3));
+    let sought = Sought { shingles: &shingles, sketch: &sketch, floor: 0.0 };
+    assert!(crowd.find(&[(0, 7)], sought, |_| true).contains(&DocId(3)));
+}
+
+#[test]
+fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 8 << 20);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let before = crowd.bytes();
+    let members: Vec<DocId> = (0..100).map(DocId).collect();
+    (0..50).for_each(|bucket| crowd.note_few((1, bucket), &members));
+    assert!(crowd.bytes() >= before + 50 * 800, "{} bytes", crowd.bytes());
+    crowd.absorb((0, 7), &members[..3], &read).unwrap();
+    let held = crowd.bytes();
+    commit(&mut writer, crowd);
+    let (crowd, _) = take(&writer.begin().unwrap());
+    assert!(crowd.bytes() + 50 * 800 <= held);
 }

@@ -1,6 +1,7 @@
 //! Asking the crowd for one document, and telling it of those that join.
 
-use super::crowd::{CROWDED, Entrant, WHOLE};
+use super::crowd::{CROWDED, WHOLE};
+use super::entrant::{Entrant, share_a_bucket};
 use super::error::DecideError;
 use super::neighbours::closest;
 use super::rank::Rank;
@@ -82,14 +83,14 @@ impl Session {
                 // An error counts as yes: it shows when the candidate is looked at.
                 && scene.rank(other).map_or(true, &admit)
         };
+        let own: Vec<u64> = keys.iter().map(|(_, hash)| *hash).collect();
         let mut found = self.crowd.find(&held, sought, admitted);
         found.extend(self.crowd.find_late(sought, admitted));
         let mut candidates = BTreeSet::new();
         for other in found {
             let Some(theirs) = self.scene.sketch(other)? else { continue };
             let theirs = self.scene.band_keys(other, &theirs)?;
-            // Both have a key for each band, in their order.
-            if (0..=u8::MAX).zip(theirs).zip(keys).any(|(theirs, own)| theirs == *own) {
+            if share_a_bucket(&theirs, &own) {
                 candidates.insert(self.scene.rank(other)?);
             }
         }

@@ -4,6 +4,7 @@
 //! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
 //! left in an earlier commit is met by nobody.
 
+use super::entrant::{gather, share_a_bucket};
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::neighbours::{Verdict, Verifier, closest};
@@ -113,20 +114,11 @@ impl Session {
             }
         }
         let members: Vec<DocId> = members.into_iter().collect();
-        let mut family: Option<Family> = None;
-        for part in members.chunks(READ) {
-            let entrants = self.scene.entrants(part)?;
-            let family = family.get_or_insert_with(|| {
-                let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
-                Family::new(self.scene.view.policy().threshold, &sample)
-            });
-            for one in entrants {
-                family.insert(one.document, one.sketch, &one.shingles);
-            }
-            if family.bytes() > budget {
-                break;
-            }
-        }
+        let mut parts = members.chunks(READ);
+        let threshold = self.scene.view.policy().threshold;
+        let mut family = gather(threshold, budget, || {
+            parts.next().map(|part| self.scene.entrants(part)).transpose()
+        })?;
         if let Some(family) = &mut family {
             family.settle();
         }
@@ -220,8 +212,7 @@ impl Session {
                 let floor = estimate_floor(self.scene.view.policy());
                 let sought = Sought { shingles: &shingles, sketch: &sketch, floor };
                 let shares = |other: &DocId| {
-                    let theirs = leavers.bands.get(other).into_iter().flatten();
-                    bands.iter().zip(theirs).any(|(own, other)| own == other)
+                    leavers.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
                 };
                 candidates.extend(family.find(sought, |_| true).into_iter().filter(shares));
             }
@@ -276,14 +267,6 @@ impl Session {
         }
     }
 
-    /// What a document has by now, or has without this commit.
-    fn own_roots(&self, lineages: &Lineages<'_>, document: DocId) -> Result<Roots, DecideError> {
-        match lineages.now(document) {
-            Some(roots) => Ok(roots.clone()),
-            None => self.roots_before(lineages, document),
-        }
-    }
-
     fn roots_of_witness(
         &self,
         lineages: &Lineages<'_>,
@@ -291,10 +274,7 @@ impl Session {
     ) -> Result<Roots, DecideError> {
         match self.scene.match_of(document)?.and_then(in_cluster) {
             None => Ok(Roots::default()),
-            Some(witness) => {
-                let roots = self.own_roots(lineages, witness)?;
-                Ok(if roots.is_empty() { Roots::of(witness) } else { roots })
-            }
+            Some(witness) => self.roots_or_itself(lineages, witness),
         }
     }
 

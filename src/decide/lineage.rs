@@ -103,6 +103,28 @@ impl Session {
         lineages.before(document, matched)
     }
 
+    /// What a document has by now, or has without this commit.
+    pub(super) fn own_roots(
+        &self,
+        lineages: &Lineages<'_>,
+        document: DocId,
+    ) -> Result<Roots, DecideError> {
+        match lineages.now(document) {
+            Some(roots) => Ok(roots.clone()),
+            None => self.roots_before(lineages, document),
+        }
+    }
+
+    /// The same; of a newcomer that has none so far, itself.
+    pub(super) fn roots_or_itself(
+        &self,
+        lineages: &Lineages<'_>,
+        document: DocId,
+    ) -> Result<Roots, DecideError> {
+        let roots = self.own_roots(lineages, document)?;
+        Ok(if roots.is_empty() { Roots::of(document) } else { roots })
+    }
+
     /// Writes whose place the documents of this commit took, and says how many texts were compared for it.
     /// Reads nothing for newcomers that supersede nothing and displace nothing.
     pub(super) fn write_lineage(&self, batch: &mut Batch<'_>) -> Result<u64, DecideError> {
@@ -113,11 +135,7 @@ impl Session {
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.superseded {
-            let of_old = match lineages.now(*old) {
-                Some(roots) => roots.clone(),
-                None if scene.is_new(*old) => Roots::of(*old),
-                None => before(&lineages, *old)?,
-            };
+            let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, Roots::default(), &of_old);
         }
         for (document, change) in &scene.matches {
@@ -129,8 +147,8 @@ impl Session {
             let was_kept =
                 !is_new && standing.is_some_and(|change| change.before == Some(Standing::Kept));
             let takes = match lineages.now(*document) {
-                Some(roots) if is_new || was_kept => roots.clone(),
-                _ if was_kept => before(&lineages, *document)?,
+                Some(roots) if is_new => roots.clone(),
+                _ if was_kept => self.own_roots(&lineages, *document)?,
                 // Had it come alone, it would have been kept until its witness came.
                 _ if is_new && scene.is_new(next) && *document < next => Roots::of(*document),
                 _ => continue,

@@ -27,6 +27,7 @@ mod crowd;
 mod crowd_tests;
 mod crowded;
 mod eligible;
+mod entrant;
 mod error;
 mod followers;
 mod heirs;

@@ -1,6 +1,7 @@
 //! Finding similar documents: buckets, then the sketch estimate, then the exact similarity.
 
-use super::crowd::{CROWDED, Crowd, Entrant, WHOLE};
+use super::crowd::{CROWDED, Crowd, WHOLE};
+use super::entrant::Entrant;
 use super::error::DecideError;
 use super::passes::{Looked, Wanted, pass};
 use super::rank::Rank;

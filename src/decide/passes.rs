@@ -1,6 +1,7 @@
 //! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own.
 
-use super::crowd::{Crowd, Entrant, WHOLE};
+use super::crowd::{Crowd, WHOLE};
+use super::entrant::{gather, share_a_bucket};
 use super::error::DecideError;
 use super::scene::Scene;
 use crate::dedup::{Family, Fingerprinter, Sketch, Sought, estimate_floor};
@@ -89,7 +90,7 @@ pub(super) fn pass(
             for other in part.find(sought, |other| other != one.document) {
                 let Some(sketch) = part.sketch(other) else { continue };
                 let theirs = scene.band_keys(other, sketch)?;
-                if theirs.iter().zip(&one.bands).any(|(theirs, own)| theirs == own)
+                if share_a_bucket(&theirs, &one.bands)
                     && let Some((_, found)) = passed.found.get_mut(&one.document)
                 {
                     found.push(other);
@@ -127,23 +128,11 @@ fn read_part(
     threshold: f64,
     interrupt: &Interrupt,
 ) -> Result<Option<Family>, DecideError> {
-    let mut part: Option<Family> = None;
-    while part.as_ref().is_none_or(|part| part.bytes() < crowd.budget()) {
+    gather(threshold, crowd.budget(), || {
         if interrupt.is_raised() {
             return Err(DecideError::Interrupted);
         }
         let next: Vec<DocId> = members.by_ref().take(READ).collect();
-        if next.is_empty() {
-            break;
-        }
-        let entrants = scene.entrants(&next)?;
-        let family = part.get_or_insert_with(|| {
-            let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
-            Family::new(threshold, &sample)
-        });
-        for Entrant { document, sketch, shingles } in &entrants {
-            family.insert(*document, sketch.clone(), shingles);
-        }
-    }
-    Ok(part)
+        (!next.is_empty()).then(|| scene.entrants(&next)).transpose()
+    })
 }
