@@ -7,40 +7,15 @@
 
 use super::eligible::Eligible;
 use super::error::DecideError;
+use super::forest::{Forest, root_of};
+use super::linked::{Linking, look_up_eligible};
 use super::neighbours::{Verdict, Verifier, look_up, overlap};
 use super::rank::Rank;
 use super::session::{Decision, Session};
 use crate::dedup::{Fingerprinter, Sketch, shared};
-use crate::model::{DedupMode, DocId, Standing};
+use crate::model::{BucketMap, DedupMode, DocId, Standing};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Candidates looked at of one bucket. What is passed over is counted.
-const BUCKET_CAP: usize = 128;
-
-/// Disjoint sets of documents; a set is named by its smallest member.
-#[derive(Default)]
-struct Forest(HashMap<DocId, DocId>);
-
-impl Forest {
-    fn find(&mut self, document: DocId) -> DocId {
-        let mut at = document;
-        while let Some(parent) = self.0.get(&at).copied() {
-            if let Some(above) = self.0.get(&parent).copied() {
-                self.0.insert(at, above);
-            }
-            at = parent;
-        }
-        at
-    }
-
-    fn join(&mut self, a: DocId, b: DocId) {
-        let (a, b) = (self.find(a), self.find(b));
-        if a != b {
-            self.0.insert(a.max(b), a.min(b));
-        }
-    }
-}
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A document whose component is to be found, with what the store links it to.
 struct Loose {
@@ -50,7 +25,8 @@ struct Loose {
     links: Vec<DocId>,
     compared: u64,
     verified: u64,
-    capped: u64,
+    /// Members that the store has in each bucket that is not in the crowd.
+    taken: Vec<usize>,
 }
 
 impl Session {
@@ -62,26 +38,32 @@ impl Session {
         let mut forest = Forest::default();
         // Clusters that something was linked to, by their kept documents.
         let mut touched = BTreeSet::new();
+        let mut beyond = BucketMap::default();
         for one in loose {
+            self.go_on()?;
             self.counts.compared += one.compared;
             self.counts.verified += one.verified;
-            self.counts.capped += one.capped;
-            if one.capped > 0 {
-                self.leave_open(one.document);
-            }
-            for twin in self.meet_texts(one.document)? {
-                let root = self.root(twin)?;
+            let twins = self.meet_texts(one.document)?;
+            for other in twins.iter().chain(&one.links) {
+                let root = root_of(&self.scene, *other)?;
                 touched.insert(root);
-                forest.join(one.document, root);
-            }
-            for link in &one.links {
-                let root = self.root(*link)?;
-                touched.insert(root);
-                forest.join(one.document, root);
+                forest.link(one.document, root, &mut self.crowd);
             }
             if let Some(sketch) = &one.sketch {
-                self.link_in_commit(one.document, sketch, &one.bands, &mut forest)?;
-                self.scene.index(one.document, one.bands, |_, _| true);
+                let (document, bands) = (one.document, &one.bands);
+                if self.mode() == DedupMode::Components {
+                    self.absorb_joined(bands, &one.taken, &mut forest)?;
+                }
+                self.link_in_commit(document, sketch, bands, &mut forest)?;
+                let (forest, touched) = (&mut forest, &mut touched);
+                let mut linking = Linking { document, sketch, bands, forest, touched };
+                if self.link_crowded(&mut linking, &mut beyond)? {
+                    self.leave_open(document);
+                }
+                self.join_clusters(document, sketch, bands)?;
+                let crowd = &self.crowd;
+                let is_told = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
+                self.scene.index(document, one.bands, |band, hash| !is_told(band, hash));
             }
         }
         let clusters = touched.into_iter().filter(|root| !ids.contains(root));
@@ -92,16 +74,20 @@ impl Session {
         for document in &ids {
             components.entry(forest.find(*document)).or_default().1.push(*document);
         }
-        components.into_values().try_for_each(|(clusters, loose)| self.unite(&clusters, loose))
+        components.into_values().try_for_each(|(clusters, loose)| self.unite(&clusters, loose))?;
+        self.crowd.prune(|document| self.scene.is_kept(document));
+        Ok(())
     }
 
     /// What is left of the clusters that a document left is to be decided again.
     fn dissolve(&mut self) -> Result<(), DecideError> {
         let kept: BTreeSet<DocId> = self.left.values().copied().collect();
+        self.left.keys().for_each(|document| self.crowd.dissolve(*document));
         for kept in kept {
             let mut cluster = self.scene.members(kept)?;
             cluster.insert(kept);
             for member in cluster {
+                self.crowd.dissolve(member);
                 if self.scene.is_eligible(member)? {
                     self.scene.set_standing(member, None)?;
                     let rank = self.scene.rank(member)?;
@@ -112,18 +98,8 @@ impl Session {
         Ok(())
     }
 
-    /// The document that stands for the component of an eligible one so far.
-    fn root(&self, document: DocId) -> Result<DocId, DecideError> {
-        match self.scene.standing(document)? {
-            Some(Standing::Exact | Standing::Near) => {
-                Ok(self.scene.match_of(document)?.map_or(document, |found| found.witness))
-            }
-            _ => Ok(document),
-        }
-    }
-
     /// Looks the documents up in the store, in parallel.
-    fn linked_in_store(&self, ids: &BTreeSet<DocId>) -> Result<Vec<Loose>, DecideError> {
+    fn linked_in_store(&mut self, ids: &BTreeSet<DocId>) -> Result<Vec<Loose>, DecideError> {
         let mut loose = Vec::with_capacity(ids.len());
         for document in ids {
             let sketch = self.scene.sketch(*document)?;
@@ -139,23 +115,28 @@ impl Session {
                 links,
                 compared: 0,
                 verified: 0,
-                capped: 0,
+                taken: Vec::new(),
             });
         }
         let is_unverified = self.mode() == DedupMode::Lsh;
-        // One decided member links to the whole bucket when nothing is verified.
-        let cap = if is_unverified { 1 } else { BUCKET_CAP.max(self.reach.most()) };
-        let eligible = Eligible::new(&self.scene)?;
+        let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
         // Those that are to be decided meet each other in this commit; counted here, they would crowd
         // the decided ones out.
-        let admit = |other: DocId| match self.scene.standings.get(&other) {
-            Some(change) => change.now.is_some_and(Standing::is_eligible),
-            None => eligible.contains(other),
+        let found = if is_unverified {
+            // One decided member links to the whole bucket when nothing is verified.
+            let eligible = Eligible::new(&self.scene)?;
+            let admit = |other: DocId| match self.scene.standings.get(&other) {
+                Some(change) => change.now.is_some_and(Standing::is_eligible),
+                None => eligible.contains(other),
+            };
+            let found = look_up(&self.scene.view, &keys, &|_, _| true, 1, &admit)?;
+            eligible.end()?;
+            found
+        } else {
+            look_up_eligible(&self.scene, &mut self.crowd, &keys)?
         };
-        let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
-        let found = look_up(&self.scene.view, &keys, cap, &admit)?;
-        eligible.end()?;
-        let policy = self.scene.view.policy();
+        let (scene, crowd) = (&self.scene, &self.crowd);
+        let policy = scene.view.policy();
         loose
             .into_par_iter()
             .zip(found.places)
@@ -163,14 +144,15 @@ impl Session {
             .map_init(
                 || Fingerprinter::new(policy),
                 |craft, (mut one, places)| {
-                    let bucket = |place: &u32| found.buckets.get(*place as usize)?.as_ref();
-                    let buckets = places.iter().filter_map(bucket);
+                    let asked = crowd.families_of((0..=u8::MAX).zip(one.bands.iter().copied()));
                     let mut candidates = BTreeSet::new();
-                    for bucket in buckets {
-                        one.capped += u64::from(bucket.capped && !is_unverified);
-                        candidates.extend(
-                            bucket.members.iter().copied().filter(|other| *other != one.document),
-                        );
+                    for place in places {
+                        let bucket = found.buckets.get(place as usize).and_then(Option::as_ref);
+                        let members = bucket.map_or(&[][..], |bucket| bucket.members.as_slice());
+                        one.taken.push(members.len());
+                        candidates.extend(members.iter().copied().filter(|other| {
+                            *other != one.document && !crowd.tells_of_live(&asked, *other)
+                        }));
                     }
                     let Some(sketch) = &one.sketch else { return Ok(one) };
                     if is_unverified {
@@ -179,9 +161,9 @@ impl Session {
                     }
                     let mut linked = BTreeSet::new();
                     let document = one.document;
-                    let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };
+                    let mut verifier = Verifier { scene, document, sketch, own: None };
                     for candidate in candidates {
-                        let root = self.root(candidate)?;
+                        let root = root_of(scene, candidate)?;
                         if linked.contains(&root) {
                             continue;
                         }
@@ -232,15 +214,17 @@ impl Session {
         let is_unverified = self.mode() == DedupMode::Lsh;
         let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };
         let mut compared = BTreeSet::new();
-        let cap = BUCKET_CAP.max(self.reach.most());
-        let mut is_open = false;
+        let asked = self.crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
         for (band, hash) in (0..=u8::MAX).zip(bands) {
+            if self.crowd.held(band, *hash).is_some() {
+                continue;
+            }
             let members = self.scene.local(band, *hash);
-            let is_capped = !is_unverified && members.len() > cap;
-            self.counts.capped += u64::from(is_capped);
-            is_open |= is_capped;
-            for other in members.iter().take(if is_unverified { 1 } else { cap }) {
-                if forest.find(*other) == forest.find(document) || !compared.insert(*other) {
+            for other in members.iter().take(if is_unverified { 1 } else { usize::MAX }) {
+                if forest.find(*other) == forest.find(document)
+                    || !compared.insert(*other)
+                    || self.crowd.tells_of_live(&asked, *other)
+                {
                     continue;
                 }
                 self.counts.compared += 1;
@@ -253,12 +237,9 @@ impl Session {
                         }
                     };
                 if linked {
-                    forest.join(document, *other);
+                    forest.link(document, *other, &mut self.crowd);
                 }
             }
-        }
-        if is_open {
-            self.leave_open(document);
         }
         Ok(())
     }

@@ -2,10 +2,13 @@
 //! from commit to commit, built of the store when they are first met, never stored.
 //!
 //! Which buckets are here, and since when, decides what a look-up costs and not what it finds: a document's
-//! candidates are the kept members of its buckets, here or not.
+//! candidates are the kept members of its buckets, here or not. In mode `components` members are those that are
+//! eligible, and of a cluster of many only some are here until others are needed (`shallow`).
 
 use super::entrant::{Entrant, Read, family_like};
 use super::error::DecideError;
+use super::labels::Labels;
+use super::shallow::Shallow;
 use crate::dedup::{Family, Sought};
 use crate::model::{BucketMap, DocId, Generation};
 use crate::store::Batch;
@@ -30,7 +33,7 @@ const ROW: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     /// None when there was no room for a family of its members.
-    family: Option<u32>,
+    pub(super) family: Option<u32>,
     /// All its kept members are here. If not, there was no room for them.
     pub(super) is_whole: bool,
 }
@@ -42,15 +45,18 @@ pub(super) struct Crowd {
     budget: usize,
     /// It was made with more room than a commit has otherwise.
     is_wide: bool,
-    families: Vec<Family>,
-    buckets: BucketMap<Held>,
+    pub(super) families: Vec<Family>,
+    pub(super) buckets: BucketMap<Held>,
     /// The family that each member came into first.
-    homes: HashMap<DocId, u32>,
+    pub(super) homes: HashMap<DocId, u32>,
     bytes: usize,
     /// Members that are not kept any more.
     dead: usize,
     /// Something was put in since the last commit.
-    is_changed: bool,
+    pub(super) is_changed: bool,
+    /// Where members stand for their clusters: who is of one, and which are here in part only.
+    pub(super) labels: Labels,
+    pub(super) shallow: Shallow,
     /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
     late: Option<Family>,
     /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
@@ -83,6 +89,8 @@ impl Crowd {
             bytes: 0,
             dead: 0,
             is_changed: false,
+            labels: Labels::default(),
+            shallow: Shallow::default(),
             late: None,
             few: BucketMap::default(),
             few_bytes: 0,
@@ -105,12 +113,14 @@ impl Crowd {
     /// room that others need, so that those that are kept will be read again when they are met.
     pub(super) fn leave(mut self) -> Option<Self> {
         self.late = None;
+        self.shallow.end();
         self.few = BucketMap::default();
         self.few_bytes = 0;
         if 2 * ROW * self.buckets.len() > self.budget {
             self.forget_partial();
         }
-        let is_waste = 2 * self.dead > self.homes.len() && 4 * self.bytes() > self.budget;
+        let is_waste = (2 * self.dead > self.homes.len() || self.labels.is_waste())
+            && 4 * self.bytes() > self.budget;
         (!is_waste).then_some(self)
     }
 
@@ -121,6 +131,7 @@ impl Crowd {
         self.is_wide = true;
         if self.has_room() {
             self.forget_partial();
+            self.shallow.try_again();
         }
     }
 
@@ -171,7 +182,12 @@ impl Crowd {
     /// Bytes that are held, about.
     pub(super) fn bytes(&self) -> usize {
         let rows = self.homes.len() + self.buckets.len();
-        self.bytes + self.few_bytes + rows * ROW + self.families.len() * size_of::<Family>()
+        self.bytes
+            + self.few_bytes
+            + self.labels.bytes()
+            + self.shallow.bytes()
+            + rows * ROW
+            + self.families.len() * size_of::<Family>()
     }
 
     /// Bytes that may be held.
@@ -210,7 +226,7 @@ impl Crowd {
                 None => self.found(&entrants),
             };
             home = Some(at);
-            is_whole &= entrants.into_iter().all(|entrant| self.put(at, entrant));
+            is_whole &= entrants.into_iter().all(|entrant| self.put(at, None, entrant));
         }
         // Those that join have a family to come into, also when nobody is there yet.
         let home = home.or_else(|| is_whole.then(|| self.found(&[])));
@@ -224,7 +240,7 @@ impl Crowd {
         Ok(())
     }
 
-    fn family(&self, at: Option<u32>) -> Option<&Family> {
+    pub(super) fn family(&self, at: Option<u32>) -> Option<&Family> {
         self.families.get(at? as usize)
     }
 
@@ -250,7 +266,7 @@ impl Crowd {
     }
 
     /// Puts a document into a family; false when there is no room.
-    fn put(&mut self, at: u32, entrant: Entrant) -> bool {
+    pub(super) fn put(&mut self, at: u32, group: Option<u32>, entrant: Entrant) -> bool {
         let has_room = self.has_room();
         let Some(family) = self.families.get_mut(at as usize) else { return false };
         if family.contains(entrant.document) {
@@ -260,7 +276,7 @@ impl Crowd {
             return false;
         }
         let before = family.bytes();
-        family.insert(entrant.document, entrant.sketch, &entrant.shingles);
+        family.insert_in(group, entrant.document, entrant.sketch, &entrant.shingles);
         self.bytes = (self.bytes + family.bytes()).saturating_sub(before);
         self.homes.entry(entrant.document).or_insert(at);
         true
@@ -280,7 +296,7 @@ impl Crowd {
         let families: BTreeSet<u32> = whole.filter_map(|held| held.family).collect();
         for family in families {
             self.is_changed = true;
-            if self.put(family, entrant()?) {
+            if self.put(family, None, entrant()?) {
                 continue;
             }
             for key in buckets {
@@ -367,6 +383,7 @@ impl Crowd {
         &mut self,
         buckets: &[(u8, u64)],
         is_kept: impl Fn(DocId) -> bool,
+        mut group_of: impl FnMut(DocId) -> Option<u32>,
         read: &Read<'_>,
     ) -> Result<(), DecideError> {
         for at in self.families_of(buckets.iter().copied()) {
@@ -389,7 +406,7 @@ impl Crowd {
             let mut fresh = Family::new(self.threshold, &sample);
             for part in members.chunks(READ) {
                 for Entrant { document, sketch, shingles } in read(part)? {
-                    fresh.insert(document, sketch, &shingles);
+                    fresh.insert_in(group_of(document), document, sketch, &shingles);
                 }
             }
             fresh.settle_with(patience);

@@ -4,6 +4,7 @@ use super::crowd::Crowd;
 use super::entrant::Entrant;
 use super::error::DecideError;
 use super::left::{leave, take};
+use super::shallow::Depth;
 use super::twins::Twins;
 use crate::dedup::{Sketch, Sought};
 use crate::model::{DedupMode, DocId, Generation, Policy};
@@ -116,4 +117,43 @@ fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
     commit(&mut writer, crowd);
     let (crowd, _) = take(&writer.begin().unwrap());
     assert!(crowd.bytes() + 50 * 800 <= held);
+}
+
+#[test]
+fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 32 << 20);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let members: Vec<DocId> = (0..1000).map(DocId).collect();
+    for bucket in 0..8 {
+        crowd.absorb_clusters((0, bucket), &members, |_| Ok(DocId(0)), &read).unwrap();
+        assert!(crowd.held(0, bucket).is_some_and(|held| held.is_whole));
+    }
+    let few = crowd.homes.len();
+    assert!(few < 100, "{few} held");
+    crowd.join_cluster(DocId(5000), &[(0, 3)], || Ok(entrant(DocId(5000)))).unwrap();
+    assert!(crowd.homes.contains_key(&DocId(5000)), "one of another cluster");
+    let passed = crowd.passed_over(DocId(5000), &[(0, 3)]);
+    let [(family, label, Depth::Some)] = passed[..] else { panic!("{passed:?}") };
+    assert!(crowd.passed_over(DocId(7), &[(0, 3)]).is_empty(), "one of the cluster");
+    assert!(crowd.deepen(family, label, &members, &read).unwrap());
+    assert_eq!(crowd.homes.len(), 1001);
+    let passed = crowd.passed_over(DocId(5000), &[(0, 3), (0, 5)]);
+    assert!(matches!(passed[..], [(_, _, Depth::All)]), "{passed:?}");
+}
+
+#[test]
+fn a_cluster_is_forgotten_when_it_is_put_together_again_though_no_bucket_is_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory, 800);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let members: Vec<DocId> = (0..200).map(DocId).collect();
+    crowd.absorb_clusters((0, 0), &members, |_| Ok(DocId(0)), &read).unwrap();
+    (1..=1000).for_each(|bucket| {
+        crowd.absorb_clusters((0, bucket), &members, |_| Ok(DocId(0)), &read).unwrap();
+    });
+    commit(&mut writer, crowd);
+    let (mut crowd, _) = take(&writer.begin().unwrap());
+    members.iter().for_each(|member| crowd.dissolve(*member));
+    assert!(members.iter().all(|member| crowd.labels.of(*member).is_none()));
 }

@@ -97,7 +97,7 @@ impl Session {
         candidates.extend(self.joined_beyond(document, sketch, &held, &admit)?);
         let scene = &self.scene;
         let is_kept = |other| scene.is_kept(other);
-        self.crowd.freshen(&held, is_kept, &|part| scene.entrants(part))?;
+        self.crowd.freshen(&held, is_kept, |_| None, &|part| scene.entrants(part))?;
         Ok(candidates)
     }
 

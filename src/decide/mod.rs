@@ -11,7 +11,9 @@
 //! * `left`: what a commit leaves in memory for the next;
 //! * `neighbours`: buckets, estimate, verification;
 //! * `crowd`: the kept members of crowded buckets, from commit to commit; `crowded` asks it, `passes` looks
-//!   through what it has no room for;
+//!   through what it has no room for; `entrant` is what it takes in;
+//! * `linked`: the crowd of mode `components`, which holds `clusters` in part (`shallow`); `labels` tells who
+//!   is of one, `forest` who is of one component in this commit;
 //! * `marks`: whose decision left candidates out;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
 //! * `orphans`: who loses its witness, counted beforehand;
@@ -21,6 +23,7 @@
 //! * `tokens`: ids and trained tokens, of newcomers and of what is kept again; `refused` what has none.
 
 mod blockade;
+mod clusters;
 mod components;
 mod crowd;
 #[cfg(test)]
@@ -30,10 +33,13 @@ mod eligible;
 mod entrant;
 mod error;
 mod followers;
+mod forest;
 mod heirs;
 mod independent;
+mod labels;
 mod left;
 mod lineage;
+mod linked;
 mod marks;
 mod neighbours;
 mod orphans;
@@ -44,6 +50,7 @@ mod refused;
 mod remembered;
 mod scene;
 mod session;
+mod shallow;
 mod texts;
 mod tokens;
 mod twins;

@@ -279,21 +279,28 @@ fn look_up_unknown(
 
 /// Buckets of many documents, each looked up once.
 pub(super) struct Found {
+    /// All distinct keys, ascending.
+    pub(super) keys: Vec<(u8, u64)>,
     pub(super) buckets: Vec<Option<Bucket>>,
     /// Where among the buckets those of each document are, by band.
     pub(super) places: Vec<Vec<u32>>,
 }
 
-/// Looks the buckets of all documents up.
+/// Looks the buckets of all documents up that `is_open` lets pass.
 pub(super) fn look_up(
     view: &View,
     keys: &[&[u64]],
+    is_open: &dyn Fn(u8, u64) -> bool,
     cap: usize,
     admit: &(dyn Fn(DocId) -> bool + Sync),
 ) -> Result<Found, DecideError> {
-    let (wanted, places) = sorted_keys(keys);
-    let buckets = view.buckets_bulk(&wanted, cap, admit)?;
-    Ok(Found { buckets, places })
+    let (keys, places) = sorted_keys(keys);
+    let open: Vec<(u8, u64)> =
+        keys.iter().copied().filter(|(band, hash)| is_open(*band, *hash)).collect();
+    let mut read = open.iter().zip(view.buckets_bulk(&open, cap, admit)?).peekable();
+    let mut answer = |key: &(u8, u64)| read.next_if(|(other, _)| *other == key)?.1;
+    let buckets = keys.iter().map(&mut answer).collect();
+    Ok(Found { keys, buckets, places })
 }
 
 /// All distinct bucket keys, ascending, and where in them those of each document are.

@@ -36,11 +36,27 @@ impl Session {
         self.leave_buckets(batch)?;
         self.write_joined(batch)?;
         self.mark_open(batch)?;
-        let gone = self.no_longer_kept();
+        let gone = match self.mode().is_transitive() {
+            // Its crowd holds all that are eligible.
+            true => self.no_longer_eligible(),
+            false => self.no_longer_kept(),
+        };
         left::leave(batch, self.crowd, self.twins, &gone);
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
         Ok(self.counts)
+    }
+
+    /// Documents that were eligible and are not any more, ascending.
+    fn no_longer_eligible(&self) -> Vec<DocId> {
+        let changes = self.scene.standings.iter();
+        changes
+            .filter(|(_, change)| {
+                change.before.is_some_and(Standing::is_eligible)
+                    && change.now.is_some_and(|now| !now.is_eligible())
+            })
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
@@ -48,14 +64,7 @@ impl Session {
         if !self.mode().is_near() {
             return Ok(());
         }
-        let changes = self.scene.standings.iter();
-        let gone: Vec<DocId> = changes
-            .filter(|(_, change)| {
-                change.before.is_some_and(Standing::is_eligible)
-                    && change.now.is_some_and(|now| !now.is_eligible())
-            })
-            .map(|(id, _)| *id)
-            .collect();
+        let gone = self.no_longer_eligible();
         if gone.is_empty() {
             return Ok(());
         }

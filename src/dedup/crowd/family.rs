@@ -6,7 +6,7 @@ use super::postings::Postings;
 use crate::dedup::similarity::{largest_similar, least_shared, smallest_similar};
 use crate::dedup::sketch::Sketch;
 use crate::model::DocId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Sets whose shares give the order, at most: more tell no more.
 const SAMPLE: usize = 1024;
@@ -30,6 +30,8 @@ pub struct Family {
     keys: Vec<u32>,
     postings: Postings,
     common: Common,
+    /// Those of members that are asked for apart, by group.
+    apart: BTreeMap<u32, Postings>,
     /// The question in which each member was met last, and the present one.
     met: Vec<u32>,
     question: u32,
@@ -70,6 +72,7 @@ impl Family {
             ends: Vec::new(),
             keys: Vec::new(),
             postings: Postings::default(),
+            apart: BTreeMap::new(),
             met: Vec::new(),
             question: 0,
             ordered: 0,
@@ -104,6 +107,17 @@ impl Family {
 
     /// Adds a document, once. An empty set is similar to nothing and is left out.
     pub fn insert(&mut self, document: DocId, sketch: Sketch, shingles: &[u64]) {
+        self.insert_in(None, document, sketch, shingles);
+    }
+
+    /// The same into a group that is asked for apart, if one is given.
+    pub fn insert_in(
+        &mut self,
+        group: Option<u32>,
+        document: DocId,
+        sketch: Sketch,
+        shingles: &[u64],
+    ) {
         let Ok(member) = u32::try_from(self.documents.len()) else { return };
         let Ok(size) = u32::try_from(shingles.len()) else { return };
         if size == 0 || self.known.contains_key(&document) {
@@ -119,6 +133,10 @@ impl Family {
         self.keys.extend_from_slice(&keys);
         self.ends.push(self.keys.len());
         self.met.push(0);
+        let postings = match group {
+            Some(group) => self.apart.entry(group).or_default(),
+            None => &mut self.postings,
+        };
         let mut last = None;
         for (place, key) in (0..).zip(keys) {
             // A key that stands twice is found by its first place.
@@ -129,7 +147,7 @@ impl Family {
                     let place = keys.partition_point(|other| *other < key);
                     (size_of(sizes, member), u32::try_from(place).unwrap_or(u32::MAX))
                 };
-                self.postings.insert(key, member, (size, place), place_of);
+                postings.insert(key, member, (size, place), place_of);
             }
         }
     }
@@ -146,14 +164,30 @@ impl Family {
     }
 
     /// The members that `admit` lets pass whose estimate reaches the floor and whose similarity may
-    /// reach the threshold: every one whose similarity does is among them. In no order.
-    pub fn find(&mut self, sought: Sought<'_>, mut admit: impl FnMut(DocId) -> bool) -> Vec<DocId> {
+    /// reach the threshold: every one whose similarity does is among them. In no order, and without those
+    /// of groups.
+    pub fn find(&mut self, sought: Sought<'_>, admit: impl FnMut(DocId) -> bool) -> Vec<DocId> {
+        self.find_in(None, sought, admit)
+    }
+
+    /// Groups that are asked for apart, ascending.
+    pub fn groups(&self) -> impl Iterator<Item = u32> {
+        self.apart.keys().copied()
+    }
+
+    /// [`Family::find`] among the members of a group, or among those of none.
+    pub fn find_in(
+        &mut self,
+        group: Option<u32>,
+        sought: Sought<'_>,
+        mut admit: impl FnMut(DocId) -> bool,
+    ) -> Vec<DocId> {
         let size = sought.shingles.len();
         let reach = self.reach(size);
         let mut keys = Vec::new();
         let commons = self.order.first_keys(sought.shingles, reach, &mut keys);
         let mut found = Vec::new();
-        for member in self.meet(size, &keys, &commons) {
+        for member in self.meet(group, size, &keys, &commons) {
             let (Some(document), Some(sketch)) =
                 (self.documents.get(member as usize), self.sketches.get(member as usize))
             else {
@@ -172,7 +206,13 @@ impl Family {
     /// Members that have a key in common with `keys`, the first ones of a set of `size`, early enough in
     /// both: of two sets that share `needed` shingles, the rarest of these has all others behind it. Those that share
     /// too few, by what is common, are left out.
-    fn meet(&mut self, size: usize, keys: &[u32], commons: &Commons) -> Vec<u32> {
+    fn meet(
+        &mut self,
+        group: Option<u32>,
+        size: usize,
+        keys: &[u32],
+        commons: &Commons,
+    ) -> Vec<u32> {
         self.question = self.question.checked_add(1).unwrap_or_else(|| {
             self.met.fill(0);
             1
@@ -183,7 +223,12 @@ impl Family {
         let most = wide(largest_similar(size, self.threshold));
         let mut needed = Needed::new(size, self.threshold);
         let (mut members, mut steps) = (Vec::new(), 0_usize);
-        let (met, postings) = (&mut self.met, &self.postings);
+        let asked = match group {
+            Some(group) => self.apart.get(&group),
+            None => Some(&self.postings),
+        };
+        let Some(postings) = asked else { return members };
+        let met = &mut self.met;
         let mut take = |member: u32, place: usize, needed: &mut Needed| {
             let Some(last) = met.get_mut(member as usize) else { return };
             if *last != question
@@ -308,6 +353,7 @@ impl Family {
         self.order.bytes()
             + self.postings.bytes()
             + self.common.bytes()
+            + self.apart.values().map(Postings::bytes).sum::<usize>()
             + self.keys.capacity() * 4
             // Document, known, size, end, met; the sketch with its box.
             + self.documents.capacity() * (8 + 20 + 4 + 8 + 4 + 24)

@@ -27,6 +27,15 @@ impl Template {
         words.join(" ")
     }
 
+    /// With these words in the slots: two that share one are similar at 0.8, two that share none are not.
+    pub fn with(&self, words: [String; Self::SLOTS]) -> String {
+        let mut all = self.0.clone();
+        for (slot, word) in words.into_iter().enumerate() {
+            all[20 + slot * 40] = word;
+        }
+        all.join(" ")
+    }
+
     /// Between two fills: of `count` slots the words are the one's, of the others the other's.
     pub fn between(&self, one: usize, other: usize, count: usize) -> String {
         let mut words = self.0.clone();

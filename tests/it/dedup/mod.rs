@@ -5,13 +5,14 @@
 //! * `laws`: splits, threads and orders of batches do not matter;
 //! * `changes`: supersession, removal and restoring in random sequences;
 //! * `redo`: another policy and back;
-//! * `crowds`: families of templates, larger than a bucket shows;
+//! * `crowds`: families of templates, larger than a bucket shows; `clusters`: the same in the transitive modes;
 //! * `alarms`: a batch that loses too much is refused;
 //! * `growth`: what twice as many cost; `settling`: what does not fit into memory;
 //! * `examples`: told by example.
 
 mod alarms;
 mod changes;
+mod clusters;
 mod contract;
 mod crowds;
 mod examples;

@@ -1,0 +1,164 @@
+//! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names.
+
+use crate::model::DocId;
+use std::collections::HashMap;
+
+/// A set by a name of it. Two sets that become one go on under the name of one of them; no name is given twice.
+pub(super) type Label = u32;
+
+/// Disjoint sets of documents. Those of one set are of one cluster; those of two may be.
+#[derive(Default)]
+pub(super) struct Labels {
+    of: HashMap<DocId, Label>,
+    /// The name that each name gave way to; itself when it is in use.
+    above: Vec<Label>,
+    /// Documents that ever were in the set of each name.
+    sizes: Vec<u32>,
+    /// Documents of the set that the crowd holds.
+    held: Vec<u32>,
+}
+
+impl Labels {
+    /// Bytes of a document, and of a name.
+    const ROW: usize = 24;
+    const NAME: usize = 12;
+
+    /// The name in use of the set that another one names.
+    pub(super) fn root(&self, label: Label) -> Label {
+        let mut at = label;
+        while let Some(above) = self.above.get(at as usize).copied().filter(|above| *above != at) {
+            at = above;
+        }
+        at
+    }
+
+    /// The set that a document is in, if it is in any.
+    pub(super) fn of(&self, document: DocId) -> Option<Label> {
+        self.of.get(&document).map(|label| self.root(*label))
+    }
+
+    /// The set that a document is in, which may be one of its own from now on.
+    pub(super) fn note(&mut self, document: DocId) -> Label {
+        if let Some(label) = self.of(document) {
+            return label;
+        }
+        let label = Label::try_from(self.above.len()).unwrap_or(Label::MAX);
+        self.above.push(label);
+        self.sizes.push(1);
+        self.held.push(0);
+        self.of.insert(document, label);
+        label
+    }
+
+    /// Two documents are of one cluster.
+    pub(super) fn join(&mut self, a: DocId, b: DocId) {
+        let (a, b) = (self.note(a), self.note(b));
+        if a == b {
+            return;
+        }
+        let size = |label: Label| self.sizes.get(label as usize).copied().unwrap_or(0);
+        // The smaller one gives way, so that no way up is longer than a logarithm.
+        let (stays, goes) = if size(a) >= size(b) { (a, b) } else { (b, a) };
+        if let Some(above) = self.above.get_mut(goes as usize) {
+            *above = stays;
+        }
+        for counts in [&mut self.sizes, &mut self.held] {
+            let more = counts.get(goes as usize).copied().unwrap_or(0);
+            if let Some(count) = counts.get_mut(stays as usize) {
+                *count = count.saturating_add(more);
+            }
+        }
+    }
+
+    /// A document is of a set.
+    pub(super) fn enter(&mut self, document: DocId, label: Label) {
+        let label = self.root(label);
+        if self.of(document) != Some(label) {
+            self.of.insert(document, label);
+            if let Some(size) = self.sizes.get_mut(label as usize) {
+                *size = size.saturating_add(1);
+            }
+        }
+    }
+
+    /// A document's cluster is to be put together again: all of it must be forgotten. Answers whether the document was
+    /// in a set.
+    pub(super) fn forget(&mut self, document: DocId) -> bool {
+        self.of.remove(&document).is_some()
+    }
+
+    /// Forgets those that `is_needed` does not let pass.
+    pub(super) fn retain(&mut self, is_needed: impl Fn(DocId) -> bool) {
+        self.of.retain(|document, _| is_needed(*document));
+    }
+
+    /// The crowd holds one more document of a set.
+    pub(super) fn hold(&mut self, label: Label) {
+        let root = self.root(label) as usize;
+        if let Some(held) = self.held.get_mut(root) {
+            *held = held.saturating_add(1);
+        }
+    }
+
+    /// How many documents of a set the crowd holds.
+    pub(super) fn held(&self, label: Label) -> u32 {
+        self.held.get(self.root(label) as usize).copied().unwrap_or(0)
+    }
+
+    /// The documents of a set, ascending.
+    pub(super) fn documents(&self, label: Label) -> Vec<DocId> {
+        let root = self.root(label);
+        let of = self.of.iter().filter(|(_, label)| self.root(**label) == root);
+        let mut documents: Vec<DocId> = of.map(|(document, _)| *document).collect();
+        documents.sort_unstable();
+        documents
+    }
+
+    /// Every name that a set has had, ascending.
+    pub(super) fn names(&self, label: Label) -> Vec<Label> {
+        let root = self.root(label);
+        let all = 0..Label::try_from(self.above.len()).unwrap_or(Label::MAX);
+        all.filter(|label| self.root(*label) == root).collect()
+    }
+
+    /// Documents that are in a set.
+    pub(super) fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether most names are of nobody.
+    pub(super) fn is_waste(&self) -> bool {
+        self.above.len() > 4 * (self.of.len() + 1024)
+    }
+
+    /// Bytes held, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.of.len() * Self::ROW + self.above.len() * Self::NAME
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_joined_forgotten_and_never_named_alike() {
+        let mut labels = Labels::default();
+        for number in 1..10 {
+            labels.join(DocId(number / 3), DocId(number));
+        }
+        // 0, 1, 2 and all that lead to them.
+        let one = labels.of(DocId(0)).unwrap();
+        assert!((0..10).all(|number| labels.of(DocId(number)) == Some(one)));
+        assert_eq!(labels.documents(one).len(), 10);
+        assert_eq!(labels.names(one).len(), 10);
+        labels.hold(one);
+        assert_eq!(labels.held(one), 1);
+        (0..10).for_each(|number| assert!(labels.forget(DocId(number))));
+        assert!(!labels.forget(DocId(3)) && labels.documents(one).is_empty());
+        let again = labels.note(DocId(3));
+        assert!(labels.root(again) != labels.root(one) && labels.held(again) == 0);
+        labels.enter(DocId(4), again);
+        assert_eq!(labels.documents(again), [DocId(3), DocId(4)]);
+    }
+}
