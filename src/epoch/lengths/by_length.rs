@@ -1,5 +1,6 @@
 //! Finds documents by (length, rank) in sets of any size: the order of an epoch without a table of it.
 
+use super::class_counts::ClassCounts;
 use super::scan::{Lengths, blocks_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
@@ -7,17 +8,15 @@ use crate::model::DocId;
 use roaring::RoaringTreemap;
 use std::sync::OnceLock;
 
-/// Counts by (length, group of blocks) that serve any corpus.
-const COUNTS: usize = 8 << 20;
-/// What a count takes: 12 bytes when all are there, and 8 more while they are brought in order.
-const COUNT_BYTES: usize = 20;
+/// Bytes of counts by (length, group of blocks) that serve any corpus.
+const COUNTS: usize = 160 << 20;
 /// What a block takes whose documents are sorted by length: two bytes each, and eight a length.
 const BLOCK_BYTES: usize = 144 << 10;
 
 /// What is kept in memory to find documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct Room {
-    /// Counts by (length, group of blocks), at most.
+    /// Bytes of counts by (length, group of blocks), at most.
     pub counts: usize,
     /// Blocks whose documents are sorted by length: there a document is found by its number, in the others
     /// by a look through the lengths of the block.
@@ -29,7 +28,7 @@ impl Room {
     /// `sharing` sets of documents.
     pub fn of(memory: usize, sharing: usize) -> Self {
         let each = memory / 8 / sharing.max(1);
-        Self { counts: (each / COUNT_BYTES).min(COUNTS), blocks: 2 * each / BLOCK_BYTES }
+        Self { counts: each.min(COUNTS), blocks: 2 * each / BLOCK_BYTES }
     }
 }
 
@@ -41,23 +40,13 @@ pub(in crate::epoch) struct ClassIndex {
     places: Vec<Place>,
     /// Blocks of a group.
     group: usize,
-    /// Ascending.
-    lengths: Vec<u32>,
-    /// Where the groups of each length end in the two that follow.
-    ends: Vec<usize>,
-    /// The groups that hold documents of a length, ascending.
-    groups: Vec<u32>,
-    /// Documents of the length in earlier groups.
-    before: Vec<u64>,
+    counts: ClassCounts,
     /// The first blocks of `places`, as many as there is room for, each sorted when first asked for.
     sorted: Vec<OnceLock<SortedBlock>>,
 }
 
 /// A layer and a block of it.
 type Place = (u16, u64);
-
-/// (length, documents) of a group, ascending.
-type Counts = Vec<(u32, u32)>;
 
 /// The documents of a layer in a block, by length and then by slot.
 struct SortedBlock {
@@ -91,66 +80,29 @@ impl ClassIndex {
                 blocks_of(layer).into_iter().map(move |(block, _)| (number, block))
             })
             .collect();
-        let mut parts: Vec<Counts> = Vec::new();
-        let (mut group, mut held) = (1, 0);
+        let (mut counts, mut group) = (ClassCounts::default(), 1);
         let mut counter = lengths.counter();
-        for (done, (number, block)) in (1_usize..).zip(&places) {
+        for (at, (number, block)) in places.iter().enumerate() {
             let layer = layers.get(usize::from(*number));
             let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
             lengths.count_block(layer, *block, &mut counter)?;
-            if done.is_multiple_of(group) || done == places.len() {
-                let part = counter.drain();
-                held += part.len();
-                parts.push(part);
+            if !(at + 1).is_multiple_of(group) && at + 1 < places.len() {
+                continue;
             }
-            while held > room.counts
-                && parts.len() > 1
-                && parts.len().is_multiple_of(2)
-                && done.is_multiple_of(group)
-            {
-                parts = parts.chunks(2).map(<[Counts]>::concat).map(folded).collect();
-                held = parts.iter().map(Vec::len).sum();
+            let number = u32::try_from(at / group);
+            let number = number.map_err(|_| EpochError::bug("more blocks than documents"))?;
+            for (length, documents) in counter.drain() {
+                counts.add(length, number, documents.into());
+            }
+            // One group of all is as small as it gets.
+            while counts.held() > room.counts && group < places.len() {
+                counts.fold();
                 group *= 2;
             }
         }
         let sorted = places.iter().take(room.blocks).map(|_| OnceLock::new()).collect();
-        let mut index = Self { places, group, sorted, ..Self::default() };
-        index.transpose(&parts);
-        let mut histogram = Histogram::new();
-        for (length, count) in parts.into_iter().flatten() {
-            *histogram.entry(length).or_default() += u64::from(count);
-        }
-        Ok((index, histogram))
-    }
-
-    /// From counts by group to counts by length.
-    fn transpose(&mut self, parts: &[Counts]) {
-        let mut lengths: Vec<u32> = parts.iter().flatten().map(|(length, _)| *length).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        // Of each length, the number of groups that hold it, then where they end.
-        let mut ends = vec![0_usize; lengths.len()];
-        for_each(parts, &lengths, |at, _, _| {
-            if let Some(end) = ends.get_mut(at) {
-                *end += 1;
-            }
-        });
-        let mut all = 0;
-        for end in &mut ends {
-            all += *end;
-            *end = all - *end;
-        }
-        let (mut groups, mut before) = (vec![0_u32; all], vec![0_u64; all]);
-        let mut seen = vec![0_u64; lengths.len()];
-        for_each(parts, &lengths, |at, group, count| {
-            let (Some(end), Some(seen)) = (ends.get_mut(at), seen.get_mut(at)) else { return };
-            if let (Some(of), Some(before)) = (groups.get_mut(*end), before.get_mut(*end)) {
-                (*of, *before) = (group, *seen);
-            }
-            *end += 1;
-            *seen += u64::from(count);
-        });
-        (self.lengths, self.ends, self.groups, self.before) = (lengths, ends, groups, before);
+        let histogram = counts.histogram();
+        Ok((Self { places, group, counts, sorted }, histogram))
     }
 
     /// The document of `rank` among those of effective `length`, ascending by layer and id.
@@ -165,14 +117,8 @@ impl ClassIndex {
         rank: u64,
     ) -> Result<DocId, EpochError> {
         let none = || EpochError::bug(format!("no document of length {length} and rank {rank}"));
-        let of = self.lengths.binary_search(&length).map_err(|_| none())?;
-        let start = of.checked_sub(1).and_then(|of| self.ends.get(of)).copied().unwrap_or(0);
-        let end = self.ends.get(of).copied().ok_or_else(none)?;
-        let before = self.before.get(start..end).ok_or_else(none)?;
-        let at = before.partition_point(|before| *before <= rank).checked_sub(1);
-        let at = at.ok_or_else(none)?;
-        let mut within = rank - before.get(at).copied().unwrap_or(0);
-        let group = self.groups.get(start + at).copied().ok_or_else(none)? as usize;
+        let (group, mut within) = self.counts.find(length, rank).ok_or_else(none)?;
+        let group = group as usize;
         let places = self.places.iter().enumerate().skip(group * self.group).take(self.group);
         for (at, place) in places {
             match self.find(lengths, layers, at, *place, length, within)? {
@@ -210,35 +156,6 @@ impl ClassIndex {
         let slot = usize::try_from(within).ok().and_then(|within| slots.get(within));
         Ok(slot.copied().ok_or(slots.len() as u64))
     }
-}
-
-/// Gives `each` (position of the length in `lengths`, group, documents) of all counts, group by group.
-fn for_each(parts: &[Counts], lengths: &[u32], mut each: impl FnMut(usize, u32, u32)) {
-    for (group, part) in (0_u32..).zip(parts) {
-        let mut at = 0;
-        for (length, count) in part {
-            // Short lengths are nearly all there: the next one is the one.
-            if lengths.get(at) != Some(length) {
-                let rest = lengths.get(at..).unwrap_or_default();
-                at += rest.partition_point(|other| other < length);
-            }
-            each(at, group, *count);
-            at += 1;
-        }
-    }
-}
-
-/// Counts of two groups as those of one.
-fn folded(mut counts: Counts) -> Counts {
-    counts.sort_unstable();
-    counts.dedup_by(|(length, count), (kept, sum)| {
-        let same = length == kept;
-        if same {
-            *sum += *count;
-        }
-        same
-    });
-    counts
 }
 
 impl SortedBlock {
@@ -279,7 +196,7 @@ mod tests {
         for memory in [16 << 20, 64 << 20, 1 << 30] {
             for sharing in [1, 2, 7, 64, 1000] {
                 let room = Room::of(memory, sharing);
-                let each = room.counts * COUNT_BYTES + room.blocks * BLOCK_BYTES;
+                let each = room.counts + room.blocks * BLOCK_BYTES;
                 assert!(each * sharing <= memory / 2, "{memory} among {sharing}: {room:?}");
             }
         }

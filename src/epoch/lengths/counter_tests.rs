@@ -152,7 +152,7 @@ proptest! {
         let counted = lengths.count(&selection, &mut histogram);
         let layers = [selection.clone(), self::selection(counts.len(), 2, false)];
         // With no block sorted, some, or all of them.
-        let room = Room { counts: few, blocks: few % 3 };
+        let room = Room { counts: few << 8, blocks: few % 3 };
         let index = ClassIndex::within(&lengths, &layers[..1], room);
         if let Some((missing, _)) = plain.iter().find(|(_, length)| length.is_none()) {
             let named = |error: EpochError| match error {

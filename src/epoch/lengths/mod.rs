@@ -5,6 +5,7 @@
 //! length by their rank, `trained` says which tokens are trained on.
 
 mod by_length;
+mod class_counts;
 mod counter;
 mod scan;
 mod trained;
