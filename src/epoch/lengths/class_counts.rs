@@ -1,6 +1,6 @@
 //! Counts of documents by (length, group of blocks), in some three bytes each, and found by rank.
 
-use super::pack::Histogram;
+use crate::epoch::pack::Histogram;
 use std::collections::BTreeMap;
 
 /// Counts between two marks: a look goes through as many at most.
