@@ -11,8 +11,8 @@ mod tokenizer_verbs;
 use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
 use crate::decide::Reach;
 use crate::error::Error;
-use crate::ingest::read::expand;
-use crate::ingest::{self, IngestOptions, IngestReport};
+use crate::ingest::read::{Records, expand};
+use crate::ingest::{self, IngestOptions, IngestReport, Inlet};
 use crate::model::{
     DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
@@ -304,7 +304,52 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
-        let inputs = expand(paths)?;
+        let inlets = expand(paths)?.into_iter().map(Inlet::File).collect();
+        self.pour(inlets, options, tokenizers, progress, interrupt)
+    }
+
+    /// Ingests records that the program has, with the same pipeline, batches, decisions and report as a file of them;
+    /// [`Records`] says where they may come from. After an error or an interrupt what was committed stays: hand the
+    /// same records over again, and those that are stored are passed over.
+    ///
+    /// ```
+    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+    /// use corpusdb::ingest::{Record, Records};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// # let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    /// # let options = IngestOptions::new("web");
+    /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
+    /// let records = Records::new("crawl", pages);
+    /// let report = writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default())?;
+    /// assert_eq!(report.added, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]: among them the error of an iterator, as [`ReadError::Records`](crate::ingest::ReadError::Records).
+    pub fn ingest_records(
+        &mut self,
+        records: Records<'_>,
+        options: &IngestOptions,
+        tokenizers: &[String],
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<IngestReport, Error> {
+        self.pour(vec![Inlet::Memory(records)], options, tokenizers, progress, interrupt)
+    }
+
+    fn pour(
+        &mut self,
+        inlets: Vec<Inlet<'_>>,
+        options: &IngestOptions,
+        tokenizers: &[String],
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<IngestReport, Error> {
         for name in tokenizers {
             find(self.view(), name)?;
         }
@@ -319,7 +364,7 @@ impl CorpusWriter {
                 interrupt,
             )?;
         }
-        Ok(ingest::ingest(&mut self.writer, inputs, options, &loaded, progress, interrupt)?)
+        Ok(ingest::ingest(&mut self.writer, inlets, options, &loaded, progress, interrupt)?)
     }
 
     /// Removes documents; see [`RemovalReport`]. What `reach` says is stored as `blocked` from now on: `true` stands

@@ -6,12 +6,12 @@ use super::error::IngestError;
 use super::given::{self, Given};
 use super::options::{IngestOptions, RecordForm};
 use crate::decide::LoadedTokenizer;
-use crate::model::{Interrupt, Record, Reject, RejectReason, TextForm};
+use crate::model::{Interrupt, ReadRecord, Reject, RejectReason, TextForm};
 use crate::tokenizer::TokenizerError;
 
 /// A record with how its text is encoded.
 pub(super) struct Formed {
-    pub(super) record: Record,
+    pub(super) record: ReadRecord,
     pub(super) form: Option<TextForm>,
     pub(super) given: Option<Given>,
 }
@@ -101,7 +101,7 @@ impl Former {
     }
 
     /// The record as it is stored, or why it is not.
-    pub(super) fn form(&self, record: Record) -> Result<Formed, Reject> {
+    pub(super) fn form(&self, record: ReadRecord) -> Result<Formed, Reject> {
         let (text, metadata, form, given) = match &self.kind {
             Kind::Text => return Ok(Formed { record, form: None, given: None }),
             Kind::Chat(chats) => match chats.text(&record.metadata) {
@@ -121,18 +121,18 @@ impl Former {
             return Err(self.reject(record, reason));
         }
         let metadata = metadata.unwrap_or(record.metadata);
-        Ok(Formed { record: Record { text, metadata, ..record }, form: Some(form), given })
+        Ok(Formed { record: ReadRecord { text, metadata, ..record }, form: Some(form), given })
     }
 
     /// Whether the record becomes a document; told before others that stand behind it are read.
-    pub(super) fn refuses(&self, record: &Record) -> Option<Reject> {
+    pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
         match self.kind {
             Kind::Text => None,
             Kind::Chat(_) | Kind::Given { .. } => self.form(record.clone()).err(),
         }
     }
 
-    fn reject(&self, record: Record, reason: RejectReason) -> Reject {
+    fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
         Reject::of(record, self.id_field.as_deref(), reason)
     }
 }

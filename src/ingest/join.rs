@@ -4,7 +4,7 @@ use super::error::IngestError;
 use super::joined::JoinReport;
 use super::read::{Input, Item, ReadOptions, Reader};
 use crate::model::{
-    DocId, FieldDeclaration, FieldKind, Interrupt, Progress, Record, RecordKey, key_identity,
+    DocId, FieldDeclaration, FieldKind, Interrupt, Progress, ReadRecord, RecordKey, key_identity,
 };
 use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
@@ -218,7 +218,7 @@ fn named_value(
             )));
         }
     };
-    let fail = |record: &Record, what: String| {
+    let fail = |record: &ReadRecord, what: String| {
         let origin = &record.origin;
         let (path, number) = (origin.path.display(), origin.number);
         IngestError::Join(format!("{path}: record {number} (counted from 0): {what}"))

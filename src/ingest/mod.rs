@@ -2,7 +2,8 @@
 //!
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`], [`ReadOptions`],
 //! [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values from outside
-//! ([`JoinOptions`]); [`IngestReport`] says what came of it.
+//! ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as [`Records`]
+//! ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records)).
 //!
 //! Inside:
 //!
@@ -47,6 +48,7 @@ pub(crate) use join::join;
 pub use join::{JoinBy, JoinOptions};
 pub use joined::JoinReport;
 pub use options::{IngestOptions, OnError, RecordForm};
-pub use read::{Format, ReadError, ReadOptions};
+pub(crate) use produce::Inlet;
+pub use read::{Format, ReadError, ReadOptions, Record, Records};
 pub use report::{IngestReport, StageSeconds};
 pub(crate) use run::ingest;

@@ -6,7 +6,7 @@ use super::produce::{Chunk, Piece};
 use super::read::Item;
 use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::model::{
-    Compared, FieldDeclaration, LossSpan, Policy, Record, Reject, RejectReason, TextForm,
+    Compared, FieldDeclaration, LossSpan, Policy, ReadRecord, Reject, RejectReason, TextForm,
     compared_text, half, record_identity, reject_identity,
 };
 use crate::store::{Indexed, indexed};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A record with everything that is known of it alone.
 pub(super) struct Prepared {
-    pub(super) record: Record,
+    pub(super) record: ReadRecord,
     /// How its text is encoded; none: it is plain.
     pub(super) form: Option<TextForm>,
     /// The ids that came with it.

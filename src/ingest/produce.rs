@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::form::Former;
 use super::options::{IngestOptions, OnError};
-use super::read::{Input, Item, ReadOptions, Reader, ResumePoint};
+use super::read::{Input, Item, ReadOptions, Reader, Records, ResumePoint};
 use crate::model::{FileId, Interrupt};
 use crate::store::{FileRecord, View};
 use std::collections::BTreeMap;
@@ -63,9 +63,29 @@ pub(super) struct Chunk {
     pub(super) seconds: f64,
 }
 
+/// What is to be ingested: a file, or records of a program.
+pub enum Inlet<'m> {
+    /// A file, or standard input.
+    File(Input),
+    /// Records in memory.
+    Memory(Records<'m>),
+}
+
+impl Inlet<'_> {
+    /// Bytes of a file; 0 when not known.
+    pub(super) const fn size(&self) -> u64 {
+        match self {
+            Self::File(input) => input.size,
+            Self::Memory(_) => 0,
+        }
+    }
+}
+
 /// An input and what the store says of it.
-pub(super) struct KnownInput {
+pub(super) struct KnownInput<'m> {
     input: Input,
+    /// Its records, where it is no file.
+    records: Option<Records<'m>>,
     /// How far it was read, in the same way as now.
     record: Option<FileRecord>,
     /// It was read before, in whatever way.
@@ -76,25 +96,29 @@ pub(super) struct KnownInput {
 
 /// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
 /// the ingest, or nothing that it writes could be compacted to the end meanwhile.
-pub(super) fn look_up(
-    inputs: Vec<Input>,
+pub(super) fn look_up<'m>(
+    inlets: Vec<Inlet<'m>>,
     view: &View,
     options: &IngestOptions,
-) -> Result<Vec<KnownInput>, IngestError> {
+) -> Result<Vec<KnownInput<'m>>, IngestError> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
-    let mut known = Vec::with_capacity(inputs.len());
+    let mut known = Vec::with_capacity(inlets.len());
     let mut files = BTreeMap::new();
-    for (at, input) in inputs.into_iter().enumerate() {
+    for (at, inlet) in inlets.into_iter().enumerate() {
+        let (input, records) = match inlet {
+            Inlet::File(input) => (input, None),
+            Inlet::Memory(records) => (records.input()?, Some(records)),
+        };
         let found = match source {
             Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
             None => None,
         };
         files.extend(found.as_ref().map(|record| (FileId(record.file), at)));
-        // A pipe says neither size nor time: what it gives is new every time, as standard input is.
+        // A pipe says neither size nor time: what it gives is new every time, as standard input is, and memory.
         let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
         let was_read = found.is_some();
         let record = found.filter(|record| !is_pipe && record.reading == options.reading());
-        known.push(KnownInput { input, record, was_read, is_overtaken: false });
+        known.push(KnownInput { input, records, record, was_read, is_overtaken: false });
     }
     if let Some(source) = source {
         // Inputs of one ingest keep the order that they came in: else the same command, given twice,
@@ -112,7 +136,7 @@ pub(super) fn look_up(
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
 pub(super) fn produce(
-    inputs: Vec<KnownInput>,
+    inputs: Vec<KnownInput<'_>>,
     options: &IngestOptions,
     former: &Former,
     interrupt: &Interrupt,
@@ -176,8 +200,8 @@ enum Known {
 }
 
 impl Producer<'_> {
-    fn input(&mut self, known: KnownInput) -> Result<(), IngestError> {
-        let KnownInput { input, record, was_read, is_overtaken } = known;
+    fn input(&mut self, known: KnownInput<'_>) -> Result<(), IngestError> {
+        let KnownInput { input, records, record, was_read, is_overtaken } = known;
         // One of which nothing could be read is tried, and told of, every time.
         let record =
             record.filter(|record| record.records == 0 || record.rejected < record.records);
@@ -196,7 +220,10 @@ impl Producer<'_> {
             return Ok(());
         }
         let anew = is_overtaken || (self.options.reread && !wants_all);
-        let mut reader = Reader::open(&input, &self.reads)?;
+        let mut reader = match records {
+            Some(records) => Reader::of_records(records, &self.reads)?,
+            None => Reader::open(&input, &self.reads)?,
+        };
         let known = match &record {
             None => Known::Nothing,
             Some(record) => self.known(&mut reader, record, same_file, anew || wants_all)?,
@@ -226,7 +253,7 @@ impl Producer<'_> {
     /// prefix; another by size and time. `again`: what is known is to be read as well.
     fn known(
         &self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         record: &FileRecord,
         same_file: bool,
         again: bool,
@@ -256,7 +283,7 @@ impl Producer<'_> {
     fn records(
         &mut self,
         input: &Input,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         again: u64,
         mut continues: bool,
     ) -> Result<(), IngestError> {
@@ -330,7 +357,13 @@ impl Producer<'_> {
         }
     }
 
-    fn piece(&mut self, input: &Input, reader: &Reader, items: &mut Vec<Item>, kind: PieceKind) {
+    fn piece(
+        &mut self,
+        input: &Input,
+        reader: &Reader<'_>,
+        items: &mut Vec<Item>,
+        kind: PieceKind,
+    ) {
         if items.is_empty() && !kind.whole {
             return;
         }
@@ -390,8 +423,13 @@ mod tests {
             let former = Former::new(&options, &[], &Interrupt::default()).expect("is made");
             let before = HASHED_AGAIN.get();
             let (mut read, mut failed) = (0, false);
-            let inputs =
-                vec![KnownInput { input, record: None, is_overtaken: false, was_read: false }];
+            let inputs = vec![KnownInput {
+                input,
+                records: None,
+                record: None,
+                is_overtaken: false,
+                was_read: false,
+            }];
             produce(inputs, &options, &former, &Interrupt::default(), &mut |chunk| {
                 read += chunk.pieces.iter().map(|piece| piece.items.len()).sum::<usize>();
                 failed |= matches!(chunk.error, Some(IngestError::Rejected { .. }));

@@ -6,8 +6,7 @@ use super::flight::Flight;
 use super::form::Former;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
-use super::produce::{Chunk, look_up, produce};
-use super::read::Input;
+use super::produce::{Chunk, Inlet, look_up, produce};
 use super::report::IngestReport;
 use super::waiting::Waiting;
 use super::watch::Watch;
@@ -18,13 +17,13 @@ use crate::store::Writer;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-/// Ingests `inputs` in order. Every committed batch stays, whatever happens after it.
+/// Ingests `inlets` in order. Every committed batch stays, whatever happens after it.
 ///
 /// # Errors
 /// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
 pub fn ingest(
     writer: &mut Writer,
-    inputs: Vec<Input>,
+    inlets: Vec<Inlet<'_>>,
     options: &IngestOptions,
     tokenizers: &[LoadedTokenizer],
     progress: &dyn Progress,
@@ -39,8 +38,8 @@ pub fn ingest(
     let view = writer.view().clone();
     let first = DocId(view.documents());
     let mut watch = Watch::new(options, &view);
-    let inputs_size = inputs.iter().map(|input| input.size).sum();
-    let inputs = look_up(inputs, &view, options)?;
+    let inputs_size = inlets.iter().map(Inlet::size).sum();
+    let inputs = look_up(inlets, &view, options)?;
     let (policy, fields) = (view.policy().clone(), view.fields().to_vec());
     let mut report = IngestReport {
         r#type: "ingest",

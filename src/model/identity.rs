@@ -1,6 +1,6 @@
 //! Identity of records: the hashes under which a later ingest recognises them.
 
-use super::record::{Record, RecordKey, Reject};
+use super::record::{ReadRecord, RecordKey, Reject};
 use std::os::unix::ffi::OsStrExt;
 
 /// The first 128 bits of a hash.
@@ -21,7 +21,7 @@ pub fn key_identity(source: &str, key: &str) -> [u8; 16] {
 
 /// A given key identifies a record within its source; without one, path, number and content do.
 #[must_use]
-pub fn record_identity(record: &Record, source: &str, content: &[u8; 16]) -> [u8; 16] {
+pub fn record_identity(record: &ReadRecord, source: &str, content: &[u8; 16]) -> [u8; 16] {
     let RecordKey::Given(key) = &record.key else {
         let mut hasher = Parts::new(source);
         hasher.part(b"position");

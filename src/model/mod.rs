@@ -29,5 +29,5 @@ pub use policy::{
     Scope, Signature,
 };
 pub use progress::{Interrupt, Progress, Silent, Tally};
-pub use record::{Origin, Record, RecordKey, Reject, RejectReason};
+pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 pub use standing::{Match, MatchKind, Standing};

@@ -26,7 +26,7 @@ pub enum RecordKey {
 
 /// A record as read: text and the user's other fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct ReadRecord {
     /// What identifies it.
     pub key: RecordKey,
     /// The text to deduplicate and tokenize.
@@ -99,8 +99,8 @@ impl Reject {
     /// A record that was read and found bad afterwards. Its raw bytes are its fields, the key among
     /// them as `id_field`.
     #[must_use]
-    pub fn of(record: Record, id_field: Option<&str>, reason: RejectReason) -> Self {
-        let Record { key, metadata, origin, .. } = record;
+    pub fn of(record: ReadRecord, id_field: Option<&str>, reason: RejectReason) -> Self {
+        let ReadRecord { key, metadata, origin, .. } = record;
         let raw = match (&key, id_field) {
             (RecordKey::Given(key), Some(field)) => {
                 let rest = metadata.strip_prefix('{').unwrap_or_default();

@@ -34,6 +34,7 @@ mod plans;
 mod properties;
 mod queries;
 mod readers;
+mod records;
 mod recrawls;
 mod refused;
 mod setup;

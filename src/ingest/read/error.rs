@@ -94,6 +94,22 @@ pub enum ReadError {
         /// The converter's words.
         what: String,
     },
+    /// Records of a program that have no name to be told by.
+    #[error(
+        "records that come from memory need a name, which stands for them in errors and rejects; give one that is not empty"
+    )]
+    NoName,
+    /// The iterator that gives records failed. What it gave before is good.
+    #[error("{name}: record {number} (counted from 0) could not be had, what came before was read")]
+    Records {
+        /// Their name.
+        name: String,
+        /// Records before it.
+        number: u64,
+        /// The iterator's words.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Parquet through a pipe.
     #[error("{}: a Parquet file is read from its end, so it cannot come through a pipe; give its path", path.display())]
     ParquetPipe {

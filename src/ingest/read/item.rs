@@ -1,6 +1,6 @@
 //! What a reader is asked, and what it gives.
 
-use crate::model::{Origin, Record, Reject, RejectReason};
+use crate::model::{Origin, ReadRecord, Reject, RejectReason};
 
 /// How an input is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ impl Default for ReadOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A record.
-    Record(Record),
+    Record(ReadRecord),
     /// Something that should have been one.
     Reject(Reject),
 }

@@ -7,6 +7,8 @@
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
 //! * `reader` recognises the format and hands on to `jsonl`, `text` or `parquet`
+//! * `memory` records that a program hands over, one by one or as record batches
+//! * `table` rows of Arrow's form, which `parquet` and `memory` share
 //! * `foreign` files that are neither records nor a text
 //! * `tagged` texts with the marks of another program between their lines
 //! * `guess` the text field when none is named
@@ -17,15 +19,18 @@ mod foreign;
 mod guess;
 mod item;
 mod jsonl;
+mod memory;
 mod parquet;
 mod paths;
 mod reader;
 mod stream;
+mod table;
 mod tagged;
 mod text;
 
 pub use error::ReadError;
 pub use item::{Format, Item, ReadOptions, ResumePoint};
+pub use memory::{Record, Records};
 pub use paths::{Input, expand};
 pub use reader::Reader;
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! Rows of a Parquet file, a row group's pages at a time.
 
 use super::error::ReadError;
-use super::guess;
-use super::item::{Item, ReadOptions, reject};
-use crate::model::{Origin, Record, RecordKey, RejectReason, contain};
-use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, LargeBinaryType, Schema};
-use arrow::json::writer::{LineDelimited, WriterBuilder};
+use super::item::{Item, ReadOptions};
+use super::table::{Columns, TableRows};
+use crate::model::{Origin, contain};
+use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
@@ -39,7 +36,7 @@ pub(super) struct Parquet {
     file_bytes: u64,
     columns: Columns,
     max_doc_bytes: u64,
-    batch: Option<Batch>,
+    batch: Option<TableRows>,
     rows: u64,
     fault: Option<String>,
 }
@@ -58,21 +55,6 @@ struct Group {
     first_byte: u64,
 }
 
-struct Columns {
-    /// None when records stay whole.
-    text: Option<(usize, String)>,
-    id: Option<(usize, String)>,
-    others: Vec<usize>,
-}
-
-/// A decoded batch, its rows before `next` given.
-struct Batch {
-    text: Option<GenericByteArray<LargeBinaryType>>,
-    id: Option<LargeStringArray>,
-    metadata: Vec<String>,
-    next: usize,
-}
-
 impl Parquet {
     pub(super) fn open(
         path: &Arc<PathBuf>,
@@ -84,7 +66,7 @@ impl Parquet {
         let metadata = guard(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()))
             .and_then(|metadata| metadata.map_err(|error| error.to_string()))
             .map_err(|why| corrupt(format!("no Parquet footer: {why}")))?;
-        let columns = columns(metadata.schema(), path, options)?;
+        let columns = Columns::of(metadata.schema(), path, options)?;
         let groups = groups(metadata.metadata());
         let runs = runs(metadata.metadata());
         Ok(Self {
@@ -110,7 +92,7 @@ impl Parquet {
     ) -> Result<Option<Item>, ReadError> {
         loop {
             if let Some(batch) = &mut self.batch
-                && batch.next < batch.metadata.len()
+                && !batch.are_done()
             {
                 let item = batch.take(&self.columns, self.max_doc_bytes, origin(self.rows));
                 self.rows += 1;
@@ -131,7 +113,7 @@ impl Parquet {
         u64::try_from(bytes).unwrap_or(self.file_bytes).min(self.file_bytes)
     }
 
-    fn read_batch(&mut self) -> Result<Option<Batch>, ReadError> {
+    fn read_batch(&mut self) -> Result<Option<TableRows>, ReadError> {
         self.batch = None;
         // Behind a fault the decoder might go on with other rows.
         let read = match self.fault.take() {
@@ -147,7 +129,7 @@ impl Parquet {
             }
         };
         self.fit(&batch);
-        let batch = Batch::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
+        let batch = TableRows::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
             path: self.path.to_path_buf(),
             row: self.rows,
             what,
@@ -196,137 +178,6 @@ impl Parquet {
         let offset = group.map_or(0, |group| group.first_byte);
         let what = format!("row {} or after it, in the row group that begins: {why}", self.rows);
         corrupt(&self.path, offset, what)
-    }
-}
-
-impl Batch {
-    fn new(batch: &RecordBatch, columns: &Columns) -> Result<Self, String> {
-        let words = |error: arrow::error::ArrowError| error.to_string();
-        let text = match &columns.text {
-            Some((text, _)) => {
-                let text = cast(batch.column(*text), &DataType::LargeBinary).map_err(words)?;
-                Some(text.as_binary().clone())
-            }
-            None => None,
-        };
-        let id = match &columns.id {
-            Some((id, _)) => Some(
-                cast(batch.column(*id), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
-            ),
-            None => None,
-        };
-        let metadata = if columns.others.is_empty() {
-            vec!["{}".to_owned(); batch.num_rows()]
-        } else {
-            let others = batch.project(&columns.others).map_err(words)?;
-            let mut writer = WriterBuilder::new().build::<_, LineDelimited>(Vec::new());
-            writer.write(&others).map_err(words)?;
-            writer.finish().map_err(words)?;
-            let lines =
-                String::from_utf8(writer.into_inner()).map_err(|error| error.to_string())?;
-            lines.lines().map(str::to_owned).collect()
-        };
-        if metadata.len() != batch.num_rows() {
-            return Err(format!(
-                "{} rows but {} of their fields",
-                batch.num_rows(),
-                metadata.len()
-            ));
-        }
-        Ok(Self { text, id, metadata, next: 0 })
-    }
-
-    fn take(&mut self, columns: &Columns, max_doc_bytes: u64, origin: Origin) -> Item {
-        let row = self.next;
-        self.next += 1;
-        let metadata = self.metadata.get_mut(row).map(std::mem::take).unwrap_or_default();
-        let bytes = match (&self.text, &columns.text) {
-            (Some(text), Some((_, name))) if text.is_null(row) => {
-                let reason = RejectReason::NoText(name.clone());
-                return reject(reason, origin, metadata.as_bytes(), length(metadata.len()));
-            }
-            (Some(text), _) => text.value(row),
-            (None, _) => &[],
-        };
-        let raw_bytes = length(bytes.len());
-        if raw_bytes > max_doc_bytes {
-            let reason = RejectReason::TooLong { bytes: raw_bytes, limit: max_doc_bytes };
-            return reject(reason, origin, bytes, raw_bytes);
-        }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(error) => {
-                let reason = RejectReason::NotUtf8(length(error.valid_up_to()));
-                return reject(reason, origin, bytes, raw_bytes);
-            }
-        };
-        let key = match (&self.id, &columns.id) {
-            (Some(ids), Some((_, name))) if ids.is_null(row) => {
-                return reject(RejectReason::BadId(name.clone()), origin, bytes, raw_bytes);
-            }
-            (Some(ids), _) => RecordKey::Given(ids.value(row).to_owned()),
-            (None, _) => RecordKey::Position,
-        };
-        Item::Record(Record { key, text, metadata, origin })
-    }
-}
-
-fn columns(schema: &Schema, path: &Path, options: &ReadOptions) -> Result<Columns, ReadError> {
-    let names = schema.fields().iter().map(|field| field.name().as_str());
-    let find = |column: &str| {
-        schema.index_of(column).map_err(|_| ReadError::NoColumn {
-            path: path.to_path_buf(),
-            column: column.to_owned(),
-            found: guess::list(names.clone()),
-        })
-    };
-    let kind = |at: usize| value_type(schema.field(at).data_type());
-    let wrong = |at: usize, needed| ReadError::ColumnType {
-        path: path.to_path_buf(),
-        column: schema.field(at).name().clone(),
-        kind: schema.field(at).data_type().to_string(),
-        needed,
-    };
-    let text_name = match &options.text_field {
-        _ if options.whole => None,
-        Some(name) => Some(name.as_str()),
-        None => Some(guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
-            path: path.to_path_buf(),
-            found: guess::list(names.clone()),
-        })?),
-    };
-    let text = match text_name {
-        Some(name) => {
-            let at = find(name)?;
-            if !kind(at).is_string() && !kind(at).is_binary() {
-                return Err(wrong(at, "a text column must hold strings"));
-            }
-            Some((at, name.to_owned()))
-        }
-        None => None,
-    };
-    let id = match &options.id_field {
-        Some(name) => {
-            let at = find(name)?;
-            if !kind(at).is_string() && !kind(at).is_numeric() {
-                return Err(wrong(at, "an id column must hold strings or numbers"));
-            }
-            Some((at, name.clone()))
-        }
-        None => None,
-    };
-    let id_column = id.as_ref().map(|(at, _)| *at);
-    let text_column = text.as_ref().map(|(at, _)| *at);
-    let others =
-        (0..schema.fields().len()).filter(|at| Some(*at) != text_column && Some(*at) != id_column);
-    let others = others.collect();
-    Ok(Columns { text, id, others })
-}
-
-fn value_type(kind: &DataType) -> &DataType {
-    match kind {
-        DataType::Dictionary(_, values) => values,
-        other => other,
     }
 }
 

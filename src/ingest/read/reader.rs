@@ -4,11 +4,12 @@ use super::error::ReadError;
 use super::foreign::foreign;
 use super::item::{Format, Item, ReadOptions, ResumePoint, reject};
 use super::jsonl;
+use super::memory::{Memory, Records};
 use super::parquet::Parquet;
 use super::paths::Input;
 use super::stream::{Piece, Stream};
 use super::text;
-use crate::model::{Origin, Record, RecordKey, Reject, RejectReason};
+use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -23,14 +24,14 @@ const HEAD: usize = 4096;
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
 /// One open input.
-pub struct Reader {
+pub struct Reader<'m> {
     input: Input,
     options: ReadOptions,
     records: u64,
-    body: Body,
+    body: Body<'m>,
 }
 
-enum Body {
+enum Body<'m> {
     Jsonl {
         stream: Stream,
         text_field: Option<String>,
@@ -42,9 +43,10 @@ enum Body {
         refusal: Option<String>,
     },
     Parquet(Box<Parquet>),
+    Memory(Box<Memory<'m>>),
 }
 
-impl Reader {
+impl<'m> Reader<'m> {
     /// Opens `input` and recognises its format.
     ///
     /// # Errors
@@ -55,6 +57,16 @@ impl Reader {
         Ok(Self { input: input.clone(), options: options.clone(), records: 0, body })
     }
 
+    /// Opens what a program hands over. It cannot be resumed: whoever has it begins where there is something new.
+    ///
+    /// # Errors
+    /// [`ReadError::NoName`] when it has none, or what is wrong with the columns of record batches.
+    pub fn of_records(records: Records<'m>, options: &ReadOptions) -> Result<Self, ReadError> {
+        let input = records.input()?;
+        let body = Body::Memory(Box::new(Memory::open(records, &input.path, options)?));
+        Ok(Self { input, options: options.clone(), records: 0, body })
+    }
+
     /// Goes on behind `point` if the input still begins with the bytes that were read up to it;
     /// says whether it does. If not the reader stands at the start. Only lines of a file on disk
     /// can be resumed; of anything else the answer is `false`.
@@ -62,7 +74,8 @@ impl Reader {
     /// # Errors
     /// As [`Reader::next`], when the part before the point cannot be read again.
     pub fn resume(&mut self, point: &ResumePoint) -> Result<bool, ReadError> {
-        if self.input.is_stdin || !self.input.path.is_file() {
+        let is_memory = matches!(self.body, Body::Memory(_));
+        if is_memory || self.input.is_stdin || !self.input.path.is_file() {
             return Ok(false);
         }
         if point.offset == 0 && point.records == 0 && self.records == 0 {
@@ -117,6 +130,7 @@ impl Reader {
                 })
             }
             Body::Parquet(parquet) => parquet.next(origin)?,
+            Body::Memory(memory) => memory.next(&self.options, origin(number))?,
         };
         self.records += u64::from(item.is_some());
         Ok(item)
@@ -130,7 +144,9 @@ impl Reader {
             Body::Jsonl { stream, .. } | Body::Text { stream, .. } => {
                 ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
             }
-            Body::Parquet(_) => ResumePoint { offset: records, records, prefix: [0; 32] },
+            Body::Parquet(_) | Body::Memory(_) => {
+                ResumePoint { offset: records, records, prefix: [0; 32] }
+            }
         }
     }
 
@@ -143,7 +159,9 @@ impl Reader {
                 let (offset, prefix) = stream.before();
                 ResumePoint { offset, records, prefix }
             }
-            Body::Parquet(_) => ResumePoint { offset: records, records, prefix: [0; 32] },
+            Body::Parquet(_) | Body::Memory(_) => {
+                ResumePoint { offset: records, records, prefix: [0; 32] }
+            }
         }
     }
 
@@ -153,6 +171,7 @@ impl Reader {
         match &self.body {
             Body::Jsonl { stream, .. } | Body::Text { stream, .. } => stream.input_bytes(),
             Body::Parquet(parquet) => parquet.input_bytes(),
+            Body::Memory(memory) => memory.given_bytes(),
         }
     }
 
@@ -173,7 +192,7 @@ impl Reader {
     }
 }
 
-fn open_body(input: &Input, options: &ReadOptions) -> Result<Body, ReadError> {
+fn open_body<'m>(input: &Input, options: &ReadOptions) -> Result<Body<'m>, ReadError> {
     let path = &input.path;
     if input.is_stdin {
         return open_stream(path, Box::new(std::io::stdin()), options, true);
@@ -193,12 +212,12 @@ fn open_body(input: &Input, options: &ReadOptions) -> Result<Body, ReadError> {
     open_stream(path, Box::new(file), options, false)
 }
 
-fn open_stream(
+fn open_stream<'m>(
     path: &Arc<PathBuf>,
     raw: Box<dyn Read + Send>,
     options: &ReadOptions,
     is_pipe: bool,
-) -> Result<Body, ReadError> {
+) -> Result<Body<'m>, ReadError> {
     let mut stream = Stream::new(Arc::clone(path), raw)?;
     let (format, refusal) = match options.format {
         Format::Auto => recognise(&mut stream, path)?,
@@ -289,7 +308,7 @@ fn next_jsonl(
         max_doc_bytes: options.max_doc_bytes,
     };
     Ok(Some(match jsonl::parse(line, &fields) {
-        Ok(parsed) => Item::Record(Record {
+        Ok(parsed) => Item::Record(ReadRecord {
             key: parsed.key,
             text: parsed.text,
             metadata: parsed.metadata,
@@ -319,7 +338,7 @@ fn next_text(
     let origin = origin(stream.offset());
     let piece = stream.rest(size(max_doc_bytes), Reject::MAX_RAW)?;
     Ok(match text::parse(&piece, max_doc_bytes) {
-        Ok(text) => Item::Record(Record {
+        Ok(text) => Item::Record(ReadRecord {
             key: RecordKey::Position,
             text,
             metadata: "{}".to_owned(),

@@ -1,7 +1,7 @@
 //! Every format and compression, every reason to reject, damage, resumption, and path arguments.
 
 use super::{Format, Input, Item, ReadError, ReadOptions, Reader, ResumePoint, expand};
-use crate::model::{Record, RecordKey, Reject, RejectReason};
+use crate::model::{ReadRecord, RecordKey, Reject, RejectReason};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int64Array,
     LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
@@ -78,7 +78,7 @@ fn read(input: &Input) -> Vec<Item> {
     read_with(input, &ReadOptions::default())
 }
 
-fn record(item: &Item) -> &Record {
+fn record(item: &Item) -> &ReadRecord {
     match item {
         Item::Record(record) => record,
         Item::Reject(reject) => panic!("rejected: {}", reject.reason),

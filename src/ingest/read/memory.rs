@@ -1,0 +1,286 @@
+//! Records that a program hands over: one by one, or as Arrow record batches.
+
+use super::error::ReadError;
+use super::item::{Item, ReadOptions, reject};
+use super::paths::Input;
+use super::table::{Columns, TableRows};
+use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
+use arrow::array::{RecordBatch, RecordBatchReader};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows that are made into records at a time, at first and at most. How long they come to be is known only once
+/// they are made, so more are made only when those before were short.
+const ROWS: (u64, u64) = (32, 8192);
+/// Bytes of rows made into records that are aimed at.
+const BYTES: u64 = 16 << 20;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A record to ingest: what one line of a JSON lines file says.
+///
+/// ```
+/// use corpusdb::ingest::Record;
+///
+/// let page = Record::new("A page.").with_key("https://a.example/1").with_field("lang", "en");
+/// assert_eq!(page.fields["lang"], "en");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// What the record is called in your own data: other content under the same key supersedes what is stored, equal
+    /// content is passed over. Without one the record is known by the name of its [`Records`], its number and its
+    /// content, and never supersedes; where [`ReadOptions::id_field`] is given, by the value of that field, and a
+    /// record that has neither is set aside.
+    pub key: Option<String>,
+    /// The text. Empty where it is made of the fields: of conversations and of token ids.
+    pub text: String,
+    /// All else that is to be kept, in this order. Those that the corpus declares are indexed.
+    pub fields: Map<String, Value>,
+}
+
+impl Record {
+    /// A record of a text alone.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The same with a key.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// Records that a program has, or makes as they are asked for. They are pulled on a thread of the ingest, one or one
+/// batch at a time, when there is room for more.
+///
+/// The name stands where the path of a file would: in rejects, in errors, and in what a record without a key is
+/// known by. Use the same one when the same records come again.
+pub struct Records<'m> {
+    name: String,
+    supply: Supply<'m>,
+}
+
+enum Supply<'m> {
+    OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
+    Batches(Box<dyn RecordBatchReader + Send + 'm>),
+}
+
+impl<'m> Records<'m> {
+    /// The records of anything that gives them one by one.
+    pub fn new<I>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Record>,
+        I::IntoIter: Send + 'm,
+    {
+        let records = records.into_iter().map(Ok);
+        Self { name: name.into(), supply: Supply::OneByOne(Box::new(records)) }
+    }
+
+    /// The same where a record may fail to come: the first error ends the ingest, and what came before stays.
+    pub fn fallible<I, E>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Result<Record, E>>,
+        I::IntoIter: Send + 'm,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let records = records.into_iter().map(|record| record.map_err(Into::into));
+        Self { name: name.into(), supply: Supply::OneByOne(Box::new(records)) }
+    }
+
+    /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
+    /// text and key, all others are kept as fields. Batches of any size, of which one is held at a time.
+    pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
+        Self { name: name.into(), supply: Supply::Batches(Box::new(batches)) }
+    }
+
+    /// What stands for the file: like a pipe it has no size and no time.
+    pub(in crate::ingest) fn input(&self) -> Result<Input, ReadError> {
+        if self.name.is_empty() {
+            return Err(ReadError::NoName);
+        }
+        let path = Arc::new(PathBuf::from(&self.name));
+        Ok(Input { path, size: 0, modified_ns: 0, is_stdin: false })
+    }
+}
+
+impl std::fmt::Debug for Records<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Records").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Records being read.
+pub(super) struct Memory<'m> {
+    supply: Option<Source<'m>>,
+    /// Bytes of texts and fields given.
+    given: u64,
+}
+
+enum Source<'m> {
+    OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
+    Batches(Box<Batches<'m>>),
+}
+
+impl<'m> Memory<'m> {
+    pub(super) fn open(
+        records: Records<'m>,
+        path: &Arc<PathBuf>,
+        options: &ReadOptions,
+    ) -> Result<Self, ReadError> {
+        let supply = match records.supply {
+            Supply::OneByOne(records) => Source::OneByOne(records),
+            Supply::Batches(reader) => {
+                Source::Batches(Box::new(Batches::open(reader, path, options)?))
+            }
+        };
+        Ok(Self { supply: Some(supply), given: 0 })
+    }
+
+    /// The next record; behind the end or an error there is none.
+    pub(super) fn next(
+        &mut self,
+        options: &ReadOptions,
+        origin: Origin,
+    ) -> Result<Option<Item>, ReadError> {
+        let path = Arc::clone(&origin.path);
+        let number = origin.number;
+        let item = match &mut self.supply {
+            None => return Ok(None),
+            Some(Source::OneByOne(records)) => {
+                let next = records.next().transpose();
+                let next = next.map_err(|source| failed(&path, number, source));
+                next.map(|record| record.map(|record| item(record, options, origin)))
+            }
+            Some(Source::Batches(batches)) => batches.next(options, origin),
+        };
+        match &item {
+            Ok(Some(Item::Record(ReadRecord { text, metadata, .. }))) => {
+                self.given += length(text.len()) + length(metadata.len());
+            }
+            Ok(Some(Item::Reject(reject))) => self.given += reject.raw_bytes,
+            // Iterators may begin anew behind their end; that would be other records.
+            Ok(None) | Err(_) => self.supply = None,
+        }
+        item
+    }
+
+    /// Bytes of texts and fields that were given.
+    pub(super) const fn given_bytes(&self) -> u64 {
+        self.given
+    }
+}
+
+/// A record as it goes on, or why it cannot.
+fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
+    let Record { key, text, mut fields } = record;
+    let bytes = length(text.len());
+    if bytes > options.max_doc_bytes {
+        let reason = RejectReason::TooLong { bytes, limit: options.max_doc_bytes };
+        return reject(reason, origin, text.as_bytes(), bytes);
+    }
+    if options.whole && !text.is_empty() {
+        let why = "the text of such a record is made of its fields: leave the text empty";
+        return reject(RejectReason::Form(why.to_owned()), origin, text.as_bytes(), bytes);
+    }
+    let key = match (key, &options.id_field) {
+        (Some(key), _) => RecordKey::Given(key),
+        (None, None) => RecordKey::Position,
+        (None, Some(field)) => match fields.shift_remove(field) {
+            Some(Value::String(key)) => RecordKey::Given(key),
+            Some(Value::Number(key)) => RecordKey::Given(key.to_string()),
+            _ => return reject(RejectReason::BadId(field.clone()), origin, text.as_bytes(), bytes),
+        },
+    };
+    // As a line of a file has it, so that the same record is the same whichever way it comes.
+    let metadata =
+        if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
+    Item::Record(ReadRecord { key, text, metadata, origin })
+}
+
+/// Record batches, of which one is held, and as many of its rows as records as memory should hold.
+struct Batches<'m> {
+    path: Arc<PathBuf>,
+    reader: Box<dyn RecordBatchReader + Send + 'm>,
+    batch: Option<RecordBatch>,
+    /// Rows of the batch that are made into records, and how many are made next.
+    made: usize,
+    rows_next: u64,
+    columns: Columns,
+    rows: Option<TableRows>,
+}
+
+impl<'m> Batches<'m> {
+    fn open(
+        reader: Box<dyn RecordBatchReader + Send + 'm>,
+        path: &Arc<PathBuf>,
+        options: &ReadOptions,
+    ) -> Result<Self, ReadError> {
+        let columns = Columns::of(&reader.schema(), path, options)?;
+        let path = Arc::clone(path);
+        let (made, rows_next) = (0, ROWS.0);
+        Ok(Self { path, reader, batch: None, made, rows_next, columns, rows: None })
+    }
+
+    fn next(&mut self, options: &ReadOptions, origin: Origin) -> Result<Option<Item>, ReadError> {
+        loop {
+            if let Some(rows) = self.rows.as_mut().filter(|rows| !rows.are_done()) {
+                return Ok(Some(rows.take(&self.columns, options.max_doc_bytes, origin)));
+            }
+            self.rows = None;
+            let Some(batch) = self.slice(options, origin.number)? else { return Ok(None) };
+            let rows = TableRows::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
+                path: self.path.to_path_buf(),
+                row: origin.number,
+                what,
+            })?;
+            let average = (rows.bytes() / length(batch.num_rows()).max(1)).max(1);
+            let (_, most) = ROWS;
+            self.rows_next = (BYTES / average).clamp(1, most.min(self.rows_next.saturating_mul(2)));
+            self.rows = Some(rows);
+        }
+    }
+
+    /// The next rows: of the batch at hand, or of the one behind it.
+    fn slice(
+        &mut self,
+        options: &ReadOptions,
+        number: u64,
+    ) -> Result<Option<RecordBatch>, ReadError> {
+        loop {
+            if let Some(batch) = &self.batch {
+                let left = batch.num_rows().saturating_sub(self.made);
+                if left > 0 {
+                    let rows = left.min(usize::try_from(self.rows_next).unwrap_or(left));
+                    let slice = batch.slice(self.made, rows);
+                    self.made += rows;
+                    return Ok(Some(slice));
+                }
+            }
+            self.batch = None;
+            let next = self.reader.next().transpose();
+            let next = next.map_err(|error| failed(&self.path, number, error.into()))?;
+            let Some(batch) = next else { return Ok(None) };
+            // A reader may give batches that do not have the columns it promised.
+            self.columns = Columns::of(&batch.schema(), &self.path, options)?;
+            (self.batch, self.made) = (Some(batch), 0);
+        }
+    }
+}
+
+fn failed(name: &Path, number: u64, source: BoxError) -> ReadError {
+    ReadError::Records { name: name.display().to_string(), number, source }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
