@@ -1,8 +1,8 @@
 //! Format 4: a tokenizer's record says which library its ids are equal to and what it was made of.
 
-use super::super::super::columns::{Tokenizers, corrupt};
 use super::super::{StoreError, codec};
 use super::Step;
+use crate::store::columns::{Tokenizers, corrupt};
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 

@@ -8,11 +8,11 @@
     reason = "keys are big-endian, so that byte order is value order"
 )]
 
-use super::super::super::bytes::Cursor;
-use super::super::super::columns::{Documents, Matches, Meta, Snapshots, corrupt};
-use super::super::super::error::Malformed;
 use super::super::StoreError;
 use super::Step;
+use crate::store::columns::{Documents, Matches, Meta, Snapshots, corrupt};
+use crate::store::error::Malformed;
+use crate::store::rows::bytes::Cursor;
 use roaring::RoaringTreemap;
 use rocksdb::{BoundColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};

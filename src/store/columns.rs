@@ -1,8 +1,8 @@
 //! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/reference/format.md.
 
-use super::error::{Malformed, StoreError};
-use super::keys;
-use super::keys::Key;
+use crate::store::error::{Malformed, StoreError};
+use crate::store::rows::keys;
+use crate::store::rows::keys::Key;
 
 /// One column family: a unit struct whose doc gives key, value, writer and readers.
 pub trait Column {

@@ -3,8 +3,8 @@
 #[path = "../../migrations/mod.rs"]
 mod migrations;
 
-use super::codec;
-use super::error::{Malformed, StoreError};
+use crate::store::error::{Malformed, StoreError};
+use crate::store::rows::codec;
 use migrations::STEPS;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
@@ -16,13 +16,13 @@ pub fn current() -> u32 {
 
 /// Version of an open database; 0 when it was never written.
 pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
-    let family = super::db::family::<super::columns::Meta>(db)?;
+    let family = crate::store::database::family::<crate::store::columns::Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
         return Ok(0);
     };
     let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
     first.ok_or_else(|| {
-        super::columns::corrupt::<super::columns::Meta>(
+        crate::store::columns::corrupt::<crate::store::columns::Meta>(
             "format",
             b"format",
             Malformed::at(0, "shorter than 4 bytes"),
@@ -32,7 +32,7 @@ pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
 
 /// The last commit of an open database of any format; 0 when there is none.
 pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
-    let family = super::db::family::<super::columns::Meta>(db)?;
+    let family = crate::store::database::family::<crate::store::columns::Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
         return Ok(0);
     };
@@ -40,7 +40,7 @@ pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
     let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     commit.ok_or_else(|| {
         let why = Malformed::at(0, "shorter than 9 bytes");
-        super::columns::corrupt::<super::columns::Meta>("state", b"state", why)
+        crate::store::columns::corrupt::<crate::store::columns::Meta>("state", b"state", why)
     })
 }
 
@@ -52,7 +52,11 @@ pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
         (step.apply)(db, &mut rows)?;
         let mut format = step.to.to_le_bytes().to_vec();
         format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        rows.put_cf(&super::db::family::<super::columns::Meta>(db)?, "format", format);
+        rows.put_cf(
+            &crate::store::database::family::<crate::store::columns::Meta>(db)?,
+            "format",
+            format,
+        );
         let mut options = WriteOptions::default();
         options.set_sync(true);
         db.write_opt(rows, &options)?;

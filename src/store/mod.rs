@@ -4,94 +4,48 @@
 //! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the faults
 //! that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
 //!
-//! Inside: `reading` opens a [`View`], `open` a writer, `batch` is one commit. [`columns`] is the table of families,
-//! `docs/reference/format.md` their bytes.
+//! Inside, each room imports only those before it: `rows` is bytes, [`columns`] the table of families
+//! (`docs/reference/format.md` has their bytes), `database` RocksDB, `files` journal, logs and places, `bands` the
+//! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads
+//! and writes what has rows of its own, `check` proves it all.
 
-mod aside;
 mod bands;
 mod batch;
-mod bitmap;
-mod blocks;
-mod bucket_changes;
-mod bytes;
 mod check;
-mod clusters;
-mod codec;
 pub mod columns;
-mod compared;
-#[cfg(test)]
-pub(crate) mod counted;
-mod crowded;
-mod db;
-mod digest;
+mod database;
 mod error;
 pub(crate) mod fields;
-mod grown;
-mod header;
-mod held;
-mod ids;
-mod indexed;
-mod journal;
-mod keys;
-mod keywords;
-mod left;
-mod lineage;
-mod logs;
-mod loss;
-mod matching;
-mod merge;
+mod files;
 mod migrate;
-mod named;
-mod numbers;
-mod open;
-mod overtaken;
-mod place;
-mod reading;
-mod records;
-mod redo;
-mod rejects;
+mod opening;
 mod rows;
-mod scratch;
-mod set_field;
-mod sorted_rows;
-mod standings;
-mod templates;
-mod terms;
-mod texts;
-mod token_reads;
-mod tokenizer_files;
-mod tuning;
-mod twin;
-mod values;
+mod topics;
 mod view;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
 pub(crate) use bands::Bucket;
 pub(crate) use batch::{Batch, NewDocument};
-pub(crate) use blocks::Blocked;
-pub(crate) use check::check;
 pub use check::{Depth, Fault};
-pub(crate) use digest::digest;
+pub(crate) use check::{check, digest};
+#[cfg(test)]
+pub(crate) use database::counted;
+pub(crate) use database::tuning::Memory;
 pub use error::StoreError;
-pub use header::Header;
-pub(crate) use indexed::{Indexed, indexed};
-pub(crate) use lineage::{MANY, Roots};
+pub use files::twin::Twin;
 pub use migrate::current as format_version;
-pub(crate) use numbers::ColumnBlock;
-pub(crate) use open::{Writer, create};
-pub(crate) use reading::read;
-pub use records::{
+pub(crate) use opening::{Writer, create, read};
+pub use rows::header::Header;
+pub(crate) use rows::indexed::{Indexed, indexed};
+pub(crate) use rows::numbers::ColumnBlock;
+pub use rows::records::{
     CommitRecord, EpochRecord, OriginalFile, RejectRecord, SnapshotRecord, SourceRecord, State,
     TokenizerRecord,
 };
-pub(crate) use records::{FileRecord, RedoRecord};
-pub(crate) use redo::Totals;
-pub(crate) use standings::BlockStandings;
-pub use templates::TemplateRecord;
-pub(crate) use texts::TextEncoder;
-pub use token_reads::StoredIds;
-pub(crate) use tokenizer_files::TokenizerParts;
-pub(crate) use tuning::Memory;
-pub use twin::Twin;
-pub(crate) use values::{ColumnValues, Offsets};
-pub use view::View;
+pub(crate) use rows::records::{FileRecord, RedoRecord};
+pub(crate) use rows::texts::TextEncoder;
+pub(crate) use rows::values::{ColumnValues, Offsets};
+pub use topics::TemplateRecord;
+pub(crate) use topics::{Blocked, MANY, Roots, TokenizerParts, Totals};
+pub(crate) use view::BlockStandings;
+pub use view::{StoredIds, View};

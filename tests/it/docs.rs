@@ -253,8 +253,8 @@ fn tables_verbs_and_paths_are_read_as_written() {
     let reference = "# Command line\n## `corpusdb`\n### `corpusdb init`\n### `corpusdb epoch`\n#### `corpusdb epoch plan`\n";
     assert_eq!(verbs(reference), BTreeSet::from(["init".to_owned(), "epoch plan".to_owned()]));
     assert_eq!(verb_of("| `epoch plan` | plans |"), Some("epoch plan"));
-    let text = "See `src/store/keys.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
-    let expected = [PathBuf::from("src/store/keys.rs"), PathBuf::from("docs/CLI.md")];
+    let text = "See `src/store/rows/keys.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
+    let expected = [PathBuf::from("src/store/rows/keys.rs"), PathBuf::from("docs/CLI.md")];
     assert_eq!(named_paths(text, Path::new("docs")), expected);
     assert_eq!(recipes("a\n```toml\nx = 1\n```\nb ```text\n```"), ["x = 1\n"]);
 }

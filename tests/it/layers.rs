@@ -72,13 +72,22 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms of a folder in the order of a document's or a row's way: each imports only those before it.
-const ROOMS: &[(&str, &[&str])] = &[(
-    "epoch",
-    &[
-        "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
-        "fetch", "measured", "stream", "export", "planning", "verify", "explain",
-    ],
-)];
+const ROOMS: &[(&str, &[&str])] = &[
+    (
+        "epoch",
+        &[
+            "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
+            "fetch", "measured", "stream", "export", "planning", "verify", "explain",
+        ],
+    ),
+    (
+        "store",
+        &[
+            "error", "fields", "rows", "columns", "database", "migrate", "files", "bands", "view",
+            "opening", "batch", "topics", "check",
+        ],
+    ),
+];
 
 /// Files that import each other all the same, by folder. No new ones; those that come apart are struck off.
 const KNOTS: &[(&str, &[&str])] = &[];

@@ -2,11 +2,11 @@
 //! that adds entries and by every folding.
 
 use crate::model::{CommitSeq, Generation};
-use crate::store::bytes::Cursor;
 use crate::store::columns::BandRuns;
-use crate::store::db::Pinned;
+use crate::store::database::Pinned;
 use crate::store::error::{Malformed, StoreError};
-use crate::store::keys::BandRunKey;
+use crate::store::rows::bytes::Cursor;
+use crate::store::rows::keys::BandRunKey;
 
 const FORMAT: u8 = 1;
 

@@ -7,10 +7,10 @@ use super::row::{encode_first, key_of, member_key_of};
 use super::run::{Entry, Run};
 use crate::model::{DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore, Column};
-use crate::store::db;
+use crate::store::database::family;
+use crate::store::database::tuning;
 use crate::store::error::StoreError;
-use crate::store::keys::{BandRunKey, Key};
-use crate::store::tuning;
+use crate::store::rows::keys::{BandRunKey, Key};
 use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 use std::cmp::Reverse;
@@ -55,7 +55,7 @@ pub(super) fn fold(
     ingest::<Bands>(db, firsts)?;
 
     let counts = Counts { folded, ..counts.clone() };
-    let family = db::family::<BandRuns>(db)?;
+    let family = family::<BandRuns>(db)?;
     let mut rows = WriteBatch::default();
     for run in runs {
         let key = BandRunKey { commit: run.commit, part: run.part };
@@ -75,7 +75,7 @@ fn ingest<C: Column>(db: &DB, tables: Vec<PathBuf>) -> Result<(), StoreError> {
     }
     let mut options = IngestExternalFileOptions::default();
     options.set_move_files(true);
-    db.ingest_external_file_cf_opts(&db::family::<C>(db)?, &options, tables)?;
+    db.ingest_external_file_cf_opts(&family::<C>(db)?, &options, tables)?;
     Ok(())
 }
 

@@ -5,9 +5,9 @@ use super::counts::Counts;
 use super::writer::{BandWriter, Staged};
 use crate::model::Generation;
 use crate::store::columns::BandRuns;
-use crate::store::db;
+use crate::store::database::family;
 use crate::store::error::StoreError;
-use crate::store::keys::{BandRunKey, Key};
+use crate::store::rows::keys::{BandRunKey, Key};
 use rocksdb::WriteBatch;
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ impl BandWriter {
             runs: Vec::new(),
             forgotten: Vec::new(),
         });
-        let family = db::family::<BandRuns>(&self.db)?;
+        let family = family::<BandRuns>(&self.db)?;
         for run in self.runs.iter().filter(|run| is_in(&generations, run.generation)) {
             let key = BandRunKey { commit: run.commit, part: run.part };
             batch.delete_cf(&family, key.to_bytes());

@@ -11,7 +11,7 @@ use super::run::{Entry, Run};
 use super::sidecar;
 use crate::model::Generation;
 use crate::store::columns::Bands;
-use crate::store::db::Pinned;
+use crate::store::database::Pinned;
 use crate::store::error::StoreError;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,9 +7,9 @@ use super::look_up::{Ask, Bucket, CHUNK, look_up, look_up_firsts};
 use super::run::{First, Run};
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, corrupt};
-use crate::store::db::Pinned;
+use crate::store::database::Pinned;
 use crate::store::error::StoreError;
-use crate::store::keys::{BandRunKey, Key};
+use crate::store::rows::keys::{BandRunKey, Key};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -60,7 +60,7 @@ impl BandIndex {
         Ok(until.0 < folded)
     }
 
-    /// See [`super::super::View::buckets`].
+    /// See [`crate::store::View::buckets`].
     pub(in crate::store) fn buckets(
         &self,
         pinned: &Pinned,
@@ -74,7 +74,7 @@ impl BandIndex {
         self.counted(|read| look_up(&ask, sorted, cap, keep, read))
     }
 
-    /// See [`super::super::View::buckets_bulk`].
+    /// See [`crate::store::View::buckets_bulk`].
     pub(in crate::store) fn buckets_bulk(
         &self,
         pinned: &Pinned,
@@ -92,7 +92,7 @@ impl BandIndex {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// See [`super::super::View::bucket_firsts`].
+    /// See [`crate::store::View::bucket_firsts`].
     pub(in crate::store) fn firsts(
         &self,
         pinned: &Pinned,

@@ -6,9 +6,9 @@ use super::row::{bucket_of, decode_first, key_of};
 use super::run::{First, Run, Seeker};
 use crate::model::{DocId, Generation};
 use crate::store::columns::{Bands, BandsMore, corrupt};
-use crate::store::db::Pinned;
+use crate::store::database::Pinned;
 use crate::store::error::{Malformed, StoreError};
-use crate::store::keys::{self, BandMemberKey, Key};
+use crate::store::rows::keys::{self, BandMemberKey, Key};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ pub(in crate::store) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), Malf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::keys::{BandHash, BandKey, BandMemberKey, Key};
+    use crate::store::rows::keys::{BandHash, BandKey, BandMemberKey, Key};
 
     #[test]
     fn golden_bytes() {

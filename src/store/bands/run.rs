@@ -3,8 +3,8 @@
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
 use crate::model::{CommitSeq, DocId, Generation};
-use crate::store::bytes::Cursor;
 use crate::store::error::Malformed;
+use crate::store::rows::bytes::Cursor;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The format of a run in which nobody leaves, and of one in which somebody does.

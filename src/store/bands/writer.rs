@@ -10,10 +10,10 @@ use super::row::{encode_first, key_of, member_key_of};
 use super::run::{Entry, Run};
 use crate::model::{CommitSeq, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
-use crate::store::db::{self, Pinned};
+use crate::store::database::{Pinned, family};
 use crate::store::error::StoreError;
-use crate::store::keys::{BandRunKey, Key};
-use crate::store::place::Place;
+use crate::store::files::place::Place;
+use crate::store::rows::keys::{BandRunKey, Key};
 use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ impl BandWriter {
         counts.add(generation, gained, bands);
         let cut = Run::cut(commit, 0, generation, counts.chain, firsts, members);
         counts.chain = cut.last().map_or(counts.chain, |(run, _)| run.chain);
-        let family = db::family::<BandRuns>(&self.db)?;
+        let family = family::<BandRuns>(&self.db)?;
         let added: Vec<_> =
             cut.iter().map(|(run, _)| (run.generation, run.firsts.as_slice())).collect();
         self.gate.add(&counts, &added);
@@ -157,7 +157,7 @@ impl BandWriter {
 
     /// Gives back what folded runs still take on disk, when it is much.
     pub(in crate::store) fn reclaim(&self) -> Result<(), StoreError> {
-        let family = db::family::<BandRuns>(&self.db)?;
+        let family = family::<BandRuns>(&self.db)?;
         let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
         let held = (self.entries() * size_of::<Entry>()) as u64;
         if size.is_some_and(|size| size > RECLAIM + held) {
@@ -208,7 +208,7 @@ impl BandWriter {
 
 /// Counters of a store that kept none before format 2.
 fn estimate(db: &DB, generation: Generation) -> Result<Counts, StoreError> {
-    let family = db::family::<Bands>(db)?;
+    let family = family::<Bands>(db)?;
     let rows = db.property_int_value_cf(&family, "rocksdb.estimate-num-keys")?.unwrap_or(0);
     let mut counts = Counts::default();
     if rows > 0 {
@@ -218,7 +218,7 @@ fn estimate(db: &DB, generation: Generation) -> Result<Counts, StoreError> {
 }
 
 fn put_rows(db: &DB, run: &Run, batch: &mut WriteBatch) -> Result<(), StoreError> {
-    let bands = db::family::<Bands>(db)?;
+    let bands = family::<Bands>(db)?;
     for entry in &run.firsts {
         let key = key_of(run.generation, entry.bucket());
         match entry.first() {
@@ -226,7 +226,7 @@ fn put_rows(db: &DB, run: &Run, batch: &mut WriteBatch) -> Result<(), StoreError
             None => batch.delete_cf(&bands, key),
         }
     }
-    let further = db::family::<BandsMore>(db)?;
+    let further = family::<BandsMore>(db)?;
     for entry in &run.members {
         let (document, left) = entry.member();
         let key = member_key_of(run.generation, entry.bucket(), document.0);

@@ -2,18 +2,21 @@
 //! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s. What would have to be
 //! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
 
+mod digest;
 mod matches;
 mod postings;
+
+pub use digest::digest;
 
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, Progress, Standing, TokenizerId};
 use crate::store::columns::{self, Column, corrupt};
 use crate::store::error::StoreError;
 use crate::store::fields;
-use crate::store::header::Header;
-use crate::store::indexed::indexed;
-use crate::store::journal;
-use crate::store::keys::{DocumentKey, Key};
-use crate::store::place::Place;
+use crate::store::files::journal;
+use crate::store::files::place::Place;
+use crate::store::rows::header::Header;
+use crate::store::rows::indexed::indexed;
+use crate::store::rows::keys::{DocumentKey, Key};
 use crate::store::view::View;
 use postings::Sums;
 use roaring::RoaringTreemap;
@@ -223,19 +226,25 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
     while let Some((key, value)) = rows.advance()? {
         C::Key::decode(key).map_err(|why| corrupt::<C>("key", key, why))?;
         let decoded = match C::NAME {
-            "postings" => crate::store::bitmap::decode(value).map(drop),
-            "columns" => crate::store::numbers::ColumnBlock::decode(value).map(drop),
+            "postings" => crate::store::rows::bitmap::decode(value).map(drop),
+            "columns" => crate::store::rows::numbers::ColumnBlock::decode(value).map(drop),
             "documents" => Header::decode(value).map(drop),
             "bands" => crate::store::bands::decode_first(value).map(drop),
             "band_runs" => crate::store::bands::decode_row(key, value),
-            "matches" => crate::store::matching::decode_match(value).map(drop),
-            "members" => crate::store::matching::decode_member(value).map(drop),
-            "loss" => crate::store::loss::decode_row(key, value),
-            "blocks" => crate::store::ids::decode_documents(value).map(drop),
-            "exact" | "keys" => crate::store::ids::decode_document(value).map(drop),
-            "files" => crate::store::codec::decode::<crate::store::FileRecord>(value).map(drop),
-            "commits" => crate::store::codec::decode::<crate::store::CommitRecord>(value).map(drop),
-            "rejects" => crate::store::codec::decode::<crate::store::RejectRecord>(value).map(drop),
+            "matches" => crate::store::rows::matches::decode_match(value).map(drop),
+            "members" => crate::store::rows::matches::decode_member(value).map(drop),
+            "loss" => crate::store::topics::loss::decode_row(key, value),
+            "blocks" => crate::store::rows::ids::decode_documents(value).map(drop),
+            "exact" | "keys" => crate::store::rows::ids::decode_document(value).map(drop),
+            "files" => {
+                crate::store::rows::codec::decode::<crate::store::FileRecord>(value).map(drop)
+            }
+            "commits" => {
+                crate::store::rows::codec::decode::<crate::store::CommitRecord>(value).map(drop)
+            }
+            "rejects" => {
+                crate::store::rows::codec::decode::<crate::store::RejectRecord>(value).map(drop)
+            }
             _ => Ok(()),
         };
         decoded.map_err(|why| corrupt::<C>("value", key, why))?;

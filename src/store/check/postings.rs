@@ -4,13 +4,13 @@
 
 use super::{Faults, MOST};
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
-use crate::store::bitmap;
 use crate::store::columns::{Postings, Terms, corrupt};
 use crate::store::error::StoreError;
 use crate::store::fields;
-use crate::store::indexed::indexed;
-use crate::store::keys::{Block, Key, PostingKey, TermKey};
-use crate::store::terms;
+use crate::store::rows::bitmap;
+use crate::store::rows::indexed::indexed;
+use crate::store::rows::keys::{Block, Key, PostingKey, TermKey};
+use crate::store::rows::terms;
 use crate::store::view::View;
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,7 +157,7 @@ fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Resul
 mod tests {
     use super::*;
     use crate::model::{DedupMode, Policy};
-    use crate::store::tuning::Memory;
+    use crate::store::database::tuning::Memory;
     use crate::store::{Writer, counted, create};
 
     const VALUES: u32 = 50;

@@ -1,0 +1,95 @@
+//! Rejects, snapshots and plans.
+
+use super::Batch;
+use crate::store::columns::{Epochs, Rejects, Snapshots};
+use crate::store::error::StoreError;
+use crate::store::rows::codec;
+use crate::store::rows::keys::{IdentityKey, NameKey};
+use crate::store::rows::records::{EpochRecord, RejectRecord, SnapshotRecord};
+use roaring::RoaringTreemap;
+
+impl Batch<'_> {
+    /// Stores a rejected record once; false when it was stored before.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be read or encoded.
+    pub fn reject(
+        &mut self,
+        identity: [u8; 16],
+        record: &RejectRecord,
+    ) -> Result<bool, StoreError> {
+        if self.rejects.contains(&identity) || self.view.has_reject(identity)? {
+            return Ok(false);
+        }
+        self.rejects.insert(identity);
+        self.state.rejects += 1;
+        self.put::<Rejects>(&IdentityKey { hash: identity }, &codec::encode("reject", record)?)?;
+        Ok(true)
+    }
+
+    /// Stores a named snapshot of the moment before this batch.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
+            return Err(StoreError::Name(format!(
+                "snapshot name {name:?} must have 1 to 200 bytes and no control characters"
+            )));
+        }
+        if self.view.snapshot(name)?.is_some() {
+            return Err(StoreError::Name(format!(
+                "snapshot `{name}` exists already; choose another name"
+            )));
+        }
+        let kept = treemap_bytes(&self.writer.kept)?;
+        let record = SnapshotRecord {
+            name: name.to_owned(),
+            commit: self.view.commit().0,
+            generation: self.view.generation().0,
+            documents: self.view.documents(),
+            kept: self.writer.kept.len(),
+            kept_hash: *blake3::hash(&kept).as_bytes(),
+        };
+        self.put::<Snapshots>(&NameKey(name.to_owned()), &codec::encode("snapshot", &record)?)?;
+        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), &kept)?;
+        Ok(record)
+    }
+
+    /// Stores an epoch plan with what it pins, by name, and gives it the next number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the plan cannot be encoded.
+    pub fn add_epoch(
+        &mut self,
+        record: EpochRecord,
+        parts: &[(String, Vec<u8>)],
+    ) -> Result<EpochRecord, StoreError> {
+        let record = EpochRecord { number: self.state.next_epoch, ..record };
+        self.state.next_epoch += 1;
+        let name = format!("{:010}", record.number);
+        self.put::<Epochs>(&NameKey(name.clone()), &codec::encode("epoch", &record)?)?;
+        for (part, bytes) in parts {
+            self.put::<Epochs>(&NameKey(format!("{name}\0{part}")), bytes)?;
+        }
+        Ok(record)
+    }
+
+    /// Forgets an epoch plan with what it pins.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn drop_epoch(&mut self, number: u32) -> Result<(), StoreError> {
+        let name = format!("{number:010}");
+        let end = crate::store::rows::keys::after_prefix(format!("{name}\0").as_bytes());
+        self.delete::<Epochs>(&NameKey(name.clone()))?;
+        self.delete_range::<Epochs>(format!("{name}\0").into_bytes(), end.unwrap_or_default())
+    }
+}
+
+fn treemap_bytes(map: &RoaringTreemap) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::with_capacity(map.serialized_size());
+    map.serialize_into(&mut bytes)
+        .map_err(|error| StoreError::Encode { what: "bitmap", why: error.to_string() })?;
+    Ok(bytes)
+}

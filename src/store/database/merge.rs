@@ -1,0 +1,37 @@
+//! The merge operators as RocksDB calls them. They never panic: unreadable bytes poison the value.
+
+use crate::store::rows::bitmap;
+use crate::store::rows::numbers;
+use rocksdb::MergeOperands;
+
+pub(in crate::store) fn bitmaps_full(
+    _: &[u8],
+    existing: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
+    Some(bitmap::merge_full(existing, operands.iter()))
+}
+
+pub(in crate::store) fn bitmaps_partial(
+    _: &[u8],
+    _: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
+    bitmap::merge_partial(operands.iter())
+}
+
+pub(in crate::store) fn numbers_full(
+    _: &[u8],
+    existing: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
+    Some(numbers::merge_full(existing, operands.iter()))
+}
+
+pub(in crate::store) fn numbers_partial(
+    _: &[u8],
+    _: Option<&[u8]>,
+    operands: &MergeOperands,
+) -> Option<Vec<u8>> {
+    numbers::merge_partial(operands.iter())
+}

@@ -1,0 +1,10 @@
+//! RocksDB as the store uses it: tuning, merge operators, a pinned moment with typed reads, checked iteration.
+
+#[cfg(test)]
+pub(crate) mod counted;
+mod merge;
+mod pinned;
+mod scan;
+pub(super) mod tuning;
+
+pub(super) use pinned::{Pinned, family};

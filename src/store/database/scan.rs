@@ -1,0 +1,82 @@
+//! The checked iterator: a damaged block is an error, never an early end.
+
+use crate::store::columns::{Column, corrupt};
+use crate::store::error::StoreError;
+use crate::store::rows::keys::Key;
+use rocksdb::{
+    BoundColumnFamily, DB, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode,
+};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Key and value, undecoded.
+pub(in crate::store) type RawRow<'a> = (&'a [u8], &'a [u8]);
+
+/// Rows of one family in key order. Yields an error once, then ends.
+pub(in crate::store) struct Rows<'a, C: Column> {
+    raw: DBRawIteratorWithThreadMode<'a, DB>,
+    started: bool,
+    done: bool,
+    column: PhantomData<C>,
+}
+
+impl<'a, C: Column> Rows<'a, C> {
+    /// `within_prefix`: `start` is a prefix of the family's width, and no row beyond it is wanted.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that checks the status of a raw iterator"
+    )]
+    pub(in crate::store) fn new(
+        snapshot: &'a SnapshotWithThreadMode<'_, DB>,
+        family: &Arc<BoundColumnFamily<'_>>,
+        start: &[u8],
+        end: Option<Vec<u8>>,
+        within_prefix: bool,
+    ) -> Self {
+        let mut options = ReadOptions::default();
+        // Only within one prefix may its filter be asked; else the order is that of all keys.
+        options.set_total_order_seek(!within_prefix);
+        options.set_prefix_same_as_start(within_prefix);
+        if let Some(end) = end {
+            options.set_iterate_upper_bound(end);
+        }
+        let mut raw = snapshot.raw_iterator_cf_opt(family, options);
+        raw.seek(start);
+        Self { raw, started: false, done: false, column: PhantomData }
+    }
+
+    /// Moves to the next row; its key and value borrow from the iterator.
+    pub(in crate::store) fn advance(&mut self) -> Result<Option<RawRow<'_>>, StoreError> {
+        if self.done {
+            return Ok(None);
+        }
+        if self.started {
+            self.raw.next();
+        }
+        self.started = true;
+        if !self.raw.valid() {
+            self.done = true;
+            self.raw.status()?;
+            return Ok(None);
+        }
+        #[cfg(test)]
+        crate::store::counted::read(C::NAME, 1);
+        Ok(self.raw.item())
+    }
+
+    /// The next row, decoded.
+    pub(in crate::store) fn next_as<T>(
+        &mut self,
+        what: &'static str,
+        decode: impl FnOnce(&[u8]) -> Result<T, crate::store::error::Malformed>,
+    ) -> Result<Option<(C::Key, T)>, StoreError> {
+        match self.advance()? {
+            None => Ok(None),
+            Some((key, value)) => {
+                let typed = C::Key::decode(key).map_err(|why| corrupt::<C>(what, key, why))?;
+                let value = decode(value).map_err(|why| corrupt::<C>(what, key, why))?;
+                Ok(Some((typed, value)))
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The corpus directory: its files, the format line, and the lock that keeps writers apart.
+
+use crate::store::error::StoreError;
+use crate::store::migrate;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const FORMAT: &str = "FORMAT";
+const LOCK: &str = "writer.lock";
+
+/// Paths inside a corpus.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Place {
+    pub(in crate::store) root: PathBuf,
+}
+
+impl Place {
+    pub(in crate::store) fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    pub(in crate::store) fn database(&self) -> PathBuf {
+        self.root.join("db")
+    }
+
+    pub(in crate::store) fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    pub(in crate::store) fn format(&self) -> PathBuf {
+        self.root.join(FORMAT)
+    }
+
+    /// How long the database's manifest had grown.
+    pub(in crate::store) fn manifest_note(&self) -> PathBuf {
+        self.root.join("manifest")
+    }
+
+    /// Tables in the making; on the database's file system, so that they are moved, not copied.
+    pub(in crate::store) fn folding(&self) -> PathBuf {
+        self.root.join("folding")
+    }
+
+    /// The filter over the band index, rebuildable.
+    pub(in crate::store) fn band_filter(&self) -> PathBuf {
+        self.root.join("bands.filter")
+    }
+
+    /// Numbers of the database's write-ahead logs.
+    pub(in crate::store) fn logs(&self) -> Result<Vec<u64>, StoreError> {
+        let database = self.database();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
+            let name = entry.map_err(StoreError::io("reading", &database))?.file_name();
+            let number: Option<u64> =
+                name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
+            found.extend(number);
+        }
+        Ok(found)
+    }
+
+    /// Makes the directory of a new corpus; an existing one must be empty.
+    pub(in crate::store) fn make(&self) -> Result<(), StoreError> {
+        match std::fs::read_dir(&self.root) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(()),
+                Some(_) if self.root.join(LOCK).exists() && !self.root.join(FORMAT).exists() => {
+                    Err(StoreError::HalfMade { path: self.root.clone() })
+                }
+                Some(_) => Err(StoreError::AlreadyExists { path: self.root.clone() }),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&self.root).map_err(StoreError::io("creating", &self.root))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                Err(StoreError::AlreadyExists { path: self.root.clone() })
+            }
+            Err(error) => Err(StoreError::io("opening", &self.root)(error)),
+        }
+    }
+
+    /// Writes the format line; last of `init`, so that a half-made corpus is none.
+    pub(in crate::store) fn write_format(&self) -> Result<(), StoreError> {
+        let path = self.root.join(FORMAT);
+        let temporary = self.root.join("FORMAT.tmp");
+        let line = format!("corpusdb {} {}\n", migrate::current(), env!("CARGO_PKG_VERSION"));
+        // Synced before its rename: else a power cut could leave the name without the line.
+        File::create(&temporary)
+            .and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()))
+            .map_err(StoreError::io("writing", &temporary))?;
+        std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
+        sync_directory(&self.root)
+    }
+
+    /// Whether `init` would refuse the path: it is a file, or a directory with something in it.
+    fn is_taken(&self) -> bool {
+        match std::fs::read_dir(&self.root) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
+    /// The format version in the format line: refuses what is no corpus and what is newer.
+    pub(in crate::store) fn read_format(&self) -> Result<u32, StoreError> {
+        let not_a_corpus =
+            || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };
+        let line = std::fs::read(self.root.join(FORMAT)).map_err(|_| not_a_corpus())?;
+        let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;
+        let mut words = line.split_whitespace();
+        if words.next() != Some("corpusdb") {
+            return Err(not_a_corpus());
+        }
+        let found: u32 =
+            words.next().and_then(|word| word.parse().ok()).ok_or_else(not_a_corpus)?;
+        if found > migrate::current() {
+            return Err(StoreError::NewerFormat {
+                path: self.root.clone(),
+                found,
+                supported: migrate::current(),
+                release: words.next().unwrap_or("?").to_owned(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Takes the writer's lock; the error names its holder.
+    pub(in crate::store) fn lock(&self) -> Result<Lock, StoreError> {
+        let path = self.root.join(LOCK);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(StoreError::io("opening", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let holder =
+                    if holder.trim().is_empty() { "another process" } else { holder.trim() };
+                return Err(StoreError::Locked {
+                    path: self.root.clone(),
+                    holder: holder.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("locking", &path)(error)),
+        }
+        let line = format!("process {}\n", std::process::id());
+        file.set_len(0).map_err(StoreError::io("writing", &path))?;
+        file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
+        file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
+        Ok(Lock(file))
+    }
+}
+
+/// The writer's lock, as long as it lives.
+pub(in crate::store) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that was forked meanwhile and has not yet become another
+        // program has the file open too.
+        let _ = self.0.unlock();
+    }
+}
+
+pub(in crate::store) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(StoreError::io("syncing", path))
+}

@@ -1,0 +1,321 @@
+//! Big-endian keys: byte order is value order, so a range of ids is a range of rows.
+#![expect(
+    clippy::big_endian_bytes,
+    reason = "keys are the one place where byte order must be value order"
+)]
+
+use crate::model::{
+    ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId, TokenizerId,
+};
+use crate::store::error::Malformed;
+
+/// A typed key of one column family.
+pub trait Key: Sized {
+    /// Appends the key's bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Reads a key; trailing bytes are an error.
+    ///
+    /// # Errors
+    /// [`Malformed`] with the offset where the bytes stop making sense.
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed>;
+
+    /// The key's bytes.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(24);
+        self.encode(&mut out);
+        out
+    }
+}
+
+/// A part of a fixed-width key.
+trait Part: Sized {
+    const WIDTH: usize;
+    fn put(&self, out: &mut Vec<u8>);
+    fn get(bytes: &[u8]) -> Option<Self>;
+}
+
+macro_rules! part {
+    ($($name:ty as $inner:ty),*) => {$(
+        impl Part for $name {
+            const WIDTH: usize = size_of::<$inner>();
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.0.to_be_bytes());
+            }
+            fn get(bytes: &[u8]) -> Option<Self> {
+                Some(Self(<$inner>::from_be_bytes(bytes.try_into().ok()?)))
+            }
+        }
+    )*};
+}
+part!(
+    DocId as u64,
+    SourceId as u32,
+    FileId as u32,
+    TokenizerId as u16,
+    CommitSeq as u64,
+    Generation as u32,
+    FieldId as u16,
+    TermId as u32,
+    ColumnId as u16
+);
+
+impl Part for u8 {
+    const WIDTH: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        bytes.first().copied()
+    }
+}
+
+impl Part for u32 {
+    const WIDTH: usize = 4;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        Some(Self::from_be_bytes(bytes.try_into().ok()?))
+    }
+}
+
+impl<const N: usize> Part for [u8; N] {
+    const WIDTH: usize = N;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+}
+
+/// A block number; 48 bits in a key, which addresses 2^64 documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Block(pub u64);
+
+impl Part for Block {
+    const WIDTH: usize = 6;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.to_be_bytes().get(2..).unwrap_or_default());
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        let mut wide = [0_u8; 8];
+        wide.get_mut(2..)?.copy_from_slice(bytes.get(..6)?);
+        Some(Self(u64::from_be_bytes(wide)))
+    }
+}
+
+/// A 40-bit band hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BandHash(pub u64);
+
+impl Part for BandHash {
+    const WIDTH: usize = 5;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.to_be_bytes().get(3..).unwrap_or_default());
+    }
+    fn get(bytes: &[u8]) -> Option<Self> {
+        let mut wide = [0_u8; 8];
+        wide.get_mut(3..)?.copy_from_slice(bytes.get(..5)?);
+        Some(Self(u64::from_be_bytes(wide)))
+    }
+}
+
+macro_rules! key {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $part:ty),+ $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name { $(#[doc = stringify!($field)] pub $field: $part),+ }
+
+        impl Key for $name {
+            fn encode(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)+
+            }
+            fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+                let mut at = 0;
+                $(let width = <$part as Part>::WIDTH;
+                let $field = bytes.get(at..at + width).and_then(<$part as Part>::get)
+                    .ok_or_else(|| Malformed::at(at, concat!("key lacks ", stringify!($field))))?;
+                at += width;)+
+                if at == bytes.len() { Ok(Self { $($field),+ }) }
+                else { Err(Malformed::at(at, "key has trailing bytes")) }
+            }
+        }
+    )*};
+}
+
+key! {
+    /// (document).
+    DocumentKey { document: DocId }
+    /// (commit).
+    CommitKey { commit: CommitSeq }
+    /// (source, file); file 0 is the source's own record.
+    SourceKey { source: SourceId, file: FileId }
+    /// (tokenizer, part); part 0 is the record, 1 the verbatim file.
+    TokenizerKey { tokenizer: TokenizerId, part: u8 }
+    /// (tokenizer, document).
+    TokensKey { tokenizer: TokenizerId, document: DocId }
+    /// (column, block).
+    ColumnKey { column: ColumnId, block: Block }
+    /// (term, block).
+    PostingKey { term: TermId, block: Block }
+    /// (generation, kind of text, blake3-128).
+    ExactKey { generation: Generation, kind: u8, hash: [u8; 16] }
+    /// (what is blocked, blake3-128).
+    BlockKey { kind: u8, hash: [u8; 16] }
+    /// (generation, band, hash).
+    BandKey { generation: Generation, band: u8, hash: BandHash }
+    /// (generation, band, hash, document).
+    BandMemberKey { generation: Generation, band: u8, hash: BandHash, document: DocId }
+    /// (commit, part); commit 0 is the row of counters.
+    BandRunKey { commit: CommitSeq, part: u32 }
+    /// (generation, removed document, commit).
+    MatchKey { generation: Generation, removed: DocId, commit: CommitSeq }
+    /// (generation, witness, removed document, commit).
+    MemberKey { generation: Generation, witness: DocId, removed: DocId, commit: CommitSeq }
+    /// (generation, document, commit, root).
+    LineageKey { generation: Generation, document: DocId, commit: CommitSeq, root: DocId }
+    /// blake3-128 of a document's or a reject's identity.
+    IdentityKey { hash: [u8; 16] }
+    /// (number).
+    NumberKey { number: FileId }
+}
+
+/// A key that is text: a name, or a name and a part number behind a zero byte.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NameKey(pub String);
+
+impl Key for NameKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        std::str::from_utf8(bytes)
+            .map(|name| Self(name.to_owned()))
+            .map_err(|error| Malformed::at(error.valid_up_to(), "name is not UTF-8"))
+    }
+}
+
+/// Either direction of the term dictionary.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TermKey {
+    /// (field, value) -> term.
+    Value(FieldId, Vec<u8>),
+    /// term -> (field, value).
+    Id(TermId),
+}
+
+impl Key for TermKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Value(field, value) => {
+                out.push(0);
+                field.put(out);
+                out.extend_from_slice(value);
+            }
+            Self::Id(term) => {
+                out.push(1);
+                term.put(out);
+            }
+        }
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        match bytes.split_first() {
+            Some((0, rest)) => {
+                let field = rest.get(..2).and_then(FieldId::get);
+                let field = field.ok_or_else(|| Malformed::at(1, "key lacks field"))?;
+                Ok(Self::Value(field, rest.get(2..).unwrap_or_default().to_vec()))
+            }
+            Some((1, rest)) => {
+                TermId::get(rest).map(Self::Id).ok_or_else(|| Malformed::at(1, "key lacks term"))
+            }
+            _ => Err(Malformed::at(0, "unknown direction")),
+        }
+    }
+}
+
+/// (source, path bytes).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileKey {
+    /// The source the file was ingested into.
+    pub source: SourceId,
+    /// Absolute path, as the system gives its bytes.
+    pub path: Vec<u8>,
+}
+
+impl Key for FileKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.source.put(out);
+        out.extend_from_slice(&self.path);
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let source = bytes.get(..4).and_then(SourceId::get);
+        let source = source.ok_or_else(|| Malformed::at(0, "key lacks source"))?;
+        Ok(Self { source, path: bytes.get(4..).unwrap_or_default().to_vec() })
+    }
+}
+
+/// The smallest byte string greater than every string that starts with `prefix`; none for all 0xff.
+pub(in crate::store) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let keep = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut out = prefix.get(..=keep)?.to_vec();
+    if let Some(last) = out.last_mut() {
+        *last += 1;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ordered<K: Key + Ord + std::fmt::Debug + PartialEq>(a: K, b: K) {
+        assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()), "{a:?} {b:?}");
+        assert_eq!(K::decode(&a.to_bytes()).as_ref(), Ok(&a));
+    }
+
+    proptest! {
+        #[test]
+        fn byte_order_is_value_order(a: (u32, u8, u64, u64, u64), b: (u32, u8, u64, u64, u64)) {
+            let mask = (1_u64 << 40) - 1;
+            let member = |v: (u32, u8, u64, u64, u64)| BandMemberKey {
+                generation: Generation(v.0), band: v.1, hash: BandHash(v.2 & mask), document: DocId(v.3),
+            };
+            ordered(member(a), member(b));
+            let posting = |v: (u32, u8, u64, u64, u64)| PostingKey { term: TermId(v.0), block: Block(v.2 >> 16) };
+            ordered(posting(a), posting(b));
+            let matched = |v: (u32, u8, u64, u64, u64)| MemberKey {
+                generation: Generation(v.0), witness: DocId(v.2), removed: DocId(v.3), commit: CommitSeq(v.4),
+            };
+            ordered(matched(a), matched(b));
+        }
+
+        #[test]
+        fn text_keys_keep_the_order_of_their_bytes(a: (u16, Vec<u8>), b: (u16, Vec<u8>)) {
+            ordered(TermKey::Value(FieldId(a.0), a.1.clone()), TermKey::Value(FieldId(b.0), b.1.clone()));
+            ordered(
+                FileKey { source: SourceId(a.0.into()), path: a.1 },
+                FileKey { source: SourceId(b.0.into()), path: b.1 },
+            );
+        }
+
+        #[test]
+        fn after_prefix_bounds_every_extension(prefix: Vec<u8>, tail: Vec<u8>) {
+            if let Some(end) = after_prefix(&prefix) {
+                let mut extended = prefix.clone();
+                extended.extend(tail);
+                prop_assert!(extended < end);
+            } else {
+                prop_assert!(prefix.iter().all(|byte| *byte == 0xff));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_an_error_or_a_key(bytes: Vec<u8>) {
+            if let Ok(key) = MatchKey::decode(&bytes) { prop_assert_eq!(key.to_bytes(), bytes.clone()); }
+            if let Ok(key) = TermKey::decode(&bytes) { prop_assert_eq!(key.to_bytes(), bytes.clone()); }
+            if let Ok(key) = BandKey::decode(&bytes) { prop_assert_eq!(key.to_bytes(), bytes); }
+        }
+    }
+}

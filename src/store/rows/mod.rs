@@ -1,0 +1,15 @@
+//! The bytes of rows: keys, records, hand-packed values, and how each is read. Nothing here opens a database.
+
+pub(super) mod bitmap;
+pub(super) mod bytes;
+pub(super) mod codec;
+pub(super) mod header;
+pub(super) mod ids;
+pub(super) mod indexed;
+pub(super) mod keys;
+pub(super) mod matches;
+pub(super) mod numbers;
+pub(super) mod records;
+pub(super) mod terms;
+pub(super) mod texts;
+pub(super) mod values;

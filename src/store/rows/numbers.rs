@@ -1,0 +1,345 @@
+//! Numeric columns in blocks of 65,536 values: dense stored form with min and max, patches, merging.
+
+use crate::store::error::Malformed;
+use crate::store::rows::bytes::Cursor;
+use std::collections::BTreeMap;
+
+const TAG_DENSE: u8 = 1;
+const TAG_PATCH: u8 = 2;
+const TAG_POISON: u8 = 0xee;
+const BLOCK: usize = 65_536;
+
+/// One block of a column, decoded: up to 65,536 optional integers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnBlock {
+    values: Vec<i64>,
+    /// One bit a slot, lowest first; as long as `values`.
+    present: Vec<u64>,
+}
+
+impl ColumnBlock {
+    /// The value at `slot`; none where it was never set or was cleared.
+    #[must_use]
+    pub fn get(&self, slot: u16) -> Option<i64> {
+        let slot = usize::from(slot);
+        let bit = self.present.get(slot / 64)? >> (slot % 64) & 1;
+        if bit == 1 { self.values.get(slot).copied() } else { None }
+    }
+
+    /// Slots stored, counting nulls before the last value.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether no slot was ever set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Smallest and largest value; none when all are null.
+    #[must_use]
+    pub fn range(&self) -> Option<(i64, i64)> {
+        self.iter().fold(None, |range, (_, value)| match range {
+            None => Some((value, value)),
+            Some((low, high)) => Some((low.min(value), high.max(value))),
+        })
+    }
+
+    /// (slot, value) of all values, ascending by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, i64)> + '_ {
+        (0..=u16::MAX).zip(self.values.iter()).filter_map(|(slot, value)| {
+            let word = self.present.get(usize::from(slot) / 64)?;
+            (word >> (slot % 64) & 1 == 1).then_some((slot, *value))
+        })
+    }
+
+    pub(in crate::store) fn set(&mut self, slot: u16, value: Option<i64>) {
+        let at = usize::from(slot);
+        if self.values.len() <= at {
+            if value.is_none() {
+                return;
+            }
+            self.values.resize(at + 1, 0);
+            self.present.resize(at / 64 + 1, 0);
+        }
+        let (Some(cell), Some(word)) = (self.values.get_mut(at), self.present.get_mut(at / 64))
+        else {
+            return;
+        };
+        *cell = value.unwrap_or(0);
+        *word &= !(1 << (slot % 64));
+        *word |= u64::from(value.is_some()) << (slot % 64);
+        if value.is_none() {
+            self.trim();
+        }
+    }
+
+    /// Drops nulls behind the last value, so that equal contents have equal forms.
+    fn trim(&mut self) {
+        let words = self.present.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
+        self.present.truncate(words);
+        let last = self.present.last().map_or(0, |word| 64 - word.leading_zeros() as usize);
+        self.values.truncate((words.max(1) - 1) * 64 + last);
+    }
+
+    /// The stored form: values as offsets from the minimum, in the narrowest of 0, 1, 2, 4, 8 bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let (min, max) = self.range().unwrap_or((0, 0));
+        let spread = max.wrapping_sub(min).cast_unsigned();
+        let width: u8 = match spread {
+            0 => 0,
+            1..=0xff => 1,
+            0x100..=0xffff => 2,
+            0x1_0000..=0xffff_ffff => 4,
+            _ => 8,
+        };
+        let full = self.iter().count() == self.values.len();
+        let mut out = Vec::with_capacity(24 + self.values.len() * usize::from(width));
+        out.push(TAG_DENSE);
+        out.push(width);
+        out.push(u8::from(full));
+        out.extend_from_slice(&(self.values.len() as u32).to_le_bytes());
+        out.extend_from_slice(&min.to_le_bytes());
+        out.extend_from_slice(&max.to_le_bytes());
+        if !full {
+            for word in &self.present {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+        }
+        if width > 0 {
+            for slot in 0..self.values.len() {
+                let value = self
+                    .get(slot as u16)
+                    .map_or(0, |value| value.wrapping_sub(min).cast_unsigned());
+                let bytes = value.to_le_bytes();
+                out.extend_from_slice(bytes.get(..usize::from(width)).unwrap_or_default());
+            }
+        }
+        out
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// [`Malformed`] for bytes no release wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut cursor = Cursor::new(bytes);
+        let header = Header::read(&mut cursor)?;
+        let words = header.len.div_ceil(64);
+        let mut present = Vec::with_capacity(words);
+        if header.full {
+            present.resize(words, u64::MAX);
+            if let (Some(last), true) = (present.last_mut(), header.len % 64 != 0) {
+                *last = (1 << (header.len % 64)) - 1;
+            }
+        } else {
+            for _ in 0..words {
+                present.push(cursor.u64()?);
+            }
+        }
+        let width = usize::from(header.width);
+        let mut values = Vec::with_capacity(header.len);
+        if width == 0 {
+            values.resize(header.len, header.min);
+        } else {
+            for chunk in cursor.take(header.len * width)?.chunks_exact(width) {
+                let mut wide = [0_u8; 8];
+                if let Some(low) = wide.get_mut(..width) {
+                    low.copy_from_slice(chunk);
+                }
+                values.push(header.min.wrapping_add(u64::from_le_bytes(wide).cast_signed()));
+            }
+        }
+        cursor.end()?;
+        let mut block = Self { values, present };
+        block.zero_nulls();
+        block.trim();
+        Ok(block)
+    }
+
+    /// Nulls have one form, so that equal blocks compare equal.
+    fn zero_nulls(&mut self) {
+        let Self { values, present } = self;
+        for (word, chunk) in present.iter().zip(values.chunks_mut(64)) {
+            if *word != u64::MAX {
+                for (bit, value) in chunk.iter_mut().enumerate() {
+                    if word >> bit & 1 == 0 {
+                        *value = 0;
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(in crate::store) struct Header {
+    pub width: u8,
+    pub full: bool,
+    pub len: usize,
+    pub min: i64,
+    pub max: i64,
+}
+
+impl Header {
+    pub(in crate::store) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Malformed> {
+        match cursor.u8()? {
+            TAG_DENSE => {}
+            TAG_POISON => return Err(Malformed::at(0, "a merge met bytes it could not read")),
+            tag => return Err(Malformed::at(0, format!("unknown tag {tag}"))),
+        }
+        let width = cursor.u8()?;
+        if !matches!(width, 0 | 1 | 2 | 4 | 8) {
+            return Err(Malformed::at(1, format!("width {width}")));
+        }
+        let full = cursor.u8()? == 1;
+        let len = cursor.u32()? as usize;
+        if len > BLOCK {
+            return Err(Malformed::at(3, format!("{len} values in a block of {BLOCK}")));
+        }
+        Ok(Self { width, full, len, min: cursor.i64()?, max: cursor.i64()? })
+    }
+}
+
+/// The min and max in a stored block's first bytes, without decoding its values.
+///
+/// # Errors
+/// [`Malformed`] for bytes no release wrote.
+pub fn stored_range(bytes: &[u8]) -> Result<(i64, i64), Malformed> {
+    let header = Header::read(&mut Cursor::new(bytes))?;
+    Ok((header.min, header.max))
+}
+
+/// New values of some slots of one block; none clears.
+pub type Patch = BTreeMap<u16, Option<i64>>;
+
+/// The merge operand of a patch.
+#[must_use]
+pub fn encode_patch(patch: &Patch) -> Vec<u8> {
+    let mut out = Vec::with_capacity(5 + patch.len() * 11);
+    out.push(TAG_PATCH);
+    out.extend_from_slice(&(patch.len() as u32).to_le_bytes());
+    for slot in patch.keys() {
+        out.extend_from_slice(&slot.to_le_bytes());
+    }
+    for value in patch.values() {
+        out.push(u8::from(value.is_some()));
+    }
+    for value in patch.values() {
+        out.extend_from_slice(&value.unwrap_or(0).to_le_bytes());
+    }
+    out
+}
+
+fn decode_patch(bytes: &[u8]) -> Result<Patch, Malformed> {
+    let mut cursor = Cursor::new(bytes);
+    if cursor.u8()? != TAG_PATCH {
+        return Err(Malformed::at(0, "not a column patch"));
+    }
+    let count = cursor.u32()? as usize;
+    if count > BLOCK {
+        return Err(Malformed::at(1, format!("{count} values in a patch of a block of {BLOCK}")));
+    }
+    let slots = cursor.take(count * 2)?;
+    let present = cursor.take(count)?;
+    let values = cursor.take(count * 8)?;
+    cursor.end()?;
+    let slots =
+        slots.chunks_exact(2).map(|b| b.try_into().map(u16::from_le_bytes).unwrap_or_default());
+    let values =
+        values.chunks_exact(8).map(|b| b.try_into().map(i64::from_le_bytes).unwrap_or_default());
+    Ok(slots
+        .zip(present.iter().zip(values))
+        .map(|(slot, (present, value))| (slot, (*present == 1).then_some(value)))
+        .collect())
+}
+
+/// Full merge: the block after all patches, oldest first. Never fails: unreadable input poisons.
+pub(in crate::store) fn merge_full<'a>(
+    existing: Option<&[u8]>,
+    operands: impl Iterator<Item = &'a [u8]>,
+) -> Vec<u8> {
+    let merged = || -> Result<ColumnBlock, Malformed> {
+        let mut block = existing.map_or_else(|| Ok(ColumnBlock::default()), ColumnBlock::decode)?;
+        for operand in operands {
+            for (slot, value) in decode_patch(operand)? {
+                block.set(slot, value);
+            }
+        }
+        Ok(block)
+    };
+    merged().map_or_else(|_| vec![TAG_POISON], |block| block.encode())
+}
+
+/// Partial merge: one patch equal to all of them in order; none when one is unreadable.
+pub(in crate::store) fn merge_partial<'a>(
+    operands: impl Iterator<Item = &'a [u8]>,
+) -> Option<Vec<u8>> {
+    let mut folded = Patch::new();
+    for operand in operands {
+        folded.extend(decode_patch(operand).ok()?);
+    }
+    Some(encode_patch(&folded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn patch() -> impl Strategy<Value = Patch> {
+        let value = prop_oneof![
+            any::<Option<i64>>(),
+            (0_i64..200).prop_map(Some),
+            (-70_000_i64..70_000).prop_map(Some)
+        ];
+        proptest::collection::btree_map(0_u16..500, value, 0..50)
+    }
+
+    fn block_of(patch: &Patch) -> ColumnBlock {
+        let mut block = ColumnBlock::default();
+        for (slot, value) in patch {
+            block.set(*slot, *value);
+        }
+        block
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_and_patches_round_trip(patch in patch()) {
+            prop_assert_eq!(&decode_patch(&encode_patch(&patch)).unwrap(), &patch);
+            let block = block_of(&patch);
+            let decoded = ColumnBlock::decode(&block.encode()).unwrap();
+            prop_assert_eq!(&decoded, &block);
+            for (slot, value) in &patch { prop_assert_eq!(decoded.get(*slot), *value); }
+            if let Some(range) = block.range() { prop_assert_eq!(stored_range(&block.encode()), Ok(range)); }
+        }
+
+        #[test]
+        fn folding_first_changes_nothing(patches in proptest::collection::vec(patch(), 1..5)) {
+            let operands: Vec<Vec<u8>> = patches.iter().map(encode_patch).collect();
+            let plain = merge_full(None, operands.iter().map(Vec::as_slice));
+            let folded = merge_partial(operands.iter().map(Vec::as_slice)).unwrap();
+            prop_assert_eq!(merge_full(None, std::iter::once(folded.as_slice())), plain);
+        }
+
+        #[test]
+        fn any_bytes_are_an_error_or_a_block(bytes: Vec<u8>) {
+            if let Ok(block) = ColumnBlock::decode(&bytes) { prop_assert!(block.len() <= BLOCK); }
+            prop_assert!(!merge_full(Some(&bytes), std::iter::once(bytes.as_slice())).is_empty());
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let block = block_of(&Patch::from([(0, Some(1000)), (2, Some(1007))]));
+        let mut expected = vec![1, 1, 0, 3, 0, 0, 0];
+        expected.extend(1000_i64.to_le_bytes());
+        expected.extend(1007_i64.to_le_bytes());
+        expected.extend(5_u64.to_le_bytes());
+        expected.extend([0, 0, 7]);
+        assert_eq!(block.encode(), expected);
+    }
+}

@@ -1,0 +1,226 @@
+//! The small records of the store: state, sources, files, commits, tokenizers, snapshots, epochs, rejects.
+
+use crate::model::{FieldDeclaration, FieldId, FieldKind, Policy};
+use crate::store::error::Malformed;
+use bincode::{Decode, Encode};
+
+/// High-water marks and counters; rewritten by every commit.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct State {
+    /// Last commit.
+    pub commit: u64,
+    /// Documents stored; the next document's id.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// Current policy generation.
+    pub generation: u32,
+    /// Next term id.
+    pub next_term: u32,
+    /// Next source id.
+    pub next_source: u32,
+    /// Next tokenizer id.
+    pub next_tokenizer: u16,
+    /// Next dictionary id; 0 stands for none.
+    pub next_dictionary: u16,
+    /// Next epoch number.
+    pub next_epoch: u32,
+    /// Rejected records stored.
+    pub rejects: u64,
+}
+
+/// What `init` fixed: policy and declared fields.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(in crate::store) struct Charter {
+    /// [`Policy`] as JSON, so that a later release can read an older one's.
+    pub policy: String,
+    /// Declared fields: id, name, kind.
+    pub fields: Vec<(u16, String, String)>,
+}
+
+impl Charter {
+    pub(in crate::store) fn new(
+        policy: &Policy,
+        fields: &[FieldDeclaration],
+    ) -> Result<Self, crate::store::StoreError> {
+        let policy = serde_json::to_string(policy).map_err(|error| {
+            crate::store::StoreError::Encode { what: "policy", why: error.to_string() }
+        })?;
+        let fields =
+            fields.iter().map(|f| (f.id.0, f.name.clone(), f.kind.name().to_owned())).collect();
+        Ok(Self { policy, fields })
+    }
+
+    pub(in crate::store) fn read(&self) -> Result<(Policy, Vec<FieldDeclaration>), Malformed> {
+        let policy: Policy = serde_json::from_str(&self.policy)
+            .map_err(|error| Malformed::at(1, format!("policy: {error}")))?;
+        let mut fields = Vec::with_capacity(self.fields.len());
+        for (id, name, kind) in &self.fields {
+            let kind = FieldKind::from_name(kind)
+                .ok_or_else(|| Malformed::at(1, format!("unknown field kind `{kind}`")))?;
+            fields.push(FieldDeclaration { id: FieldId(*id), name: name.clone(), kind });
+        }
+        Ok((policy, fields))
+    }
+}
+
+/// A re-decision under way: a generation that is filled and not yet the current one.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RedoRecord {
+    /// The policy, as JSON.
+    pub policy: String,
+    /// Its generation.
+    pub generation: u32,
+    /// Documents below this id are decided.
+    pub next: u64,
+    /// The commit that wrote this record: after any other, the re-decision begins anew.
+    pub commit: u64,
+    /// Buckets that were read only in part so far.
+    pub capped: u64,
+}
+
+/// A source and its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SourceRecord {
+    /// Its name.
+    pub name: String,
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents kept.
+    pub kept: u64,
+    /// UTF-8 bytes of the texts of all stored documents.
+    pub bytes: u64,
+    /// UTF-8 bytes of the texts of kept documents.
+    pub kept_bytes: u64,
+    /// (tokenizer id, tokens of kept documents), ascending by id.
+    pub tokens: Vec<(u16, u64)>,
+    /// Next file id; files count from 1.
+    pub next_file: u32,
+}
+
+/// What was read of a file: an unchanged one need not be read again, a part-read one is resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FileRecord {
+    /// Its number within the source.
+    pub file: u32,
+    /// Size in bytes when read.
+    pub size: u64,
+    /// Modification time when read, in nanoseconds since 1970.
+    pub modified: i128,
+    /// The file is one document, not a list of records.
+    pub single: bool,
+    /// Read to its end.
+    pub whole: bool,
+    /// Decompressed bytes consumed.
+    pub offset: u64,
+    /// Records consumed, rejected ones included.
+    pub records: u64,
+    /// Of these, rejected ones.
+    pub rejected: u64,
+    /// blake3 of the decompressed bytes consumed.
+    pub prefix: [u8; 32],
+    /// The options that decide what a file means: format, text field, id field.
+    pub reading: String,
+}
+
+/// What a commit did; the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct CommitRecord {
+    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`, `field`, `remove`, `restore`, `redo`, `compact`.
+    pub kind: String,
+    /// The source, tokenizer, snapshot or epoch concerned.
+    pub subject: String,
+    /// First document added.
+    pub first: u64,
+    /// Documents added.
+    pub added: u64,
+    /// Documents whose standing became or stayed kept among those added.
+    pub kept: u64,
+    /// Stored documents whose standing changed.
+    pub changed: u64,
+    /// Records rejected.
+    pub rejected: u64,
+}
+
+/// A registered tokenizer; its files stand beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct TokenizerRecord {
+    /// Its name.
+    pub name: String,
+    /// blake3 of its `tokenizer.json`, which decides every id.
+    pub hash: [u8; 32],
+    /// One more than the largest id.
+    pub vocab_size: u32,
+    /// Where it came from, in words.
+    pub lineage: String,
+    /// The encoder that passed the self-test, in words.
+    pub backend: String,
+    /// Documents below this id are encoded if kept; others await encoding (an interrupted `add`).
+    pub encoded_to: u64,
+    /// The reference library and its version: what the ids in the store are equal to.
+    pub reference: String,
+    /// The tokenizer that it extends, when that is stored here.
+    pub base: Option<u16>,
+    /// The files as they were given, where they were not a `tokenizer.json` that is used as it is.
+    pub originals: Vec<OriginalFile>,
+    /// Its ids and files are gone. Its number is not given again.
+    pub dropped: bool,
+}
+
+/// A file that a tokenizer was made of, stored verbatim.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OriginalFile {
+    /// Its name, without directories.
+    pub name: String,
+    /// blake3 of its bytes.
+    pub hash: [u8; 32],
+}
+
+/// A durable, named moment.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SnapshotRecord {
+    /// Its name.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+    /// The policy generation it shows.
+    pub generation: u32,
+    /// Documents stored then.
+    pub documents: u64,
+    /// Documents kept then.
+    pub kept: u64,
+    /// blake3 of the kept bitmap's portable bytes.
+    pub kept_hash: [u8; 32],
+}
+
+/// A stored epoch plan: everything that decides the bytes of the export.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EpochRecord {
+    /// Its number, the name `epoch build` takes.
+    pub number: u32,
+    /// blake3 of the plan.
+    pub hash: [u8; 32],
+    /// The snapshot it pins.
+    pub snapshot: String,
+    /// The plan as the epoch layer wrote it.
+    pub plan: String,
+}
+
+/// A record that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RejectRecord {
+    /// The source it was meant for.
+    pub source: String,
+    /// Absolute path of its file.
+    pub path: String,
+    /// Records before it in the file.
+    pub number: u64,
+    /// Its first byte in the decompressed stream; for Parquet, its row.
+    pub offset: u64,
+    /// Why, in words.
+    pub reason: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its first bytes.
+    pub raw: Vec<u8>,
+}

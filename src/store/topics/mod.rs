@@ -1,0 +1,16 @@
+//! What has rows of its own, with reading and writing side by side: one file for each.
+
+mod blocks;
+mod crowded;
+mod lineage;
+pub(super) mod loss;
+mod overtaken;
+mod redo;
+mod templates;
+mod tokenizer_files;
+
+pub use blocks::Blocked;
+pub use lineage::{MANY, Roots};
+pub use redo::Totals;
+pub use templates::TemplateRecord;
+pub use tokenizer_files::TokenizerParts;

@@ -1,0 +1,136 @@
+//! A policy generation that is filled beside the current one, and the commit that makes it current.
+
+use crate::model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
+use crate::store::batch::Batch;
+use crate::store::columns::{Column, Exact, Matches, Members, Meta, Postings};
+use crate::store::error::StoreError;
+use crate::store::fields;
+use crate::store::opening::Writer;
+use crate::store::rows::codec;
+use crate::store::rows::keys::{Block, Key, NameKey, PostingKey};
+use crate::store::rows::records::{Charter, RedoRecord};
+use crate::store::view::View;
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the kept documents of one source come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Kept documents.
+    pub kept: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// Their tokens, by tokenizer.
+    pub tokens: BTreeMap<TokenizerId, u64>,
+}
+
+fn redo_key() -> NameKey {
+    NameKey("redo".to_owned())
+}
+
+impl View {
+    /// The re-decision that was begun and not ended, if any.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be read.
+    pub fn redo(&self) -> Result<Option<RedoRecord>, StoreError> {
+        self.pinned().read::<Meta, _>("redo", &redo_key(), codec::decode)
+    }
+}
+
+impl Writer {
+    /// Begins a commit to a generation that is not current: standing, matches, exact rows and buckets
+    /// go there, counters stay. `kept` are the documents it keeps so far, `next` the first that it
+    /// has not decided.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin_under(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        next: DocId,
+    ) -> Result<Batch<'_>, StoreError> {
+        let mut batch = self.begin()?;
+        batch.look_under(policy, generation, kept, next);
+        Ok(batch)
+    }
+}
+
+impl Batch<'_> {
+    /// Stores how far a re-decision came; none when there is none any more. `commit` is filled in.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_redo(&mut self, record: Option<&RedoRecord>) -> Result<(), StoreError> {
+        match record {
+            None => self.delete::<Meta>(&redo_key()),
+            Some(record) => {
+                let CommitSeq(commit) = self.commit_seq();
+                let record = RedoRecord { commit, ..record.clone() };
+                self.put::<Meta>(&redo_key(), &codec::encode("redo", &record)?)
+            }
+        }
+    }
+
+    /// Makes a filled generation current: its policy, its kept documents, its totals by source.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be encoded.
+    pub fn switch(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        totals: &BTreeMap<SourceId, Totals>,
+    ) -> Result<(), StoreError> {
+        let charter = Charter::new(policy, self.view().fields())?;
+        self.put::<Meta>(&NameKey("charter".to_owned()), &codec::encode("charter", &charter)?)?;
+        let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
+        for source in sources {
+            let found = totals.get(&source).cloned().unwrap_or_default();
+            let record = self.source_record(source)?;
+            record.kept = found.kept;
+            record.kept_bytes = found.bytes;
+            record.tokens = found.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
+        }
+        self.set_generation(generation, kept);
+        // Numbers only rise, so this also clears what earlier releases left.
+        self.forget_bands(0..generation.0)
+    }
+
+    /// Forgets a generation that is not current. Matches and standings that a snapshot shows stay.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub fn drop_generation(&mut self, generation: Generation) -> Result<(), StoreError> {
+        self.forget_bands(generation.0..generation.0 + 1)?;
+        self.delete_generation::<Exact>(generation)?;
+        let is_shown = |record: &crate::store::SnapshotRecord| record.generation == generation.0;
+        if self.view().snapshots()?.iter().any(is_shown) {
+            return Ok(());
+        }
+        self.delete_generation::<Matches>(generation)?;
+        self.delete_generation::<Members>(generation)?;
+        let standings = Standing::ALL.map(|one| fields::standing_value(generation, one));
+        let of = standings.into_iter().map(|value| (fields::STANDING, value));
+        for (field, value) in of.chain([(fields::CROWDED, fields::crowded_value(generation))]) {
+            if let Some(term) = self.view().term(field, &value)? {
+                let from = PostingKey { term, block: Block(0) }.to_bytes();
+                let to = PostingKey { term: TermId(term.0 + 1), block: Block(0) }.to_bytes();
+                self.delete_range::<Postings>(from, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_generation<C: Column>(&mut self, generation: Generation) -> Result<(), StoreError> {
+        let bound = |generation: u32| {
+            crate::store::rows::matches::generation_prefix(Generation(generation))
+        };
+        let (from, to) = (bound(generation.0), bound(generation.0 + 1));
+        self.delete_range::<C>(from.to_vec(), to.to_vec())
+    }
+}

@@ -1,0 +1,139 @@
+//! Documents: headers, texts, other fields, sketches.
+
+use super::View;
+use crate::model::{DocId, FileId};
+use crate::store::columns::{Dictionaries, Documents, Metadata, Sketches, Sources, Texts, corrupt};
+use crate::store::error::{Malformed, StoreError};
+use crate::store::rows::header::Header;
+use crate::store::rows::keys::Key;
+use crate::store::rows::keys::{DocumentKey, NumberKey, SourceKey};
+use std::ops::Range;
+
+impl View {
+    /// A document's header.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn header(&self, document: DocId) -> Result<Option<Header>, StoreError> {
+        self.pinned().read::<Documents, _>("header", &DocumentKey { document }, Header::decode)
+    }
+
+    /// A document's header, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row is absent or cannot be read.
+    pub fn expect_header(&self, document: DocId) -> Result<Header, StoreError> {
+        self.header(document)?.ok_or(StoreError::Missing {
+            what: "document",
+            family: "documents",
+            key: document.to_string(),
+        })
+    }
+
+    /// The key a user sees: the given one; else the path, with the record's number unless the file
+    /// was read as one text.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn display_key(&self, header: &Header) -> Result<String, StoreError> {
+        if let Some(key) = &header.key {
+            return Ok(key.clone());
+        }
+        let key = SourceKey { source: header.source, file: header.file };
+        let Some(path) = self.pinned().get::<Sources>(&key)? else {
+            return Ok(format!("?:{}", header.number));
+        };
+        let shown = String::from_utf8_lossy(&path).into_owned();
+        let is_text = self.file(header.source, &path)?.is_some_and(|record| record.single);
+        Ok(if is_text { shown } else { format!("{shown}:{}", header.number) })
+    }
+
+    /// Calls `each` with the headers of `range`, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row is absent or cannot be read, or what `each` returns.
+    pub fn for_each_header<E: From<StoreError>>(
+        &self,
+        range: Range<u64>,
+        mut each: impl FnMut(DocId, Header) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
+        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
+        let mut rows = self.pinned().scan::<Documents>(&start, Some(end))?;
+        let mut expected = range.start;
+        while let Some((key, header)) = rows.next_as("header", Header::decode)? {
+            if key.document.0 != expected {
+                break;
+            }
+            expected += 1;
+            each(key.document, header)?;
+        }
+        if expected < range.end {
+            return Err(StoreError::Missing {
+                what: "document",
+                family: "documents",
+                key: expected.to_string(),
+            }
+            .into());
+        }
+        Ok(())
+    }
+
+    /// A document's text.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row is absent or cannot be read.
+    pub fn text(&self, document: DocId) -> Result<String, StoreError> {
+        let header = self.expect_header(document)?;
+        self.text_of_owner(header.text_owner(document))
+    }
+
+    /// The text a document stores itself ([`Header::text_owner`]).
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row is absent or cannot be read.
+    pub fn text_of_owner(&self, owner: DocId) -> Result<String, StoreError> {
+        let key = DocumentKey { document: owner };
+        let stored = self.pinned().get::<Texts>(&key)?.ok_or(StoreError::Missing {
+            what: "text",
+            family: "texts",
+            key: owner.to_string(),
+        })?;
+        self.moment
+            .decoder
+            .decode(&stored, |id| self.dictionary(id))?
+            .map_err(|why| corrupt::<Texts>("text", &key.to_bytes(), why))
+    }
+
+    pub(in crate::store) fn dictionary(&self, id: u16) -> Result<Vec<u8>, StoreError> {
+        let found = self.pinned().get::<Dictionaries>(&NumberKey { number: FileId(id.into()) })?;
+        found.map(|bytes| bytes.to_vec()).ok_or(StoreError::Missing {
+            what: "zstd dictionary",
+            family: "dicts",
+            key: id.to_string(),
+        })
+    }
+
+    /// A document's other fields as a JSON object.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
+        let found =
+            self.pinned().read::<Metadata, _>("metadata", &DocumentKey { document }, |bytes| {
+                std::str::from_utf8(bytes)
+                    .map(str::to_owned)
+                    .map_err(|error| Malformed::at(error.valid_up_to(), "metadata is not UTF-8"))
+            })?;
+        Ok(found.unwrap_or_else(|| "{}".to_owned()))
+    }
+
+    /// The sketch a document stores itself ([`Header::text_owner`]); none when it has too few tokens.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn sketch_of_owner(&self, owner: DocId) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.pinned().get::<Sketches>(&DocumentKey { document: owner })?;
+        Ok(found.map(|bytes| bytes.to_vec()))
+    }
+}

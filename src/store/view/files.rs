@@ -1,0 +1,46 @@
+//! Sources, and what was read of their files.
+
+use super::View;
+use crate::model::{FileId, SourceId};
+use crate::store::columns::{Files, Sources};
+use crate::store::error::StoreError;
+use crate::store::rows::codec;
+use crate::store::rows::keys::{FileKey, SourceKey};
+use crate::store::rows::records::{FileRecord, SourceRecord};
+
+impl View {
+    /// Sources, ascending by id.
+    pub fn sources(&self) -> impl Iterator<Item = (SourceId, &SourceRecord)> {
+        (0..).map(SourceId).zip(&self.moment.sources)
+    }
+
+    /// The source of that name.
+    #[must_use]
+    pub fn source_named(&self, name: &str) -> Option<(SourceId, &SourceRecord)> {
+        self.sources().find(|(_, record)| record.name == name)
+    }
+
+    /// The name of a source; `?` for an id that was never given.
+    #[must_use]
+    pub fn source_name(&self, source: SourceId) -> &str {
+        self.moment.sources.get(source.0 as usize).map_or("?", |record| &record.name)
+    }
+
+    /// What was read of a file.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn file(&self, source: SourceId, path: &[u8]) -> Result<Option<FileRecord>, StoreError> {
+        let key = FileKey { source, path: path.to_vec() };
+        self.pinned().read::<Files, _>("file", &key, codec::decode)
+    }
+
+    /// The absolute path of a file of a source, lossily decoded.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn file_path(&self, source: SourceId, file: FileId) -> Result<Option<String>, StoreError> {
+        let path = self.pinned().get::<Sources>(&SourceKey { source, file })?;
+        Ok(path.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}

@@ -1,0 +1,181 @@
+//! A consistent moment of the store: the only way to read.
+
+mod buckets;
+mod clusters;
+mod columns;
+mod commits;
+mod compared;
+mod documents;
+mod files;
+mod hashes;
+mod keywords;
+mod matches;
+mod named;
+mod postings;
+mod rejects;
+mod standings;
+mod token_reads;
+mod tokens;
+
+pub use standings::BlockStandings;
+pub use token_reads::StoredIds;
+
+use crate::model::{
+    BLOCK_SIZE, CommitSeq, FieldDeclaration, FileId, Generation, Policy, SourceId, TokenizerId,
+};
+use crate::store::bands::BandIndex;
+use crate::store::columns::{Meta, Sources, Tokenizers};
+use crate::store::database::Pinned;
+use crate::store::database::tuning::Memory;
+use crate::store::error::StoreError;
+use crate::store::rows::codec;
+use crate::store::rows::keys::{NameKey, SourceKey, TokenizerKey};
+use crate::store::rows::records::{Charter, SourceRecord, State, TokenizerRecord};
+use crate::store::rows::texts::TextDecoder;
+use rocksdb::DB;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// One committed moment of a corpus. Cheap to clone; holds its moment alive as long as it lives.
+#[derive(Clone)]
+pub struct View {
+    moment: Arc<Moment>,
+    lens: Option<Arc<Lens>>,
+}
+
+/// Another policy generation than the current one, seen through the same moment.
+struct Lens {
+    policy: Policy,
+    generation: Generation,
+}
+
+/// What views of one moment share.
+struct Moment {
+    pinned: Pinned,
+    state: State,
+    policy: Policy,
+    fields: Vec<FieldDeclaration>,
+    sources: Vec<SourceRecord>,
+    tokenizers: Vec<TokenizerRecord>,
+    decoder: TextDecoder,
+    bands: BandIndex,
+    queries: usize,
+}
+
+impl View {
+    pub(in crate::store) fn at_now(
+        db: &Arc<DB>,
+        bands: BandIndex,
+        memory: Memory,
+    ) -> Result<Self, StoreError> {
+        let pinned = Pinned::at_now(db);
+        let missing =
+            |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
+        let state: State = pinned
+            .read::<Meta, _>("state", &NameKey("state".to_owned()), codec::decode)?
+            .ok_or_else(|| missing("state"))?;
+        let (policy, fields) = pinned
+            .read::<Meta, _>("charter", &NameKey("charter".to_owned()), |bytes| {
+                codec::decode::<Charter>(bytes)?.read()
+            })?
+            .ok_or_else(|| missing("charter"))?;
+        let mut sources = Vec::new();
+        for id in 0..state.next_source {
+            let key = SourceKey { source: SourceId(id), file: FileId(0) };
+            let record = pinned.read::<Sources, _>("source", &key, codec::decode)?;
+            sources.push(record.ok_or(StoreError::Missing {
+                what: "source",
+                family: "sources",
+                key: id.to_string(),
+            })?);
+        }
+        let mut tokenizers = Vec::new();
+        for id in 0..state.next_tokenizer {
+            let key = TokenizerKey { tokenizer: TokenizerId(id), part: 0 };
+            let record = pinned.read::<Tokenizers, _>("tokenizer", &key, codec::decode)?;
+            tokenizers.push(record.ok_or(StoreError::Missing {
+                what: "tokenizer",
+                family: "tokenizers",
+                key: id.to_string(),
+            })?);
+        }
+        let decoder = TextDecoder::default();
+        let queries = memory.queries;
+        let moment =
+            Moment { pinned, state, policy, fields, sources, tokenizers, decoder, bands, queries };
+        Ok(Self { moment: Arc::new(moment), lens: None })
+    }
+
+    /// Records of tokenizers by id, dropped ones included.
+    pub(in crate::store) fn all_tokenizers(&self) -> &[TokenizerRecord] {
+        &self.moment.tokenizers
+    }
+
+    pub(in crate::store) fn pinned(&self) -> &Pinned {
+        &self.moment.pinned
+    }
+
+    /// Bytes that a query over this view may hold before it spills or is refused.
+    #[must_use]
+    pub fn query_memory(&self) -> usize {
+        self.moment.queries
+    }
+
+    /// High-water marks and counters.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.moment.state
+    }
+
+    /// The commit this view shows.
+    #[must_use]
+    pub fn commit(&self) -> CommitSeq {
+        CommitSeq(self.moment.state.commit)
+    }
+
+    /// The policy generation this view shows.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.lens.as_ref().map_or(Generation(self.moment.state.generation), |lens| lens.generation)
+    }
+
+    /// The same moment under another policy and its generation.
+    #[must_use]
+    pub fn under(&self, policy: Policy, generation: Generation) -> Self {
+        let lens = Some(Arc::new(Lens { policy, generation }));
+        Self { moment: Arc::clone(&self.moment), lens }
+    }
+
+    /// The dedup policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        self.lens.as_ref().map_or(&self.moment.policy, |lens| &lens.policy)
+    }
+
+    /// Declared fields, ascending by id.
+    #[must_use]
+    pub fn fields(&self) -> &[FieldDeclaration] {
+        &self.moment.fields
+    }
+
+    /// Documents stored; ids are below this.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.moment.state.documents
+    }
+
+    /// Blocks that hold documents.
+    #[must_use]
+    pub fn blocks(&self) -> Range<u64> {
+        0..self.documents().div_ceil(BLOCK_SIZE)
+    }
+
+    /// Bytes of the tables of each column family, in the order of docs/reference/format.md; rows still in the
+    /// log are not counted.
+    ///
+    /// # Errors
+    /// [`StoreError`] when RocksDB does not say.
+    pub fn disk_usage(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        self.moment.pinned.table_bytes()
+    }
+}
