@@ -17,7 +17,7 @@ impl View {
         cap: usize,
         keep: impl Fn(DocId) -> bool,
     ) -> Result<Vec<Option<Bucket>>, StoreError> {
-        self.moment.bands.buckets(&self.pinned(), self.generation(), sorted, cap, keep)
+        self.moment.bands.buckets(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
     /// As [`View::buckets`] for all keys of a batch at once, in parallel: what is known of the whole
@@ -31,7 +31,7 @@ impl View {
         cap: usize,
         keep: &(dyn Fn(DocId) -> bool + Sync),
     ) -> Result<Vec<Option<Bucket>>, StoreError> {
-        self.moment.bands.buckets_bulk(&self.pinned(), self.generation(), sorted, cap, keep)
+        self.moment.bands.buckets_bulk(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
     /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none
@@ -43,7 +43,7 @@ impl View {
         &self,
         sorted: &[(u8, u64)],
     ) -> Result<Vec<Option<(DocId, bool)>>, StoreError> {
-        self.moment.bands.firsts(&self.pinned(), self.generation(), sorted)
+        self.moment.bands.firsts(self.pinned(), self.generation(), sorted)
     }
 
     /// Members of buckets that were looked at through this view so far, admitted or not.
@@ -53,6 +53,6 @@ impl View {
     }
 
     pub(in crate::store) fn misses_folded_bands(&self) -> Result<bool, StoreError> {
-        self.moment.bands.misses_folded(&self.pinned())
+        self.moment.bands.misses_folded(self.pinned())
     }
 }
