@@ -3,7 +3,8 @@
 use super::crowds::Template;
 use super::{World, orders, policy};
 use crate::support::{Page, Random};
-use corpusdb::{DedupMode, KeepOrder, Policy, Scope, Standing};
+use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::{DedupMode, Policy};
 use std::collections::BTreeSet;
 
 fn page(random: &mut Random, text: String) -> Page {
