@@ -247,6 +247,21 @@ fn the_tables_of_sql_are_what_describe_answers() {
     );
 }
 
+/// The picture of the architecture is drawn from its text, where there is a Python to draw it.
+#[test]
+fn the_picture_is_what_its_text_says() {
+    let scratch = Scratch::new();
+    let text = scratch.write("architecture.txt", read("docs/explanation/architecture.txt"));
+    let draw = repository("scripts/draw.py");
+    let Ok(output) = Command::new("python3").arg(draw).arg(&text).output() else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let drawn = std::fs::read_to_string(scratch.path("architecture.svg")).unwrap();
+    assert!(
+        drawn == read("docs/explanation/architecture.svg"),
+        "docs/explanation/architecture.svg is not what its text says: run `make docs`"
+    );
+}
+
 #[test]
 fn tables_verbs_and_paths_are_read_as_written() {
     assert_eq!(table("x\n| a |\n|---|\n| 1 |\n| 2 |\n\n| 3 |", "| a |"), ["| 1 |", "| 2 |"]);
