@@ -4,7 +4,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::Lengths;
 use crate::epoch::pack::{Histogram, Patterns};
 use crate::epoch::plan::Planned;
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, TokenizerId};
 use crate::store::View;
@@ -70,7 +70,7 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
-        let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        let opened = Opened::open(view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
         Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
     }
 

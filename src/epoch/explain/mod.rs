@@ -8,7 +8,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
 use crate::epoch::plan::{PinnedSource, Plan, masks, ratio};
 use crate::epoch::planning::undecided;
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
 use crate::model::Interrupt;
 use crate::store::View;
@@ -134,7 +134,7 @@ pub fn explain(
     pinned: &[Arc<PinnedSource>],
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
-    let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
+    let opened = Opened::open(view, plan, pinned, OpenedTo::Count)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
     marks.refuse_empty(plan)?;

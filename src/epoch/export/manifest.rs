@@ -108,7 +108,7 @@ pub struct ManifestFile {
 /// What was counted while rows went by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::epoch) struct Counts {
+pub(in crate::epoch) struct ExportCounts {
     sources: Vec<SourceCounts>,
     pads: u64,
     /// Rows of no source.
@@ -138,7 +138,7 @@ pub(in crate::epoch) struct RowCounts {
     pub amount: u64,
 }
 
-impl Counts {
+impl ExportCounts {
     pub fn new(sources: usize) -> Self {
         Self { sources: vec![SourceCounts::default(); sources], pads: 0, pad_rows: 0 }
     }
@@ -173,7 +173,7 @@ impl Manifest {
     pub(in crate::epoch) fn new(
         plan: &Plan,
         marks: &Marks,
-        counts: &Counts,
+        counts: &ExportCounts,
         mut files: Vec<ManifestFile>,
     ) -> Self {
         let rows = counts.sources.iter().map(|source| source.rows).sum::<u64>() + counts.pad_rows;

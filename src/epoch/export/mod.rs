@@ -11,7 +11,7 @@ mod width;
 mod write;
 
 pub use job::BuildJob;
-pub(super) use manifest::{Counts, MANIFEST_FILE, RowCounts};
+pub(super) use manifest::{ExportCounts, MANIFEST_FILE, RowCounts};
 pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
 pub(super) use values::Values;
 pub(super) use width::Width;
@@ -21,7 +21,7 @@ pub use write::{BatchPrinter, StreamFormat, StreamViews};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{PinnedSource, Plan, masks};
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
 use crate::store::View;
@@ -107,7 +107,7 @@ fn write_all(
 ) -> Result<Manifest, EpochError> {
     let finished = staging.resume(plan.sources.len())?;
     progress.begin("lengths", None);
-    let opened = Opened::open(view, plan, pinned, Purpose::Give)?;
+    let opened = Opened::open(view, plan, pinned, OpenedTo::Give)?;
     masks::check(view, opened.tokenizer, plan, pinned)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, epoch, interrupt)?;

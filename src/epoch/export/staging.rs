@@ -3,7 +3,7 @@
 //! It stands beside the output, holds a lock file as long as a build is at work, and `progress.json`
 //! once a shard is finished. What the record says is believed as far as the files have its hashes.
 
-use super::manifest::{Counts, ManifestFile};
+use super::manifest::{ExportCounts, ManifestFile};
 use super::write::FinishedShard;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
@@ -35,7 +35,7 @@ struct Record {
 struct RecordedShard {
     /// Rows of the epoch up to its end.
     rows: u64,
-    counts: Counts,
+    counts: ExportCounts,
     files: Vec<ManifestFile>,
 }
 

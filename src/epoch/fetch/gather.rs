@@ -44,7 +44,7 @@ struct Wanted {
 }
 
 /// Stored ids of some segments as bytes, one after the other: BOS and EOS apart.
-struct Piece {
+struct ReadTokens {
     bytes: Vec<u8>,
     /// Numbers of the segments, with where each begins and ends.
     ranges: Vec<(usize, usize, usize)>,
@@ -53,7 +53,7 @@ struct Piece {
 
 /// Where the stored ids of a segment are.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct TokenRange {
     piece: usize,
     start: usize,
     end: usize,
@@ -83,16 +83,16 @@ impl<'a> Gatherer<'a> {
             .enumerate()
             .map(|(number, segment)| Wanted { segment: *segment, number })
             .collect();
-        let mut places = vec![Place::default(); wanted.len()];
+        let mut places = vec![TokenRange::default(); wanted.len()];
         wanted.par_sort_unstable_by_key(|wanted| (wanted.segment.document, wanted.number));
-        let pieces: Vec<Piece> = wanted
+        let pieces: Vec<ReadTokens> = wanted
             .par_chunks(PIECE_SEGMENTS)
             .map(|wanted| self.piece(wanted))
             .collect::<Result<_, _>>()?;
         for (piece, found) in pieces.iter().enumerate() {
             for (number, start, end) in found.ranges.iter().copied() {
                 if let Some(place) = places.get_mut(number) {
-                    *place = Place { piece, start, end };
+                    *place = TokenRange { piece, start, end };
                 }
             }
         }
@@ -121,8 +121,8 @@ impl<'a> Gatherer<'a> {
         source.ok_or_else(|| EpochError::bug("a row of no source"))?.segments(&row.row)
     }
 
-    fn piece(&self, wanted: &[Wanted]) -> Result<Piece, EpochError> {
-        let mut piece = Piece {
+    fn piece(&self, wanted: &[Wanted]) -> Result<ReadTokens, EpochError> {
+        let mut piece = ReadTokens {
             bytes: take(&self.spare_pieces),
             ranges: Vec::with_capacity(wanted.len()),
             wide: false,
@@ -159,8 +159,8 @@ impl<'a> Gatherer<'a> {
         &self,
         given: &BatchedRow,
         segments: Vec<Segment>,
-        places: &[Place],
-        pieces: &[Piece],
+        places: &[TokenRange],
+        pieces: &[ReadTokens],
     ) -> Result<FilledRow, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);

@@ -37,7 +37,7 @@ impl Room {
 #[derive(Default)]
 pub(in crate::epoch) struct ClassIndex {
     /// All blocks, layer by layer.
-    places: Vec<Place>,
+    places: Vec<LayerBlock>,
     /// Blocks of a group.
     group: usize,
     counts: ClassCounts,
@@ -46,7 +46,7 @@ pub(in crate::epoch) struct ClassIndex {
 }
 
 /// A layer and a block of it.
-type Place = (u16, u64);
+type LayerBlock = (u16, u64);
 
 /// The documents of a layer in a block, by length and then by slot.
 struct SortedBlock {
@@ -74,7 +74,7 @@ impl ClassIndex {
         layers: &[RoaringTreemap],
         room: Room,
     ) -> Result<(Self, Histogram), EpochError> {
-        let places: Vec<Place> = (0_u16..)
+        let places: Vec<LayerBlock> = (0_u16..)
             .zip(layers)
             .flat_map(|(number, layer)| {
                 blocks_of(layer).into_iter().map(move |(block, _)| (number, block))
@@ -135,7 +135,7 @@ impl ClassIndex {
         lengths: &Lengths,
         layers: &[RoaringTreemap],
         at: usize,
-        (layer, block): Place,
+        (layer, block): LayerBlock,
         length: u32,
         within: u64,
     ) -> Result<Result<u16, u64>, EpochError> {

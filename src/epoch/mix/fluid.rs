@@ -2,7 +2,7 @@
 
 use super::error::MixError;
 use super::integer::{apportion, bounded};
-use super::moment::{Moment, Place};
+use super::moment::{Moment, SchedulePart};
 use super::ramp::Parabola;
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +183,7 @@ impl Fluid {
     /// The largest total at which `source` should not have had more than `amount`; none when it never will.
     #[must_use]
     pub fn inverse(&self, source: usize, amount: u64) -> Option<u64> {
-        self.when(source, amount, true, Place::default()).map(|moment| moment.floor)
+        self.when(source, amount, true, SchedulePart::default()).map(|moment| moment.floor)
     }
 
     /// How far `emitted` is from the shares at `total`: of the source furthest off, rounded up.
@@ -205,7 +205,7 @@ impl Fluid {
         source: usize,
         amount: u64,
         beyond: bool,
-        near: Place,
+        near: SchedulePart,
     ) -> Option<Moment> {
         let amount = u128::from(amount) << self.fraction;
         let stretch = self.stretch_of(source, amount, beyond, near.stretch);
@@ -225,7 +225,7 @@ impl Fluid {
                 floor: start.saturating_add(narrow(within)),
                 whole: rest == 0 && within << ramp.log_pieces == pieces,
                 ends: above == rise,
-                place: Place { stretch, piece },
+                place: SchedulePart { stretch, piece },
                 above,
                 rise: rise.max(1),
             });
@@ -241,7 +241,7 @@ impl Fluid {
             floor: start.saturating_add(narrow(within)),
             whole: rest == 0,
             ends: !last && above == rise,
-            place: Place { stretch, piece: 0 },
+            place: SchedulePart { stretch, piece: 0 },
             above,
             rise,
         })

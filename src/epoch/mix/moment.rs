@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A piece on which shares are linear: pieces ascend with time and do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SchedulePart {
     /// The stretch of the schedule.
     pub stretch: usize,
     /// The piece within it.
@@ -22,7 +22,7 @@ pub(super) struct Moment {
     pub whole: bool,
     /// Whether the source's share may stand still from here on: the moment is the end of its piece.
     pub ends: bool,
-    pub place: Place,
+    pub place: SchedulePart,
     pub above: u128,
     pub rise: u128,
 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn moments_of_one_whole_number_come_in_the_order_of_pieces_then_fractions() {
         let moment = |piece, above, rise| {
-            let place = Place { stretch: 0, piece };
+            let place = SchedulePart { stretch: 0, piece };
             Moment { floor: 7, whole: false, ends: above == rise, place, above, rise }
         };
         assert_eq!(moment(3, 9, 9).order(&moment(4, 1, 100)), Ordering::Less);

@@ -16,7 +16,7 @@
 //! "Most behind first" and plain earliest deadline both break that bound.
 
 use super::fluid::Fluid;
-use super::moment::{Moment, Place};
+use super::moment::{Moment, SchedulePart};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct Lane {
     /// The deadline; none when its share never gets there.
     due: Option<Moment>,
     /// Where the last moment was found, to find the next one fast.
-    place: Place,
+    place: SchedulePart,
 }
 
 impl Scheduler {

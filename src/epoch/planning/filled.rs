@@ -3,7 +3,7 @@
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSource, Plan};
 use crate::epoch::recipe::Tail;
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, Marks, Opened};
 use crate::model::Interrupt;
 use crate::store::View;
@@ -33,7 +33,7 @@ pub(super) fn check(
     if later || about_rows(plan) > BATCHES * u128::from(rows) {
         return Ok(());
     }
-    let opened = Opened::open(view, plan, pinned, Purpose::Count)?;
+    let opened = Opened::open(view, plan, pinned, OpenedTo::Count)?;
     let marks = Marks::of(&opened, &Arrangement::of(plan), 0, &Interrupt::default())?;
     marks.refuse_empty(plan)
 }

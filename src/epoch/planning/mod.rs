@@ -31,7 +31,7 @@ use crate::epoch::plan::{
 use crate::epoch::recipe::{
     Curriculum, LengthGrouped, Pacing, PackKind, Recipe, SourceRecipe, special_ids,
 };
-use crate::epoch::rows::{Purpose, SourceRows};
+use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::epoch::run::Opened;
 use crate::epoch::run::Remainder;
 use crate::model::{Interrupt, Progress, TokenizerId};
@@ -117,7 +117,7 @@ pub fn extend(
         // A plan is consumed as far as the one after it says.
         let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
         let row = ledger.map_or(next_row, |ledger| ledger.next_row);
-        let opened = Opened::open(against.view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        let opened = Opened::open(against.view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
         let left = Remainder::of(&opened, row, interrupt)?;
         remainder = Some(match remainder {
             Some(before) => left.after(before),
@@ -281,7 +281,8 @@ fn plan_source(
         known: context.known.clone(),
         sharing: documents.sets().saturating_mul(context.recipe.sources.len()),
     };
-    let opened = SourceRows::open(rules, &lengths, Arc::clone(documents), trained, Purpose::Count)?;
+    let opened =
+        SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenedTo::Count)?;
     let first = opened.count_first()?;
     let later_amount = opened.count_later(&first)?;
     let histogram = opened.histogram(0);

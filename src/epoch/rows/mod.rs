@@ -49,11 +49,11 @@ pub(super) struct RowPlace {
     /// What it counts in the mix's unit.
     pub amount: u64,
     stratum: u16,
-    place: Place,
+    place: RowContent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum RowContent {
     /// Position among the rows of its pool.
     Packed(u64),
     /// What is in it.
@@ -62,7 +62,7 @@ enum Place {
 
 /// What sources are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum OpenedTo {
     /// Counting rows and tokens.
     Count,
     /// Giving rows.
@@ -79,7 +79,7 @@ impl SourceRows {
         lengths: &Lengths,
         pinned: Arc<PinnedSource>,
         trained: &Trained,
-        purpose: Purpose,
+        purpose: OpenedTo,
     ) -> Result<Self, EpochError> {
         let mut strata = Vec::new();
         for (stratum, of) in pinned.strata.iter().enumerate() {
@@ -258,8 +258,10 @@ impl SourceRows {
     /// [`EpochError::Bug`] when there is no such row.
     pub fn segment_lengths(&self, row: &RowPlace) -> Result<Vec<u32>, EpochError> {
         match &row.place {
-            Place::Cut(segments) => Ok(segments.iter().map(|segment| segment.length).collect()),
-            Place::Packed(index) => {
+            RowContent::Cut(segments) => {
+                Ok(segments.iter().map(|segment| segment.length).collect())
+            }
+            RowContent::Packed(index) => {
                 self.stratum(row.stratum, row.pass)?.segment_lengths(row.pass, *index)
             }
         }
@@ -271,8 +273,10 @@ impl SourceRows {
     /// [`EpochError::Store`].
     pub fn segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         match &row.place {
-            Place::Cut(segments) => Ok(segments.clone()),
-            Place::Packed(index) => self.stratum(row.stratum, row.pass)?.segments(row.pass, *index),
+            RowContent::Cut(segments) => Ok(segments.clone()),
+            RowContent::Packed(index) => {
+                self.stratum(row.stratum, row.pass)?.segments(row.pass, *index)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Known, Marks};
 use crate::epoch::plan::Planned;
 use crate::epoch::planning::{Against, plan};
 use crate::epoch::recipe::Recipe;
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
 use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
 use crate::store::{self, CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer};
@@ -83,7 +83,7 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n{source}{order}{batch_of}[pack]\nkind = \"{kind}\"\nlength = 128\n[output]\nformat = \"parquet\"\n"
         );
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&view, &planned.plan, &planned.pinned, Purpose::Give).unwrap();
+        let opened = Opened::open(&view, &planned.plan, &planned.pinned, OpenedTo::Give).unwrap();
         let by = Arrangement::of(&opened.plan);
         for epoch in [0, 1, 3] {
             let interrupt = Interrupt::default();
@@ -120,7 +120,7 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         [format!("[[source]]\nname = \"web\"\n[mix]\ntokens = 70000\n{pack}"), pack.to_owned()]
     {
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&view, &planned.plan, &planned.pinned, Purpose::Give).unwrap();
+        let opened = Opened::open(&view, &planned.plan, &planned.pinned, OpenedTo::Give).unwrap();
         let by = Arrangement::of(&opened.plan);
         let marks = Marks::of(&opened, &by, 0, &Interrupt::default()).unwrap();
         assert!(matches!(marks.marks, Known::Walked(_)), "{recipe}");

@@ -4,7 +4,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{PinnedSource, Plan, masks};
-use crate::epoch::rows::{Purpose, SourceRows};
+use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::TokenizerId;
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -48,7 +48,7 @@ impl Opened {
         view: &View,
         plan: &Plan,
         pinned: &[Arc<PinnedSource>],
-        purpose: Purpose,
+        purpose: OpenedTo,
     ) -> Result<Arc<Self>, EpochError> {
         let name = &plan.tokenizer.name;
         let (tokenizer, record) = view

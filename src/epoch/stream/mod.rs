@@ -13,7 +13,7 @@ pub use row::{EpochBatch, EpochRow};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::Gatherer;
 use crate::epoch::plan::Planned;
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
 use crate::model::Interrupt;
 use crate::store::View;
@@ -44,7 +44,7 @@ impl Epoch {
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
-        let opened = Opened::open(view, &planned.plan, &planned.pinned, Purpose::Give)?;
+        let opened = Opened::open(view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
         let arrangement = Arrangement::of(&planned.plan);
         let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
         marks.refuse_empty(&opened.plan)?;

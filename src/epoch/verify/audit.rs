@@ -5,10 +5,10 @@ use super::coverage::Coverage;
 use super::findings::Findings;
 use super::ids::{Found, Ids};
 use super::read;
-use super::read::{Layout, ReadError, ReadRow};
+use super::read::{FileLayout, ReadError, ReadRow};
 use super::row::RowChecker;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::{Counts, RowCounts};
+use crate::epoch::export::{ExportCounts, RowCounts};
 use crate::epoch::fetch::NO_SOURCE;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::pack::{Segment, own};
@@ -32,7 +32,7 @@ pub(super) struct Audit<'a> {
     largest: u64,
     /// The pass that each source ends in; none told where rows that fill no batch are left out or carried.
     ends: Option<Vec<u32>>,
-    pub counts: Counts,
+    pub counts: ExportCounts,
     pub rows: u64,
     /// Real tokens.
     pub tokens: u64,
@@ -61,7 +61,7 @@ impl<'a> Audit<'a> {
             largest: 0,
             // Rows that open the next epoch belong to passes here too.
             ends: (marks.rows == marks.end.row - marks.start.row).then_some(ends),
-            counts: Counts::new(opened.plan.sources.len()),
+            counts: ExportCounts::new(opened.plan.sources.len()),
             rows: 0,
             tokens: 0,
         })
@@ -79,7 +79,7 @@ impl<'a> Audit<'a> {
         checks: &mut Checks,
         progress: &dyn Progress,
     ) -> Result<(), ReadError> {
-        let mut reader = read::open(dir, shard, &Layout::of(self.opened))?;
+        let mut reader = read::open(dir, shard, &FileLayout::of(self.opened))?;
         loop {
             let rows = reader.next_rows()?;
             if rows.is_empty() {

@@ -20,7 +20,7 @@ pub(super) struct Columns<'a> {
 }
 
 /// (segment, token of it), or a pad.
-type Place = Option<(usize, usize)>;
+type SegmentPosition = Option<(usize, usize)>;
 
 impl Columns<'_> {
     /// Every column that the row has.
@@ -47,7 +47,7 @@ impl Columns<'_> {
                 Values::I8(places().map(|place| i8::from(place.is_some())).collect())
             }
             Column::Labels => {
-                let label = |(id, place): (&u32, Place)| {
+                let label = |(id, place): (&u32, SegmentPosition)| {
                     if is_target(place, self.trained) { id.cast_signed() } else { -100 }
                 };
                 Values::I32(self.row.ids.iter().zip(places()).map(label).collect())
@@ -88,7 +88,7 @@ impl Columns<'_> {
     fn positions(&self) -> Vec<i32> {
         let mut position = 0;
         let mut before = None;
-        let next = |place: &Place| {
+        let next = |place: &SegmentPosition| {
             let segment = place.map(|(segment, _)| segment);
             let goes_on = before == Some(segment) && !(self.each && segment.is_none());
             position = if goes_on { position + 1 } else { 0 };
@@ -102,7 +102,7 @@ impl Columns<'_> {
     fn numbers(&self) -> Vec<i32> {
         let mut number = -1;
         let mut before = None;
-        let next = |place: &Place| {
+        let next = |place: &SegmentPosition| {
             let segment = place.map(|(segment, _)| segment);
             if segment.is_none() && !self.each {
                 return -1;
@@ -198,12 +198,12 @@ const fn wrong(column: Column) -> (Property, &'static str) {
 }
 
 /// Whether a token stands at a place, is not the first of its segment, and is trained.
-fn is_target(place: Place, trained: Option<&[Vec<LossSpan>]>) -> bool {
+fn is_target(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> bool {
     place.is_some_and(|(_, token)| token > 0) && weight(place, trained) > 0.0
 }
 
 /// The weight of the token at a place; 0 on pads and what is not trained.
-fn weight(place: Place, trained: Option<&[Vec<LossSpan>]>) -> f32 {
+fn weight(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> f32 {
     let Some((segment, token)) = place else { return 0.0 };
     let Some(spans) = trained.and_then(|trained| trained.get(segment)) else { return 1.0 };
     let at = spans.partition_point(|span| span.end as usize <= token);

@@ -18,14 +18,14 @@ pub use checks::{Check, Verification};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{PinnedSource, Plan};
-use crate::epoch::rows::Purpose;
+use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
 use crate::store::View;
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
-use read::{Layout, ReadError};
+use read::{FileLayout, ReadError};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,13 +57,13 @@ pub fn verify(
     check_listing(dir, &manifest, &mut checks)?;
     let mut files = hash_files(dir, &manifest, &mut checks);
 
-    let opened = Opened::open(view, plan, pinned, Purpose::Give)?;
+    let opened = Opened::open(view, plan, pinned, OpenedTo::Give)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, manifest.epoch, interrupt)?;
     let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
     let mut audit = Audit::new(&opened, &arrangement, &marks)?;
     progress.begin("verify", Some(manifest.totals.tokens));
-    let layout = Layout::of(&opened);
+    let layout = FileLayout::of(&opened);
     for shard in 0.. {
         let names = read::shard_files(dir, &layout, shard);
         if !names.iter().any(|name| dir.join(name).exists()) {

@@ -6,7 +6,7 @@
 use super::files::{HashedFile, write_whole};
 use super::json::python;
 use super::parquet::{columns, fields};
-use super::{Format, Options, Shard};
+use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -21,11 +21,11 @@ use std::{fs, io};
 
 struct Arrow(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Arrow(options)
 }
 
-impl Format for Arrow {
+impl ShardFormat for Arrow {
     fn weigh(&self, _: &FilledRow) -> u64 {
         0
     }

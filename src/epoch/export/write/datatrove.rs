@@ -6,7 +6,7 @@
 
 use super::bin::{Index, TokenShard};
 use super::files::{HashedFile, write_whole};
-use super::{Format, Options, Shard};
+use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -15,11 +15,11 @@ use crate::model::LossSpan;
 
 struct Datatrove(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Datatrove(options)
 }
 
-impl Format for Datatrove {
+impl ShardFormat for Datatrove {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.0.id_bytes(row)
     }

@@ -3,7 +3,7 @@
 
 use super::columns::values;
 use super::sink::Sink;
-use super::{Format, Options, Shard, shard_name};
+use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values};
 use crate::epoch::fetch::FilledRow;
@@ -18,11 +18,11 @@ const PIECE_ROWS: usize = 32;
 
 struct Jsonl(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Jsonl(options)
 }
 
-impl Format for Jsonl {
+impl ShardFormat for Jsonl {
     fn weigh(&self, _: &FilledRow) -> u64 {
         0
     }

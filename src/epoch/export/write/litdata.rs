@@ -8,7 +8,7 @@ use super::bin::SegmentTable;
 use super::blocks::{BlockShard, table_bytes};
 use super::files::write_whole;
 use super::json::python;
-use super::{Format, Options, Shard};
+use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -19,11 +19,11 @@ struct Litdata {
     shard_bytes: u64,
 }
 
-pub(super) fn format(options: Options, shard_bytes: u64) -> impl Format {
+pub(super) fn format(options: Options, shard_bytes: u64) -> impl ShardFormat {
     Litdata { options, shard_bytes }
 }
 
-impl Format for Litdata {
+impl ShardFormat for Litdata {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.options.id_bytes(row)
     }

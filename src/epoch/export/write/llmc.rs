@@ -4,7 +4,7 @@
 //! zeros.
 
 use super::bin::{Index, TokenShard};
-use super::{Format, Options, Shard, shard_name};
+use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -18,11 +18,11 @@ const VERSION: i32 = 1;
 
 struct LlmC(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     LlmC(options)
 }
 
-impl Format for LlmC {
+impl ShardFormat for LlmC {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.0.id_bytes(row)
     }

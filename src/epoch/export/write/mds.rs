@@ -9,7 +9,7 @@ use super::blocks::{BlockShard, table_bytes};
 use super::columns::values;
 use super::files::write_whole;
 use super::json::python;
-use super::{Format, Options, Shard};
+use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values, Width};
 use crate::epoch::fetch::FilledRow;
@@ -61,7 +61,7 @@ struct Mds {
     shard_bytes: u64,
 }
 
-pub(super) fn format(options: Options, shard_bytes: u64) -> impl Format {
+pub(super) fn format(options: Options, shard_bytes: u64) -> impl ShardFormat {
     let about = python(&about(&options, shard_bytes)).into_bytes();
     Mds { options, about, shard_bytes }
 }
@@ -81,7 +81,7 @@ fn about(options: &Options, shard_bytes: u64) -> Value {
     })
 }
 
-impl Format for Mds {
+impl ShardFormat for Mds {
     fn overhead(&self) -> u64 {
         table_bytes(0) + self.about.len() as u64
     }

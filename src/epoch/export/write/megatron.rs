@@ -7,7 +7,7 @@
 
 use super::bin::{Index, TokenShard};
 use super::files::HashedFile;
-use super::{Format, Options, Shard, shard_name};
+use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -17,11 +17,11 @@ pub(in crate::epoch) const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
 
 struct Megatron(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Megatron(options)
 }
 
-impl Format for Megatron {
+impl ShardFormat for Megatron {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.0.id_bytes(row)
     }

@@ -1,4 +1,4 @@
-//! Writers: rows to files. One module a format, all of the same shape: a [`Format`] opens shards, a
+//! Writers: rows to files. One module a format, all of the same shape: a [`ShardFormat`] opens shards, a
 //! [`Shard`] takes groups of rows in order and is finished for the list of its files.
 //!
 //! `shards` cuts rows into groups and shards; `files` writes and hashes; `table` writes Parquet row
@@ -34,7 +34,7 @@ pub(in crate::epoch) use limits::check;
 pub use printed::{BatchPrinter, StreamFormat, StreamViews};
 pub(in crate::epoch) use shards::{FinishedShard, Shards};
 
-use super::manifest::{Counts, ManifestFile};
+use super::manifest::{ExportCounts, ManifestFile};
 use super::width::Width;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::FilledRow;
@@ -45,7 +45,7 @@ use crate::model::LossSpan;
 use std::path::{Path, PathBuf};
 
 /// How rows become the files of shards.
-trait Format: Send {
+trait ShardFormat: Send {
     /// Bytes of a shard without rows, where a limit counts them.
     fn overhead(&self) -> u64 {
         0
@@ -194,7 +194,7 @@ pub(in crate::epoch) fn shards(
     let plan = &opened.plan;
     let output = &plan.recipe.output;
     let options = options(opened, dir);
-    let format: Box<dyn Format> = match output.format {
+    let format: Box<dyn ShardFormat> = match output.format {
         recipe::Format::Megatron => Box::new(megatron::format(options)),
         recipe::Format::Parquet => Box::new(parquet::format(options)),
         recipe::Format::Arrow => Box::new(arrow::format(options)),
@@ -208,7 +208,7 @@ pub(in crate::epoch) fn shards(
             Layout::Olmo => Box::new(olmo::format(options)),
         },
     };
-    let counts = Counts::new(plan.sources.len());
+    let counts = ExportCounts::new(plan.sources.len());
     Shards::new(format, output.shard_bytes, plan.recipe.mix.unit, counts, finished)
 }
 

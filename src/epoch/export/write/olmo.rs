@@ -9,7 +9,7 @@
 
 use super::bin::{Index, TokenShard};
 use super::files::HashedFile;
-use super::{Format, Options, Shard};
+use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -23,11 +23,11 @@ use std::path::PathBuf;
 
 struct Olmo(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Olmo(options)
 }
 
-impl Format for Olmo {
+impl ShardFormat for Olmo {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.0.id_bytes(row)
     }

@@ -8,7 +8,7 @@
 use super::columns::{array, field};
 use super::segments::{segment_columns, segment_fields};
 use super::table::{TableFile, list_column, list_field};
-use super::{Format, Options, Shard, shard_name};
+use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
@@ -18,11 +18,11 @@ use ::arrow::datatypes::{DataType, Field, Int32Type};
 
 struct Parquet(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Parquet(options)
 }
 
-impl Format for Parquet {
+impl ShardFormat for Parquet {
     fn weigh(&self, _: &FilledRow) -> u64 {
         0
     }

@@ -2,17 +2,17 @@
 //! The layout of nanoGPT is that of u16 ids.
 
 use super::bin::{Plain, TokenShard};
-use super::{Format, Options, Shard, shard_name};
+use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::FilledRow;
 
 struct Raw(Options);
 
-pub(super) fn format(options: Options) -> impl Format {
+pub(super) fn format(options: Options) -> impl ShardFormat {
     Raw(options)
 }
 
-impl Format for Raw {
+impl ShardFormat for Raw {
     fn weigh(&self, row: &FilledRow) -> u64 {
         self.0.id_bytes(row)
     }

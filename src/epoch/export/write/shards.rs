@@ -4,9 +4,9 @@
 //! how many rows come at a time, nor on what earlier shards held. So a build goes on after any
 //! finished shard and writes the bytes it would have written.
 
-use super::{Format, Shard};
+use super::{Shard, ShardFormat};
 use crate::epoch::error::EpochError;
-use crate::epoch::export::{Counts, ManifestFile, RowCounts};
+use crate::epoch::export::{ExportCounts, ManifestFile, RowCounts};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::own;
 use crate::epoch::recipe::Unit;
@@ -25,13 +25,13 @@ pub(in crate::epoch) struct FinishedShard {
     /// Rows of the epoch up to its end.
     pub rows: u64,
     /// What was counted in them.
-    pub counts: Counts,
+    pub counts: ExportCounts,
     pub files: Vec<ManifestFile>,
 }
 
 /// The shards of an epoch under way.
 pub(in crate::epoch) struct Shards {
-    format: Box<dyn Format>,
+    format: Box<dyn ShardFormat>,
     shard_bytes: u64,
     finished: Vec<FinishedShard>,
     open: Option<Box<dyn Shard>>,
@@ -42,7 +42,7 @@ pub(in crate::epoch) struct Shards {
     waiting_tokens: usize,
     /// Rows of the epoch, those waiting included.
     rows: u64,
-    counts: Counts,
+    counts: ExportCounts,
     /// What shares are counted in.
     unit: Unit,
 }
@@ -50,10 +50,10 @@ pub(in crate::epoch) struct Shards {
 impl Shards {
     /// Goes on after the shards in `finished`; `counts` are of none.
     pub(super) fn new(
-        format: Box<dyn Format>,
+        format: Box<dyn ShardFormat>,
         shard_bytes: u64,
         unit: Unit,
-        counts: Counts,
+        counts: ExportCounts,
         finished: Vec<FinishedShard>,
     ) -> Self {
         let (rows, counts) =
@@ -131,7 +131,7 @@ impl Shards {
     ///
     /// # Errors
     /// As [`Shards::write`].
-    pub fn finish(mut self) -> Result<(Vec<ManifestFile>, Counts), EpochError> {
+    pub fn finish(mut self) -> Result<(Vec<ManifestFile>, ExportCounts), EpochError> {
         if self.shard_rows > 0 {
             self.close(&|_: &mut Vec<FilledRow>| ())?;
         }

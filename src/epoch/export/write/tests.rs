@@ -72,13 +72,13 @@ fn options(dir: &Path, format: F, width: Width) -> Options {
 
 /// Writes `rows` in pieces of `piece` rows.
 fn write(
-    format: impl Format + 'static,
+    format: impl ShardFormat + 'static,
     shard_bytes: u64,
     rows: &[FilledRow],
     piece: usize,
 ) -> Vec<ManifestFile> {
     let mut shards =
-        Shards::new(Box::new(format), shard_bytes, Unit::Tokens, Counts::new(2), Vec::new());
+        Shards::new(Box::new(format), shard_bytes, Unit::Tokens, ExportCounts::new(2), Vec::new());
     for rows in rows.chunks(piece) {
         shards.write(rows.to_vec(), |_| (), |_| Ok(())).unwrap();
     }
@@ -208,7 +208,7 @@ fn bytes_do_not_depend_on_how_many_rows_come_at_a_time() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         *id = state >> 16;
     }
-    type Make = fn(&Path) -> Box<dyn Format>;
+    type Make = fn(&Path) -> Box<dyn ShardFormat>;
     let make: [(&str, Make); 6] = [
         ("megatron", |dir| Box::new(megatron::format(options(dir, F::Megatron, Width::U16)))),
         ("parquet", |dir| Box::new(parquet::format(options(dir, F::Parquet, Width::I32)))),
@@ -223,7 +223,7 @@ fn bytes_do_not_depend_on_how_many_rows_come_at_a_time() {
     for (name, format) in make {
         let written = [1, 37, 1000, 5000].map(|piece| {
             let dir = tempfile::tempdir().unwrap();
-            let counts = Counts::new(2);
+            let counts = ExportCounts::new(2);
             let mut shards =
                 Shards::new(format(dir.path()), 20_000, Unit::Tokens, counts, Vec::new());
             for rows in many.chunks(piece) {

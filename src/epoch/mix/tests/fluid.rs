@@ -1,7 +1,7 @@
 //! What sources should have had: against integrals, by hand, and at the limits.
 
 use super::point;
-use crate::epoch::mix::moment::Place;
+use crate::epoch::mix::moment::SchedulePart;
 use crate::epoch::mix::{Fluid, MixError, Point, Ramp, Scheduler};
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ fn huge_amounts_do_not_overflow() {
         for total in [0, 1, 1 << 20, 1 << 49, 1 << 50, 1 << 62] {
             let sum: u64 = (0..3).map(|source| fluid.share(source, total)).sum();
             assert!(total - sum <= 2);
-            let moment = fluid.when(0, total, true, Place::default());
+            let moment = fluid.when(0, total, true, SchedulePart::default());
             assert!(moment.is_none_or(|moment| fluid.share(0, moment.floor) <= total));
         }
         let mut scheduler = Scheduler::new(Arc::new(fluid));

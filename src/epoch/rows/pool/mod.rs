@@ -9,7 +9,7 @@ mod patterned;
 
 pub(super) use held::At;
 
-use super::{PassCount, Place, Purpose, RowPlace};
+use super::{OpenedTo, PassCount, RowContent, RowPlace};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{ClassIndex, Lengths, Trained, blocks_of};
 use crate::epoch::order::permutation::{self, Permutation};
@@ -41,7 +41,7 @@ impl PoolRows {
         lengths: &Lengths,
         at: At,
         trained: &Trained,
-        purpose: Purpose,
+        purpose: OpenedTo,
     ) -> Result<Self, EpochError> {
         let pool = at.pool()?;
         let patterned = match rules.policy.kind {
@@ -66,7 +66,7 @@ impl PoolRows {
             return Ok(Self { held, body });
         }
         // Loss tokens of a row are those of its documents, so that counting needs to find them.
-        let find = purpose == Purpose::Give || rules.unit == Unit::LossTokens;
+        let find = purpose == OpenedTo::Give || rules.unit == Unit::LossTokens;
         let (classes, histogram) = if find {
             let (classes, histogram) = ClassIndex::of(lengths, &pool.layers)?;
             (Some(Box::new(classes)), histogram)
@@ -186,7 +186,7 @@ impl PoolRows {
             }
             Body::InOrder(_) => return Err(self.held.no_row(index)),
         };
-        let place = Place::Packed(index);
+        let place = RowContent::Packed(index);
         Ok(RowPlace { pass, tokens, repeated: 0, amount, stratum, place })
     }
 
@@ -203,7 +203,7 @@ impl PoolRows {
     ) -> Result<RowPlace, EpochError> {
         let tokens = own(&segments, repeated).map(|segment| segment.length).sum();
         let amount = self.held.amount(tokens, || Ok(own(&segments, repeated).collect()))?;
-        Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: Place::Cut(segments) })
+        Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: RowContent::Cut(segments) })
     }
 
     /// Tokens of each segment of row `index`.

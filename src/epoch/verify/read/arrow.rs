@@ -1,9 +1,9 @@
 //! Reads Arrow stream files, and checks the two JSON files by which `datasets` opens them.
 
 use super::parquet::rows;
-use super::table::{Batch, guard};
+use super::table::{TableBatch, guard};
 use super::{
-    EpochError, Layout, ReadError, ReadRow, Reader, malformed, number, read_json, shard_files,
+    EpochError, FileLayout, ReadError, ReadRow, Reader, malformed, number, read_json, shard_files,
 };
 use crate::epoch::recipe::ColumnKind;
 use arrow_ipc::reader::StreamReader;
@@ -21,7 +21,7 @@ const LISTS: [(&str, &str); 4] = [
 
 struct ArrowShard {
     path: PathBuf,
-    layout: Layout,
+    layout: FileLayout,
     batches: StreamReader<BufReader<File>>,
 }
 
@@ -29,7 +29,7 @@ struct ArrowShard {
 pub(super) fn open(
     dir: &Path,
     shard: usize,
-    layout: &Layout,
+    layout: &FileLayout,
 ) -> Result<Box<dyn Reader>, ReadError> {
     let names = shard_files(dir, layout, shard);
     let name = match names.as_slice() {
@@ -88,7 +88,7 @@ fn check_frames(path: &Path) -> Result<(), ReadError> {
 
 const GAVE_UP: &str = "the Arrow decoder gave up";
 
-fn features(layout: &Layout) -> Value {
+fn features(layout: &FileLayout) -> Value {
     let value = |kind: &str| json!({ "dtype": kind, "_type": "Value" });
     let list = |(name, kind): &(&str, &str)| {
         ((*name).to_owned(), json!({ "feature": value(kind), "_type": "List" }))
@@ -108,7 +108,12 @@ fn features(layout: &Layout) -> Value {
 }
 
 /// `state.json` names the files in order; `dataset_info.json` has the features.
-fn check_directory(dir: &Path, name: &str, shard: usize, layout: &Layout) -> Result<(), ReadError> {
+fn check_directory(
+    dir: &Path,
+    name: &str,
+    shard: usize,
+    layout: &FileLayout,
+) -> Result<(), ReadError> {
     let path = dir.join("state.json");
     let state = read_json(&path)?;
     let files = state.pointer("/_data_files").and_then(Value::as_array);
@@ -140,7 +145,7 @@ impl Reader for ArrowShard {
         };
         match batch {
             None => Ok(Vec::new()),
-            Some(batch) => rows(&Batch::new(&self.path, batch), &self.layout),
+            Some(batch) => rows(&TableBatch::new(&self.path, batch), &self.layout),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks the index and the metadata beside a datatrove token file.
 
 use super::raw::{Beside, expect_end};
-use super::{EpochError, Layout, ReadError, ReadRow, malformed, number};
+use super::{EpochError, FileLayout, ReadError, ReadRow, malformed, number};
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,16 @@ pub(super) struct Ends {
     /// The first line of the metadata.
     about: String,
     loss: Option<(PathBuf, BufReader<File>)>,
-    layout: Layout,
+    layout: FileLayout,
 }
 
 impl Ends {
     /// Opens what stands beside the token file `tokens`.
-    pub fn open(tokens: &Path, loss: Option<&Path>, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(
+        tokens: &Path,
+        loss: Option<&Path>,
+        layout: &FileLayout,
+    ) -> Result<Self, ReadError> {
         let index = tokens.with_extension("ds.index");
         let file = File::open(&index).map_err(EpochError::io("opening", &index))?;
         let loss = loss.map(|path| {

@@ -1,6 +1,6 @@
 //! Reads JSON lines.
 
-use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
+use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 struct Jsonl {
     path: PathBuf,
-    layout: Layout,
+    layout: FileLayout,
     lines: BufReader<Box<dyn Read>>,
 }
 
@@ -20,7 +20,7 @@ struct Jsonl {
 pub(super) fn open(
     dir: &Path,
     shard: usize,
-    layout: &Layout,
+    layout: &FileLayout,
 ) -> Result<Box<dyn Reader>, ReadError> {
     let plain = layout.compression == Compression::None;
     let path = dir.join(layout.name(shard, if plain { "jsonl" } else { "jsonl.zst" }));

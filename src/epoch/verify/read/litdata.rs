@@ -1,7 +1,7 @@
 //! Reads litdata chunks: an index for all, and in each chunk a table of offsets before the ids.
 
 use super::raw::RawShard;
-use super::{EpochError, Layout, ReadError, Reader, malformed, number, read_json};
+use super::{EpochError, FileLayout, ReadError, Reader, malformed, number, read_json};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn open(
     dir: &Path,
     shard: usize,
-    layout: &Layout,
+    layout: &FileLayout,
 ) -> Result<Box<dyn Reader>, ReadError> {
     let path = dir.join(layout.name(shard, "bin"));
     let row_bytes = layout.row_tokens.unwrap_or_default().saturating_mul(layout.id_bytes) as u64;
@@ -60,7 +60,7 @@ fn check_index(
     index: &Value,
     shard: usize,
     dir: &Path,
-    layout: &Layout,
+    layout: &FileLayout,
 ) -> Result<(), ReadError> {
     let at = |pointer: &str| index.pointer(pointer);
     let code = if layout.id_bytes == 2 { 5 } else { 2 };

@@ -1,7 +1,7 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
 use super::{
-    EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number, read_json,
+    EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number, read_json,
 };
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
@@ -21,7 +21,7 @@ pub(super) struct MdsShard {
 }
 
 impl MdsShard {
-    pub fn open(dir: &Path, shard: usize, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(dir: &Path, shard: usize, layout: &FileLayout) -> Result<Self, ReadError> {
         let compressed = layout.compression != Compression::None;
         let index_path = dir.join("index.json");
         let index = read_json(&index_path)?;
@@ -96,7 +96,7 @@ impl MdsShard {
 type Named = (&'static str, &'static str, Option<Column>);
 
 /// The columns, by name.
-fn columns(layout: &Layout) -> Vec<Named> {
+fn columns(layout: &FileLayout) -> Vec<Named> {
     let more = layout.columns.iter().map(|column| {
         let encoding = match column.kind() {
             ColumnKind::I8 => "ndarray:int8",
@@ -118,7 +118,7 @@ fn columns(layout: &Layout) -> Vec<Named> {
 }
 
 /// What a shard says of itself.
-fn description(layout: &Layout) -> Value {
+fn description(layout: &FileLayout) -> Value {
     let of = |named: &Named| (named.0, named.1);
     let (names, encodings): (Vec<&str>, Vec<&str>) = columns(layout).iter().map(of).unzip();
     json!({

@@ -3,7 +3,7 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
+use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct MegatronShard {
     path: PathBuf,
     index_path: PathBuf,
-    index: Index,
+    index: MegatronIndex,
     unpacked: bool,
     /// Document of the last row, and where in it the row ended.
     last: Option<(i64, i64)>,
@@ -21,7 +21,7 @@ pub(super) struct MegatronShard {
 }
 
 /// The `.idx` file, decoded.
-struct Index {
+struct MegatronIndex {
     /// Bytes of an id.
     width: usize,
     lengths: Vec<i32>,
@@ -35,10 +35,10 @@ impl MegatronShard {
         bin: &Path,
         idx: &Path,
         segments: &Path,
-        layout: &Layout,
+        layout: &FileLayout,
     ) -> Result<Self, ReadError> {
         let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
-        let index = match Index::parse(&bytes) {
+        let index = match MegatronIndex::parse(&bytes) {
             Ok(index) => index,
             Err(why) => return malformed(idx, why),
         };
@@ -99,7 +99,7 @@ impl Reader for MegatronShard {
     }
 }
 
-impl Index {
+impl MegatronIndex {
     /// Decodes and checks an index whose sequences lie end to end, each in a document.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let at = |from: usize, len: usize| {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_byte_table_is_read() {
-        let index = Index::parse(&golden()).unwrap();
+        let index = MegatronIndex::parse(&golden()).unwrap();
         assert_eq!((index.width, index.lengths), (2, vec![5, 3]));
         assert_eq!(index.begins, [true, true]);
     }
@@ -197,7 +197,7 @@ mod tests {
         for at in 0..golden.len() {
             let mut bytes = golden.clone();
             bytes[at] ^= 0x40;
-            let changed = Index::parse(&bytes);
+            let changed = MegatronIndex::parse(&bytes);
             // A length may change into another length: then what follows it has moved.
             assert!(
                 changed.is_err() || changed.is_ok_and(|index| index.lengths != [5, 3]),
@@ -205,7 +205,7 @@ mod tests {
             );
         }
         for end in 0..golden.len() {
-            assert!(Index::parse(&golden[..end]).is_err(), "cut at {end}");
+            assert!(MegatronIndex::parse(&golden[..end]).is_err(), "cut at {end}");
         }
     }
 }

@@ -74,7 +74,7 @@ pub(in crate::epoch) trait Reader {
 
 /// What a reader needs to know: what the files do not say themselves.
 #[derive(Clone, Debug)]
-pub(in crate::epoch) struct Layout {
+pub(in crate::epoch) struct FileLayout {
     pub format: Format,
     /// What stands around raw ids.
     pub layout: recipe::Layout,
@@ -107,7 +107,7 @@ pub(in crate::epoch) struct Layout {
     pub masked: bool,
 }
 
-impl Layout {
+impl FileLayout {
     /// The layout of the files of a plan.
     pub fn of(opened: &Opened) -> Self {
         let plan = &opened.plan;
@@ -178,7 +178,7 @@ impl Layout {
 
 /// Names of the files of shard `shard` in `dir`, whether they are there or not; of Arrow, whose names
 /// tell the number of shards, those that are there.
-pub(in crate::epoch) fn shard_files(dir: &Path, layout: &Layout, shard: usize) -> Vec<String> {
+pub(in crate::epoch) fn shard_files(dir: &Path, layout: &FileLayout, shard: usize) -> Vec<String> {
     let extensions: &[&str] = match (layout.format, layout.layout) {
         (Format::Arrow, _) => return arrow_files(dir, &layout.name(shard, "")),
         (Format::Parquet, _) => &["parquet"],
@@ -211,7 +211,7 @@ fn arrow_files(dir: &Path, prefix: &str) -> Vec<String> {
 pub(in crate::epoch) fn open(
     dir: &Path,
     shard: usize,
-    layout: &Layout,
+    layout: &FileLayout,
 ) -> Result<Box<dyn Reader>, ReadError> {
     let path = |extension: &str| -> PathBuf { dir.join(layout.name(shard, extension)) };
     let segments = path("segments.parquet");

@@ -1,7 +1,7 @@
 //! Checks the lines beside an OLMo token file.
 
 use super::raw::{Beside, expect_end};
-use super::{EpochError, Layout, ReadError, ReadRow, malformed};
+use super::{EpochError, FileLayout, ReadError, ReadRow, malformed};
 use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -13,11 +13,11 @@ pub(super) struct Lines {
     lines: BufReader<GzDecoder<File>>,
     mask: Option<(PathBuf, BufReader<File>)>,
     tokens: u64,
-    layout: Layout,
+    layout: FileLayout,
 }
 
 impl Lines {
-    pub fn open(path: &Path, mask: Option<&Path>, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, mask: Option<&Path>, layout: &FileLayout) -> Result<Self, ReadError> {
         let open = |path: &Path| File::open(path).map_err(EpochError::io("opening", path));
         let lines = BufReader::new(GzDecoder::new(open(path)?));
         let mask = mask.map(|path| Ok((path.to_path_buf(), BufReader::new(open(path)?))));

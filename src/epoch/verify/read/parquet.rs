@@ -1,7 +1,7 @@
 //! Reads Parquet shards.
 
-use super::table::{Batch, Table};
-use super::{Layout, ReadError, ReadRow, Reader, malformed};
+use super::table::{Table, TableBatch};
+use super::{FileLayout, ReadError, ReadRow, Reader, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind};
 use ::arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type};
@@ -9,11 +9,11 @@ use std::path::Path;
 
 pub(super) struct ParquetShard {
     table: Table,
-    layout: Layout,
+    layout: FileLayout,
 }
 
 impl ParquetShard {
-    pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ReadError> {
         Ok(Self { table: Table::open(path)?, layout: layout.clone() })
     }
 }
@@ -28,7 +28,7 @@ impl Reader for ParquetShard {
 }
 
 /// The rows of a batch of the columns that the layout has.
-pub(super) fn rows(batch: &Batch<'_>, layout: &Layout) -> Result<Vec<ReadRow>, ReadError> {
+pub(super) fn rows(batch: &TableBatch<'_>, layout: &FileLayout) -> Result<Vec<ReadRow>, ReadError> {
     let mut rows = segment_rows(batch)?;
     for (row, ids) in rows.iter_mut().zip(batch.lists::<Int32Type>("input_ids")?) {
         for id in ids {
@@ -50,7 +50,7 @@ pub(super) fn rows(batch: &Batch<'_>, layout: &Layout) -> Result<Vec<ReadRow>, R
 }
 
 /// The values of each row in a column.
-fn column_of(batch: &Batch<'_>, column: Column) -> Result<Vec<Values>, ReadError> {
+fn column_of(batch: &TableBatch<'_>, column: Column) -> Result<Vec<Values>, ReadError> {
     let name = column.name();
     Ok(match column.kind() {
         ColumnKind::I32 if column.is_one() => batch
@@ -65,7 +65,7 @@ fn column_of(batch: &Batch<'_>, column: Column) -> Result<Vec<Values>, ReadError
 }
 
 /// The segments of each row of a batch.
-pub(super) fn segment_rows(batch: &Batch<'_>) -> Result<Vec<ReadRow>, ReadError> {
+pub(super) fn segment_rows(batch: &TableBatch<'_>) -> Result<Vec<ReadRow>, ReadError> {
     let lengths = batch.lists::<Int32Type>("seq_lengths")?;
     let sources = batch.texts("source")?;
     let documents = batch.lists::<Int64Type>("doc_ids")?;

@@ -1,7 +1,7 @@
 //! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, Layout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number};
+use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl RawShard {
     pub fn open(
         bin: &Path,
         segments: &Path,
-        layout: &Layout,
+        layout: &FileLayout,
         skip: u64,
     ) -> Result<Self, ReadError> {
         let mut tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;

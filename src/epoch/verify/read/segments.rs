@@ -2,7 +2,7 @@
 
 use super::parquet::segment_rows;
 use super::table::Table;
-use super::{Layout, ReadError, ReadRow, malformed};
+use super::{FileLayout, ReadError, ReadRow, malformed};
 use ::arrow::datatypes::{Float32Type, Int32Type, UInt64Type};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    pub fn open(path: &Path, layout: &Layout) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ReadError> {
         Ok(Self { table: Table::open(path)?, said: layout.said, ahead: VecDeque::new() })
     }
 

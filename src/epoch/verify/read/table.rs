@@ -36,14 +36,14 @@ impl Table {
     }
 
     /// The next batch; none at the end.
-    pub fn next(&mut self) -> Result<Option<Batch<'_>>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<TableBatch<'_>>, ReadError> {
         loop {
             if self.batches.is_none() && !self.enter_group()? {
                 return Ok(None);
             }
             let Some(batches) = &mut self.batches else { return Ok(None) };
             match guard(|| batches.next().transpose()) {
-                Some(Ok(Some(batch))) => return Ok(Some(Batch { path: &self.path, batch })),
+                Some(Ok(Some(batch))) => return Ok(Some(TableBatch { path: &self.path, batch })),
                 Some(Ok(None)) => self.batches = None,
                 Some(Err(error)) => return malformed(&self.path, error),
                 None => return malformed(&self.path, GAVE_UP),
@@ -82,12 +82,12 @@ pub(super) fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Some rows of a table.
-pub(super) struct Batch<'a> {
+pub(super) struct TableBatch<'a> {
     path: &'a Path,
     batch: RecordBatch,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> TableBatch<'a> {
     pub const fn new(path: &'a Path, batch: RecordBatch) -> Self {
         Self { path, batch }
     }
