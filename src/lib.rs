@@ -39,7 +39,7 @@
 //!
 //! let corpus = Corpus::open(&path, 256 << 20)?;
 //! assert_eq!(corpus.count(Some("kept"))?, 1);
-//! let pairs = corpus.duplicates(None, None)?;
+//! let pairs = corpus.duplicates(None)?.collect::<Result<Vec<_>, _>>()?;
 //! assert_eq!((pairs[0].id, pairs[0].witness, pairs[0].jaccard), (1, 0, 1.0));
 //! # Ok(())
 //! # }
@@ -64,7 +64,7 @@ mod model;
 pub mod duplicates {
     pub use crate::query::{
         CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-        DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesOptions,
+        DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates, DuplicatesOptions,
         DuplicatesSummary, ExamplePair, FamilyBytes, LargeCluster, PolicyChange, RemovedCount,
         SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities, SimilarityBin,
         SourceLoss, SourcePair, StoredBytes, explain_policy,

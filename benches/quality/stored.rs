@@ -60,9 +60,9 @@ impl Stored {
             kept[usize::try_from(document)?] = true;
         }
         let matches = corpus
-            .duplicates(None, None)?
-            .into_iter()
+            .duplicates(None)?
             .map(|pair| {
+                let pair = pair?;
                 Ok((
                     usize::try_from(pair.id)?,
                     usize::try_from(pair.witness)?,

@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut printer = Printer::new(format, &mut out).within(print::width());
-    corpus.sql(&args.statement, &mut |batch| printer.batch(batch))?;
+    printer.rows(corpus.sql(&args.statement)?).map_err(corpusdb::Error::from)?;
     printer.finish().map_err(corpusdb::Error::from)?;
     let cut = printer.has_cut();
     out.flush()?;

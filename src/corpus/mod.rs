@@ -17,14 +17,13 @@ use crate::model::{
     DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
 use crate::query::{
-    self, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesOptions,
-    DuplicatesSummary, Info, QueryError, Shown, SimilarOptions, SimilarReport, SimilarTo,
+    self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
+    DuplicatesSummary, Info, Rows, Shown, ShownDocuments, SimilarOptions, SimilarReport, SimilarTo,
 };
 use crate::store::{
-    self, CommitRecord, Depth, Fault, Memory, RejectRecord, SnapshotRecord, StoreError, View,
-    Writer, fields,
+    self, CommitRecord, Depth, Fault, Memory, Rejected, SnapshotRecord, StoreError, View, Writer,
+    fields,
 };
-use arrow::record_batch::RecordBatch;
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use tokenizer_verbs::{find, load_to_write, load_tokenizers};
@@ -95,16 +94,21 @@ impl Corpus {
         Ok(query::select(&self.view, condition)?)
     }
 
-    /// Runs one SELECT; `each` gets result batches as they come.
+    /// Runs one SELECT: its columns at once, its rows as record batches, one after another.
     ///
     /// # Errors
     /// [`Error::Query`] when the statement is wrong or no query.
-    pub fn sql(
-        &self,
-        statement: &str,
-        each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
-    ) -> Result<(), Error> {
-        Ok(query::sql(&self.view, statement, each)?)
+    pub fn sql(&self, statement: &str) -> Result<Rows, Error> {
+        Ok(query::sql(&self.view, statement)?)
+    }
+
+    /// Everything known about each document that satisfies a SQL boolean expression, ascending by id; about all
+    /// stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn documents(&self, condition: Option<&str>) -> Result<ShownDocuments<'_>, Error> {
+        Ok(query::documents(&self.view, condition)?)
     }
 
     /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
@@ -131,29 +135,12 @@ impl Corpus {
         Ok(query::find_key(&self.view, key)?)
     }
 
-    /// Removed duplicates with what they matched; of one document, its witness or its members.
+    /// Removed duplicates with what they matched, ascending by id; of one document, its witness or its members.
     ///
     /// # Errors
     /// [`Error::Query`] when there is no such document.
-    pub fn duplicates(
-        &self,
-        document: Option<DocId>,
-        limit: Option<u64>,
-    ) -> Result<Vec<DuplicatePair>, Error> {
-        Ok(query::duplicates(&self.view, document, limit)?)
-    }
-
-    /// Calls `each` with removed duplicates and what they matched, ascending by id, at most `limit` times.
-    /// Holds one pair, however many there are.
-    ///
-    /// # Errors
-    /// What `each` returns; [`QueryError`] when rows cannot be read.
-    pub fn for_each_duplicate<E: From<QueryError>>(
-        &self,
-        limit: Option<u64>,
-        each: impl FnMut(DuplicatePair) -> Result<(), E>,
-    ) -> Result<(), E> {
-        query::for_each_duplicate(&self.view, limit, each)
+    pub fn duplicates(&self, document: Option<DocId>) -> Result<Duplicates<'_>, Error> {
+        Ok(query::duplicates(&self.view, document)?)
     }
 
     /// All duplicates in numbers, with the `largest` largest clusters.
@@ -218,24 +205,12 @@ impl Corpus {
         Ok(query::diff(&self.view, a, b)?)
     }
 
-    /// Records that could not be read, by source, path and number.
+    /// The first `limit` records that could not be read, by source, path and number.
     ///
     /// # Errors
     /// [`Error::Store`] when rows cannot be read.
-    pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, Error> {
+    pub fn rejects(&self, limit: usize) -> Result<Rejected<'_>, Error> {
         Ok(self.view.rejects(limit)?)
-    }
-
-    /// Calls `each` with the records that [`Corpus::rejects`] answers. Holds one, however long they are.
-    ///
-    /// # Errors
-    /// What `each` returns; [`StoreError`] when rows cannot be read.
-    pub fn for_each_reject<E: From<StoreError>>(
-        &self,
-        limit: usize,
-        each: impl FnMut(RejectRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.view.for_each_reject_in_order(limit, each)
     }
 
     /// What is not as it must be; empty when all is well.

@@ -21,11 +21,11 @@ mod tests;
 
 pub use duplicates::{
     CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-    DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesOptions,
+    DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates, DuplicatesOptions,
     DuplicatesSummary, ExamplePair, FamilyBytes, LargeCluster, PolicyChange, RemovedCount,
     ShownBlocker, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities,
     SimilarityBin, SourceLoss, SourcePair, StoredBytes, diff, document_duplicates, duplicates,
-    duplicates_summary, explain_dedup, explain_policy, for_each_duplicate, similar,
+    duplicates_summary, explain_dedup, explain_policy, similar,
 };
 pub use error::QueryError;
 pub use format::{Format, Printer};
@@ -36,5 +36,5 @@ pub use info::{
 pub use keys::find_key;
 pub use policy_settings::{PolicySetting, policy_settings};
 pub use sample::sample;
-pub use show::{Cluster, Shown, ShownMatch, ShownTemplate, show};
-pub use sql::{Dependence, count, dependence, numbers, select, sql, texts};
+pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate, documents, show};
+pub use sql::{Dependence, Rows, count, dependence, numbers, select, sql, texts};

@@ -5,6 +5,7 @@ use crate::model::{
 };
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
+use crate::query::sql::select;
 use crate::store::{View, fields};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,6 +13,41 @@ use serde_json::{Map, Value};
 
 /// Members of a cluster that are listed.
 const MEMBERS: usize = 20;
+
+/// Documents in the order of their ids, each read when it is asked for.
+pub struct ShownDocuments<'a> {
+    view: &'a View,
+    ids: roaring::treemap::IntoIter,
+}
+
+/// The documents that satisfy a SQL boolean expression over `documents`; without one, all stored ones, kept or not.
+///
+/// # Errors
+/// As [`select`].
+pub fn documents<'a>(
+    view: &'a View,
+    condition: Option<&str>,
+) -> Result<ShownDocuments<'a>, QueryError> {
+    Ok(ShownDocuments { view, ids: select(view, condition)?.into_iter() })
+}
+
+impl Iterator for ShownDocuments<'_> {
+    type Item = Result<Shown, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.ids.next().map(|id| show(self.view, DocId(id)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ids.size_hint()
+    }
+}
+
+impl std::fmt::Debug for ShownDocuments<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownDocuments").finish_non_exhaustive()
+    }
+}
 
 /// One document with all that is known of it.
 #[derive(Clone, Debug, Serialize)]

@@ -48,4 +48,4 @@ pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
 pub(crate) use topics::{Blocked, MANY, Roots, TokenizerParts, Totals};
 pub(crate) use view::BlockStandings;
-pub use view::{StoredIds, View};
+pub use view::{MatchedDocuments, Rejected, StoredIds, View};

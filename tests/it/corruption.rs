@@ -49,7 +49,10 @@ const QUESTIONS: [Question; 9] = [
             "SELECT source, standing, count(*), sum(tokens), sum(bytes) FROM documents GROUP BY source, standing ORDER BY source, standing",
         )
     }),
-    ("duplicates", |corpus| Ok(format!("{:?}", corpus.duplicates(None, None)?))),
+    ("duplicates", |corpus| {
+        let pairs = corpus.duplicates(None)?.collect::<Result<Vec<_>, _>>()?;
+        Ok(format!("{pairs:?}"))
+    }),
     ("show", |corpus| {
         (0..corpus.view().documents())
             .map(|id| Ok(serde_json::to_string(&corpus.show(DocId(id))?).unwrap()))
@@ -58,7 +61,7 @@ const QUESTIONS: [Question; 9] = [
     ("rejects", |corpus| {
         Ok(format!(
             "{:?} {:?} {:?}",
-            corpus.rejects(100)?,
+            corpus.rejects(100)?.collect::<Result<Vec<_>, _>>()?,
             corpus.view().commits()?,
             corpus.view().snapshots()?
         ))
@@ -68,11 +71,10 @@ const QUESTIONS: [Question; 9] = [
 
 fn rows(corpus: &Corpus, statement: &str) -> Result<String, Error> {
     let mut all = String::new();
-    corpus.sql(statement, &mut |batch| {
-        let batch = arrow::util::pretty::pretty_format_batches(std::slice::from_ref(batch));
+    for batch in corpus.sql(statement)? {
+        let batch = arrow::util::pretty::pretty_format_batches(&[batch?]);
         all += &batch.unwrap().to_string();
-        Ok(())
-    })?;
+    }
     Ok(all)
 }
 

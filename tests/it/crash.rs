@@ -128,7 +128,7 @@ fn killed_at_any_moment_and_run_again_it_is_as_if_nothing_had_happened() {
         job.finish(&corpus);
         let found = reader(Path::new(&corpus));
         assert_eq!(sound_digest(&found), expected, "round {round}");
-        assert_eq!(found.rejects(10).unwrap().len(), 1, "round {round}");
+        assert_eq!(found.rejects(10).unwrap().count(), 1, "round {round}");
         let again = corpusdb(&job.arguments(&corpus)).good().json();
         assert_eq!(
             (again["added"].as_u64(), again["commits"].as_u64()),

@@ -260,7 +260,7 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
         pour(&mut writer, &[file], &options);
     }
     let corpus = reader(&path);
-    let pairs = corpus.duplicates(None, None).unwrap();
+    let pairs: Vec<_> = corpus.duplicates(None).unwrap().collect::<Result<_, _>>().unwrap();
     let found = corpus.duplicates_summary(3).unwrap();
     assert!(pairs.len() > 200 && found.source_pairs.len() > 1);
     for counted in &found.source_pairs {

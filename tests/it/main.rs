@@ -24,6 +24,7 @@ mod foreign;
 mod formats;
 mod formats_out;
 mod ingest;
+mod iterators;
 mod joins;
 mod layers;
 mod limits;

@@ -275,13 +275,11 @@ fn count_select_the_engine_and_a_recount_agree_on_random_predicates() {
         assert_eq!(count, expected.len() as u64, "count of {expression}");
         let mut counted = None;
         let statement = format!("SELECT count(*) FROM documents WHERE {expression}");
-        corpus
-            .sql(&statement, &mut |batch| {
-                let column = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>();
-                counted = Some(column.unwrap().value(0));
-                Ok(())
-            })
-            .expect(&expression);
+        for batch in corpus.sql(&statement).expect(&expression) {
+            let batch = batch.expect(&expression);
+            let column = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>();
+            counted = Some(column.unwrap().value(0));
+        }
         assert_eq!(counted, Some(expected.len() as i64), "sql of {expression}");
         sizes.insert(expected.len());
     }

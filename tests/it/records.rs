@@ -253,7 +253,7 @@ fn a_record_without_a_key_is_known_by_name_number_and_content_or_set_aside() {
     let corpus = reader(&scratch.path("corpus"));
     assert_eq!(corpus.find_key("k").unwrap().len(), 2);
     assert_eq!(corpus.find_key("17").unwrap().len(), 1);
-    let rejects = corpus.rejects(10).unwrap();
+    let rejects = corpus.rejects(10).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     let told: Vec<_> = rejects.iter().map(|it| (&*it.path, it.number, &*it.reason)).collect();
     let long = "27 bytes, over the limit of 20 (--max-doc-bytes)";
     let bad = "id field `id` is absent or neither a string nor a number";

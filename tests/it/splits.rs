@@ -189,7 +189,13 @@ fn one_ingest_and_many_of_any_batch_size_and_thread_count_make_the_same_corpus()
             let (other_sums, other) = input.pour(&scratch, &format!("way-{at}"), &tokenizer, way);
             assert_eq!(other_sums, sums, "seed {seed}, {way:?}");
             assert_eq!(other, digest, "seed {seed}, {way:?}");
-            let rejects = |name: &str| reader(&scratch.path(name)).rejects(1000).unwrap();
+            let rejects = |name: &str| {
+                reader(&scratch.path(name))
+                    .rejects(1000)
+                    .unwrap()
+                    .collect::<Result<Vec<_>, _>>()
+                    .unwrap()
+            };
             assert_eq!(rejects(&format!("way-{at}")), rejects("whole"), "seed {seed}, {way:?}");
         }
         updated += sums.updated;

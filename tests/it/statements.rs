@@ -1,7 +1,7 @@
 //! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
 
 use crate::support::{Scratch, corpusdb, corpusdb_within, ingest, init};
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::AsArray;
 use corpusdb::Corpus;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -307,13 +307,13 @@ fn every_column_of_every_table_can_be_selected_in_any_place_of_a_list() {
     ingest(&corpus, &[&file], &["--source", "web"]);
     let corpus = Corpus::open(Path::new(&corpus), 64 << 20).unwrap();
     let asked = |sql: &str| {
-        let mut names = Vec::new();
-        let found = corpus.sql(sql, &mut |batch| {
-            names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-            Ok(())
-        });
-        found.unwrap_or_else(|error| panic!("{sql}: {error}"));
-        names
+        let rows = corpus.sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let schema = rows.schema();
+        for batch in rows {
+            let batch = batch.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(batch.schema().fields(), schema.fields(), "{sql}");
+        }
+        schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>()
     };
     let mut tables = 0;
     for table in tables_of(&corpus) {
@@ -345,11 +345,9 @@ fn every_column_of_every_table_can_be_selected_in_any_place_of_a_list() {
 
 fn tables_of(corpus: &Corpus) -> Vec<String> {
     let mut names = Vec::new();
-    let each = &mut |batch: &RecordBatch| {
-        let column = batch.column(0).as_string::<i32>();
-        names.extend(column.iter().flatten().map(str::to_owned));
-        Ok(())
-    };
-    corpus.sql("SHOW TABLES", each).unwrap();
+    for batch in corpus.sql("SHOW TABLES").unwrap() {
+        let column = batch.unwrap();
+        names.extend(column.column(0).as_string::<i32>().iter().flatten().map(str::to_owned));
+    }
     names
 }

@@ -132,7 +132,7 @@ fn show_texts(demo: &Demo<'_>, corpus: &Corpus, pair: &DuplicatePair) -> anyhow:
 pub(super) fn duplicates(demo: &Demo<'_>) -> anyhow::Result<(Vec<DuplicatePair>, Option<DocId>)> {
     demo.teller.command(&["duplicates", &demo.corpus, "--list"])?;
     let corpus = demo.open()?;
-    let pairs = corpus.duplicates(None, None)?;
+    let pairs = corpus.duplicates(None)?.collect::<Result<Vec<_>, _>>()?;
     let near = pairs.iter().filter(|pair| pair.kind == "near").count() as u64;
     let exact = pairs.len() as u64 - near;
     demo.teller.say("")?;

@@ -48,7 +48,7 @@ fn sql(demo: &Demo<'_>, corpus: &Corpus, statement: &str) -> anyhow::Result<f64>
     let mut out = Vec::new();
     let mut printer = Printer::new(Format::Table, &mut out);
     let started = Instant::now();
-    corpus.sql(statement, &mut |batch| printer.batch(batch))?;
+    printer.rows(corpus.sql(statement)?).map_err(corpusdb::Error::from)?;
     let seconds = started.elapsed().as_secs_f64();
     printer.finish().map_err(corpusdb::Error::from)?;
     let text = String::from_utf8_lossy(&out);

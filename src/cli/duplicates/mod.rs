@@ -6,7 +6,6 @@ mod summary;
 use super::setup::Context;
 use super::{Outcome, find, print};
 use corpusdb::duplicates::{DiffPart, DuplicatePair, DuplicatesOptions};
-use corpusdb::query::QueryError;
 use corpusdb::{Corpus, DocId};
 use std::path::PathBuf;
 
@@ -95,39 +94,22 @@ fn list(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     }
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut any = false;
-    let walked = corpus.for_each_duplicate(None, |pair| -> Result<(), Stop> {
+    for pair in corpus.duplicates(None)? {
+        let pair = pair?;
         if args.source.as_ref().is_some_and(|source| *source != pair.source) {
-            return Ok(());
+            continue;
         }
-        left = left.checked_sub(1).ok_or(Stop::Enough)?;
+        if left == 0 {
+            break;
+        }
+        left -= 1;
         any = true;
-        Ok(one(args, &corpus, &pair, context)?)
-    });
-    if let Err(Stop::Failed(error)) = walked {
-        return Err(error);
+        one(args, &corpus, &pair, context)?;
     }
     if !any && !context.json {
         print::talk("no duplicates");
     }
     Ok(Outcome::Good)
-}
-
-/// Ends the walk over duplicates early, or carries what went wrong.
-enum Stop {
-    Enough,
-    Failed(anyhow::Error),
-}
-
-impl From<QueryError> for Stop {
-    fn from(error: QueryError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<anyhow::Error> for Stop {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 fn one(

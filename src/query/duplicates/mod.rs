@@ -24,7 +24,7 @@ pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};
 pub use histogram::{Similarities, SimilarityBin};
-pub use pairs::{DuplicatePair, duplicates, for_each_duplicate};
+pub use pairs::{DuplicatePair, Duplicates, duplicates};
 pub use policy_cost::{
     CandidateSample, DedupExplanation, DetectionLine, FamilyBytes, PolicyChange, StoredBytes,
     explain_dedup, explain_policy,

@@ -3,7 +3,7 @@
 use crate::model::{DocId, Match, MatchKind};
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use crate::store::{StoreError, View};
+use crate::store::{MatchedDocuments, View};
 use serde::Serialize;
 
 /// A removed document and its witness.
@@ -32,84 +32,86 @@ pub struct DuplicatePair {
     pub containment_witness: f64,
 }
 
-/// Ends the walk over matches early, or carries what went wrong.
-enum Stop<E> {
-    Enough,
-    Failed(E),
+/// Removed documents beside their witnesses, ascending by the removed document's id. Holds one pair, however many there
+/// are, and ends behind an error.
+pub struct Duplicates<'a> {
+    pairs: Pairs<'a>,
+    removed: Removed<'a>,
 }
 
-impl<E: From<QueryError>> From<StoreError> for Stop<E> {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(QueryError::from(error).into())
-    }
+/// The documents that are left.
+enum Removed<'a> {
+    All(MatchedDocuments<'a>),
+    These(std::vec::IntoIter<DocId>),
+    None,
 }
 
-/// Exact and near duplicates with their witnesses, ascending by the removed document's id, at most
-/// `limit`. For one document: its own witness, or, when it is kept, those it is the witness of.
+/// Exact and near duplicates with their witnesses. For one document: its own witness, or, when it is kept, those it is
+/// the witness of.
 ///
 /// # Errors
 /// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
 /// cannot be read.
-pub fn duplicates(
-    view: &View,
-    document: Option<DocId>,
-    limit: Option<u64>,
-) -> Result<Vec<DuplicatePair>, QueryError> {
-    let mut found = Vec::new();
-    let Some(document) = document else {
-        for_each_duplicate(view, limit, |pair| {
-            found.push(pair);
-            Ok::<(), QueryError>(())
-        })?;
-        return Ok(found);
-    };
-    if document.0 >= view.documents() {
-        return Err(QueryError::NoDocument { document, documents: view.documents() });
-    }
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut pairs = Pairs::new(view);
-    let removed = match view.match_of(document)? {
-        Some(_) => vec![document],
-        None => view.members(document)?,
-    };
-    for removed in removed {
-        if found.len() >= limit {
-            break;
+pub fn duplicates(view: &View, document: Option<DocId>) -> Result<Duplicates<'_>, QueryError> {
+    let removed = match document {
+        None => Removed::All(view.matched()?),
+        Some(document) if document.0 >= view.documents() => {
+            return Err(QueryError::NoDocument { document, documents: view.documents() });
         }
-        if let Some(matched) = view.match_of(removed)? {
-            found.extend(pairs.pair(removed, &matched)?);
-        }
-    }
-    Ok(found)
+        Some(document) => Removed::These(match view.match_of(document)? {
+            Some(_) => vec![document].into_iter(),
+            None => view.members(document)?.into_iter(),
+        }),
+    };
+    Ok(Duplicates { pairs: Pairs::new(view), removed })
 }
 
-/// Calls `each` with exact and near duplicates and their witnesses, ascending by the removed
-/// document's id, at most `limit` times. Holds one pair, however many there are.
-///
-/// # Errors
-/// What `each` returns; [`QueryError::Store`] when a row cannot be read.
-pub fn for_each_duplicate<E: From<QueryError>>(
-    view: &View,
-    limit: Option<u64>,
-    mut each: impl FnMut(DuplicatePair) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut left = limit.unwrap_or(u64::MAX);
-    if left == 0 {
-        return Ok(());
+impl Duplicates<'_> {
+    /// The next document with a match; none behind the last one.
+    fn matched(&mut self) -> Result<Option<(DocId, Match)>, QueryError> {
+        match &mut self.removed {
+            Removed::All(matches) => {
+                let next = matches.next().transpose()?;
+                Ok(next.map(|(removed, _, found)| (removed, found)))
+            }
+            Removed::These(documents) => {
+                for removed in documents {
+                    if let Some(found) = self.pairs.view.match_of(removed)? {
+                        return Ok(Some((removed, found)));
+                    }
+                }
+                Ok(None)
+            }
+            Removed::None => Ok(None),
+        }
     }
-    let mut pairs = Pairs::new(view);
-    let walked = view.for_each_match(|removed, _, found| {
-        let Some(pair) = pairs.pair(removed, &found).map_err(|why| Stop::Failed(why.into()))?
-        else {
-            return Ok(());
-        };
-        each(pair).map_err(Stop::Failed)?;
-        left -= 1;
-        if left == 0 { Err(Stop::Enough) } else { Ok(()) }
-    });
-    match walked {
-        Ok(()) | Err(Stop::Enough) => Ok(()),
-        Err(Stop::Failed(error)) => Err(error),
+
+    fn next_pair(&mut self) -> Result<Option<DuplicatePair>, QueryError> {
+        while let Some((removed, found)) = self.matched()? {
+            let pair = self.pairs.pair(removed, &found)?;
+            if pair.is_some() {
+                return Ok(pair);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Duplicates<'_> {
+    type Item = Result<DuplicatePair, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_pair();
+        if next.is_err() {
+            self.removed = Removed::None;
+        }
+        next.transpose()
+    }
+}
+
+impl std::fmt::Debug for Duplicates<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Duplicates").finish_non_exhaustive()
     }
 }
 

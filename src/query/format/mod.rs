@@ -5,6 +5,7 @@ mod rows;
 mod table;
 
 use crate::query::error::QueryError;
+use crate::query::sql::Rows;
 use arrow::csv::WriterBuilder as CsvBuilder;
 use arrow::datatypes::{DataType, Schema};
 use arrow::json::WriterBuilder as JsonBuilder;
@@ -118,6 +119,20 @@ impl<'a> Printer<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Prints all rows of an answer as they come; of one without rows the names of its columns.
+    ///
+    /// # Errors
+    /// What fails while the statement runs, and as [`Printer::batch`].
+    pub fn rows(&mut self, rows: Rows) -> Result<(), QueryError> {
+        let schema = rows.schema();
+        let mut any = false;
+        for batch in rows {
+            self.batch(&batch?)?;
+            any = true;
+        }
+        if any { Ok(()) } else { self.batch(&RecordBatch::new_empty(schema)) }
     }
 
     /// Prints what is still held.

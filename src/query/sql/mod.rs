@@ -32,5 +32,5 @@ mod values;
 pub use present::{Dependence, dependence};
 pub use select::{count, select};
 pub(super) use small_tables::hexadecimal;
-pub use statement::sql;
+pub use statement::{Rows, sql};
 pub use values::{numbers, texts};

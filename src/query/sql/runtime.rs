@@ -5,7 +5,7 @@
 
 use crate::query::error::QueryError;
 use std::future::Future;
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, JoinHandle, ScopedJoinHandle};
 
 /// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
 /// not reached take no memory.
@@ -21,14 +21,8 @@ where
     T: Send,
 {
     std::thread::scope(|scope| {
-        let driver = std::thread::Builder::new()
-            .name("corpusdb-query".to_owned())
-            .stack_size(STACK)
-            .spawn_scoped(scope, move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().build();
-                runtime.map_err(QueryError::Thread)?.block_on(work)
-            })
-            .map_err(QueryError::Thread)?;
+        let driver = thread().spawn_scoped(scope, move || to_end(work));
+        let driver = driver.map_err(QueryError::Thread)?;
         let here = meanwhile();
         let there = finish(driver)?;
         Ok((there, here))
@@ -40,6 +34,29 @@ pub(in crate::query) fn block_on<T: Send>(
     work: impl Future<Output = Result<T, QueryError>> + Send,
 ) -> Result<T, QueryError> {
     drive(work, || ()).map(|(done, ())| done)
+}
+
+/// Starts `work` on a runtime and a thread of its own; [`join`] waits for its end.
+pub(in crate::query) fn start<T: Send + 'static>(
+    work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
+) -> Result<JoinHandle<Result<T, QueryError>>, QueryError> {
+    thread().spawn(move || to_end(work)).map_err(QueryError::Thread)
+}
+
+/// What work that was started came to.
+pub(in crate::query) fn join<T>(
+    driver: JoinHandle<Result<T, QueryError>>,
+) -> Result<T, QueryError> {
+    driver.join().unwrap_or(Err(QueryError::Panicked))
+}
+
+fn thread() -> Builder {
+    Builder::new().name("corpusdb-query".to_owned()).stack_size(STACK)
+}
+
+fn to_end<T>(work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.map_err(QueryError::Thread)?.block_on(work)
 }
 
 fn finish<T>(driver: ScopedJoinHandle<'_, Result<T, QueryError>>) -> Result<T, QueryError> {

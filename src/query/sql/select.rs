@@ -148,5 +148,5 @@ pub(in crate::query) fn gather(
     let (sender, receiver) = sync_channel(QUEUE);
     let work = async move { statement::run(state, plan, &sender).await };
     let all = || receiver.into_iter().for_each(|batch| each(&batch));
-    runtime::drive(work, all).map(|_| ())
+    runtime::drive(work, all).map(|((), ())| ())
 }

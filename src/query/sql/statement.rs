@@ -1,4 +1,4 @@
-//! Runs one statement and hands its batches to the caller as they come.
+//! Runs one statement on a thread of its own, which gives the caller its batches as they come.
 
 use super::metered::metered;
 use super::session::Asked;
@@ -6,71 +6,137 @@ use super::{catalogue, runtime, session};
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
-use datafusion::execution::TaskContext;
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use datafusion::execution::session_state::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream, execute_stream_partitioned};
 use futures::StreamExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 /// Batches that wait between the engine and the caller.
 const QUEUE: usize = 2;
 
-/// Runs one SELECT (or WITH, or EXPLAIN) over the tables of `view`; `each` gets the batches as they
-/// come, and one empty batch with the schema when there are no rows. Without ORDER BY, rows of a
+/// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
+/// ends with the last batch or with an error. Dropped before, it ends the query, which takes until the engine has made
+/// the batch that it is at.
+pub struct Rows {
+    schema: SchemaRef,
+    batches: Option<Receiver<RecordBatch>>,
+    driver: Option<JoinHandle<Result<(), QueryError>>>,
+}
+
+impl Rows {
+    /// The columns, also of an answer without rows.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The same as what Arrow's writers and [`Records::batches`](crate::ingest::Records::batches) take.
+    #[must_use]
+    pub fn into_reader(self) -> impl RecordBatchReader + Send + 'static {
+        let schema = self.schema();
+        let external = |error| ArrowError::ExternalError(Box::new(error));
+        RecordBatchIterator::new(self.map(move |batch| batch.map_err(external)), schema)
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Ok(batch) = self.batches.as_ref()?.recv() {
+            return Some(Ok(batch));
+        }
+        self.batches = None;
+        runtime::join(self.driver.take()?).err().map(Err)
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // Who makes batches sees that nobody takes them; then nothing of the query goes on behind the caller's back.
+        self.batches = None;
+        if let Some(driver) = self.driver.take() {
+            let _ = runtime::join(driver);
+        }
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// Runs one SELECT (or WITH, or EXPLAIN) over the tables of `view`. Without ORDER BY, rows of a
 /// plain scan of `documents` come in the order of their ids. `SHOW TABLES` lists the tables, `DESCRIBE t`
 /// the columns of one (docs/reference/sql.md has them all).
 ///
 /// A quarter of the memory that the view was opened with bounds what sorts, joins and aggregates hold;
-/// they spill to temporary files, or fail. It blocks; do not call it on a thread that drives an async
-/// runtime.
+/// they spill to temporary files, or fail. It blocks until the statement is planned, and its rows block until there are
+/// some; do not call it on a thread that drives an async runtime.
 ///
 /// # Errors
-/// [`QueryError`]: a statement that is no query or cannot be planned, what fails while it runs, or
-/// what `each` returns, which ends the query.
-pub fn sql(
-    view: &View,
-    sql: &str,
-    each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
-) -> Result<(), QueryError> {
-    let (sender, receiver) = sync_channel(QUEUE);
-    let statement = match runtime::block_on(async { session::parse(sql) })? {
-        Asked::Rows(statement) => statement,
-        Asked::Tables => return each(&catalogue::tables()?),
-        Asked::Columns(table) => return each(&catalogue::columns(view, &table)?),
-    };
-    let work = async move {
-        let state = session::session(view)?;
-        let plan = session::plan(&state, sql, statement).await?;
-        run(state, &plan, &sender).await
-    };
-    let caller = &mut *each;
-    // The receiver goes when the caller is done, which ends the query.
-    let (schema, any) = runtime::drive(work, move || take(&receiver, caller))?;
-    if any? { Ok(()) } else { each(&RecordBatch::new_empty(schema)) }
-}
-
-/// Hands batches on until there are no more; tells whether there were any.
-fn take(
-    batches: &Receiver<RecordBatch>,
-    each: &mut dyn FnMut(&RecordBatch) -> Result<(), QueryError>,
-) -> Result<bool, QueryError> {
-    let mut any = false;
-    for batch in batches {
-        each(&batch)?;
-        any = true;
+/// [`QueryError`]: a statement that is no query or cannot be planned. What fails while it runs comes as a row would.
+pub fn sql(view: &View, sql: &str) -> Result<Rows, QueryError> {
+    let (view, sql) = (view.clone(), sql.to_owned());
+    let (columns, schema) = sync_channel(1);
+    let (sender, batches) = sync_channel(QUEUE);
+    let driver = runtime::start(async move {
+        let statement = match session::parse(&sql)? {
+            Asked::Rows(statement) => statement,
+            Asked::Tables => return one(catalogue::tables()?, &columns, &sender),
+            Asked::Columns(table) => {
+                return one(catalogue::columns(&view, &table)?, &columns, &sender);
+            }
+        };
+        let state = session::session(&view)?;
+        let plan = session::plan(&state, &sql, statement).await?;
+        let (schema, streams) = start(state, &plan).await?;
+        if columns.send(schema).is_ok() {
+            give(streams, &sender).await?;
+        }
+        Ok(())
+    })?;
+    match schema.recv() {
+        Ok(schema) => Ok(Rows { schema, batches: Some(batches), driver: Some(driver) }),
+        // It ended before there were columns: it says why.
+        Err(_) => Err(runtime::join(driver).err().unwrap_or(QueryError::Panicked)),
     }
-    Ok(any)
 }
 
-/// Runs an optimised plan; gives its schema. Stops early when the receiver is gone.
+/// An answer of one batch that is there.
+fn one(
+    batch: RecordBatch,
+    columns: &SyncSender<SchemaRef>,
+    to: &SyncSender<RecordBatch>,
+) -> Result<(), QueryError> {
+    if columns.send(batch.schema()).is_ok() {
+        let _ = to.send(batch);
+    }
+    Ok(())
+}
+
+/// Runs an optimised plan to its end. Stops early when the receiver is gone.
 pub(in crate::query) async fn run(
-    mut state: SessionState,
+    state: SessionState,
     plan: &LogicalPlan,
     to: &SyncSender<RecordBatch>,
-) -> Result<SchemaRef, QueryError> {
+) -> Result<(), QueryError> {
+    let (_, streams) = start(state, plan).await?;
+    give(streams, to).await
+}
+
+/// The columns of an optimised plan, and the streams that give its rows one after the other.
+async fn start(
+    mut state: SessionState,
+    plan: &LogicalPlan,
+) -> Result<(SchemaRef, Vec<SendableRecordBatchStream>), QueryError> {
     session::size_batches(&mut state, plan);
     let physical =
         state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
@@ -84,15 +150,22 @@ pub(in crate::query) async fn run(
     } else {
         execute_stream_partitioned(physical, context).map_err(QueryError::run)?
     };
+    Ok((schema, streams))
+}
+
+async fn give(
+    streams: Vec<SendableRecordBatchStream>,
+    to: &SyncSender<RecordBatch>,
+) -> Result<(), QueryError> {
     for mut stream in streams {
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(QueryError::run)?;
             if batch.num_rows() > 0 && to.send(batch).is_err() {
-                return Ok(schema);
+                return Ok(());
             }
         }
     }
-    Ok(schema)
+    Ok(())
 }
 
 fn deals_out(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -8,3 +8,4 @@ mod scan;
 pub(super) mod tuning;
 
 pub(super) use pinned::{Pinned, family};
+pub(super) use scan::Rows;

@@ -106,12 +106,12 @@ fn logs(place: &Place) -> Vec<std::path::PathBuf> {
 
 /// What a corpus says when it is opened, by a reader and by a writer, on copies.
 fn opened(place: &Place, beside: &Path) -> [Result<usize, StoreError>; 2] {
-    let read_one = |path: &Path| Ok(read(path, Memory::within(MEMORY))?.rejects(100)?.len());
+    let read_one = |path: &Path| Ok(read(path, Memory::within(MEMORY))?.rejects(100)?.count());
     let copied = beside.join("copied");
     copy(&place.root, &copied);
     let reader = read_one(&copied);
     let writer = Writer::open(&copied, Memory::within(MEMORY), 2)
-        .and_then(|writer| Ok(writer.view().rejects(100)?.len()));
+        .and_then(|writer| Ok(writer.view().rejects(100)?.count()));
     std::fs::remove_dir_all(&copied).unwrap();
     [reader, writer]
 }

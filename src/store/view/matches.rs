@@ -3,10 +3,18 @@
 use super::View;
 use crate::model::{CommitSeq, DocId, Match};
 use crate::store::columns::{Matches, Members};
+use crate::store::database::Rows;
 use crate::store::error::StoreError;
 use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{MatchKey, MemberKey};
-use crate::store::rows::matches::{decode_match, decode_member};
+use crate::store::rows::matches::{decode_match, decode_member, generation_prefix};
+
+/// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
+pub struct MatchedDocuments<'a> {
+    rows: Rows<'a, Matches>,
+    newest: Option<(MatchKey, Option<Match>)>,
+    is_over: bool,
+}
 
 impl View {
     /// Why a document is not kept, when another document is the reason.
@@ -33,22 +41,20 @@ impl View {
         &self,
         mut each: impl FnMut(DocId, CommitSeq, Match) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut rows = self.pinned().scan_prefix::<Matches>(
-            &crate::store::rows::matches::generation_prefix(self.generation()),
-        )?;
-        let mut newest: Option<(MatchKey, Option<Match>)> = None;
-        while let Some((key, found)) = rows.next_as("match", decode_match)? {
-            if let Some((before, Some(done))) = newest.take()
-                && before.removed != key.removed
-            {
-                each(before.removed, before.commit, done)?;
-            }
-            newest = Some((key, found));
-        }
-        if let Some((key, Some(done))) = newest {
-            each(key.removed, key.commit, done)?;
+        for matched in self.matched()? {
+            let (document, commit, found) = matched?;
+            each(document, commit, found)?;
         }
         Ok(())
+    }
+
+    /// The newest match of every document that has one, ascending by document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn matched(&self) -> Result<MatchedDocuments<'_>, StoreError> {
+        let rows = self.pinned().scan_prefix::<Matches>(&generation_prefix(self.generation()))?;
+        Ok(MatchedDocuments { rows, newest: None, is_over: false })
     }
 
     /// The documents whose witness this document is now, ascending.
@@ -75,5 +81,42 @@ impl View {
             }
         }
         Ok(found)
+    }
+}
+
+impl Iterator for MatchedDocuments<'_> {
+    type Item = Result<(DocId, CommitSeq, Match), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let given = |(key, found): (MatchKey, Option<Match>)| {
+            found.map(|found| Ok((key.removed, key.commit, found)))
+        };
+        while !self.is_over {
+            match self.rows.next_as("match", decode_match) {
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(Err(error));
+                }
+                Ok(None) => {
+                    self.is_over = true;
+                    return self.newest.take().and_then(given);
+                }
+                Ok(Some((key, found))) => {
+                    let removed = key.removed;
+                    let before = self.newest.replace((key, found));
+                    let before = before.filter(|(before, _)| before.removed != removed);
+                    if let Some(done) = before.and_then(given) {
+                        return Some(done);
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for MatchedDocuments<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MatchedDocuments").finish_non_exhaustive()
     }
 }

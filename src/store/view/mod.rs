@@ -17,6 +17,8 @@ mod standings;
 mod token_reads;
 mod tokens;
 
+pub use matches::MatchedDocuments;
+pub use rejects::Rejected;
 pub use standings::BlockStandings;
 pub use token_reads::StoredIds;
 

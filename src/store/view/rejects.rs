@@ -13,18 +13,21 @@ impl View {
         Ok(self.pinned().get::<Rejects>(&IdentityKey { hash })?.is_some())
     }
 
-    /// Rejected records, ordered by source, path and number; `limit` bounds how many. Holds all of them:
-    /// [`View::for_each_reject_in_order`] holds one.
+    /// The first `limit` rejected records by source, path and number.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn rejects(&self, limit: usize) -> Result<Vec<RejectRecord>, StoreError> {
-        let mut found = Vec::new();
-        self.for_each_reject_in_order(limit, |record| {
-            found.push(record);
-            Ok::<(), StoreError>(())
-        })?;
-        Ok(found)
+    pub fn rejects(&self, limit: usize) -> Result<Rejected<'_>, StoreError> {
+        // Keys are hashes: the first `limit` in order are known only at the end.
+        let mut first: BTreeSet<(String, String, u64, [u8; 16])> = BTreeSet::new();
+        let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
+        while let Some((key, record)) = rows.next_as("reject", codec::decode::<RejectRecord>)? {
+            first.insert((record.source, record.path, record.number, key.hash));
+            if first.len() > limit {
+                first.pop_last();
+            }
+        }
+        Ok(Rejected { view: self, left: first.into_iter() })
     }
 
     /// Calls `each` with every rejected record, in an order that is the same at every call and means
@@ -42,33 +45,31 @@ impl View {
         }
         Ok(())
     }
+}
 
-    /// Calls `each` with the first `limit` rejected records by source, path and number. Holds one record,
-    /// and the positions of `limit` of them.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read, or what `each` returns.
-    pub fn for_each_reject_in_order<E: From<StoreError>>(
-        &self,
-        limit: usize,
-        mut each: impl FnMut(RejectRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        // Keys are hashes: the first `limit` in order are known only at the end.
-        let mut first: BTreeSet<(String, String, u64, [u8; 16])> = BTreeSet::new();
-        let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
-        while let Some((key, record)) = rows.next_as("reject", codec::decode::<RejectRecord>)? {
-            first.insert((record.source, record.path, record.number, key.hash));
-            if first.len() > limit {
-                first.pop_last();
-            }
-        }
-        for (_, _, _, hash) in first {
+/// Rejected records in the order of source, path and number. Holds one record, and the positions of those that are left.
+pub struct Rejected<'a> {
+    view: &'a View,
+    left: std::collections::btree_set::IntoIter<(String, String, u64, [u8; 16])>,
+}
+
+impl Iterator for Rejected<'_> {
+    type Item = Result<RejectRecord, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        for (_, _, _, hash) in self.left.by_ref() {
             let key = IdentityKey { hash };
-            let record = self.pinned().read::<Rejects, _>("reject", &key, codec::decode)?;
-            if let Some(record) = record {
-                each(record)?;
+            let record = self.view.pinned().read::<Rejects, _>("reject", &key, codec::decode);
+            if let Some(record) = record.transpose() {
+                return Some(record);
             }
         }
-        Ok(())
+        None
+    }
+}
+
+impl std::fmt::Debug for Rejected<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rejected").finish_non_exhaustive()
     }
 }

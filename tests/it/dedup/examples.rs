@@ -59,7 +59,7 @@ fn a_document_comes_back_when_its_witness_is_superseded_and_removes_what_was_kep
     let corpus = reader(&world.path);
     let standings: Vec<_> = told(&corpus).into_iter().map(|(standing, _)| standing).collect();
     assert_eq!(standings, [Standing::Superseded, Standing::Kept, Standing::Near, Standing::Kept]);
-    let pairs = corpus.duplicates(None, None).unwrap();
+    let pairs: Vec<_> = corpus.duplicates(None).unwrap().collect::<Result<_, _>>().unwrap();
     let shown = pairs.iter().find(|pair| pair.id == 2).unwrap();
     assert_eq!((shown.witness, shown.witness_key.as_str(), shown.kind), (1, "b", "near"));
     assert_eq!(corpus.count(Some("kept")).unwrap(), 2);
