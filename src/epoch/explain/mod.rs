@@ -1,6 +1,7 @@
 //! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
 mod padding;
+mod printed;
 
 pub use padding::Padding;
 
@@ -13,7 +14,6 @@ use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
 use crate::model::Interrupt;
 use crate::store::View;
 use serde::Serialize;
-use std::fmt;
 use std::sync::Arc;
 
 /// Batch sizes that steps are told for.
@@ -139,55 +139,8 @@ pub fn explain(
     let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
     marks.refuse_empty(plan)?;
     let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
-    let all = marks.end.row - marks.start.row + marks.pads;
-    let places = u128::from(all) * u128::from(plan.capacity);
-    let (efficiency, places) = if plan.fixed_length() {
-        (ratio(tokens.into(), places), crate::epoch::plan::narrow(places))
-    } else {
-        (1.0, tokens)
-    };
     let batch_padding = padding::measure(&opened, &arrangement, &marks, interrupt)?;
-    let places = match batch_padding.filter(|_| plan.pads_batches()) {
-        // What was not looked at is taken to be alike.
-        Some(seen) => {
-            let all = u128::from(seen.positions) * u128::from(rows.max(seen.rows));
-            crate::epoch::plan::narrow(all / u128::from(seen.rows.max(1)))
-        }
-        None => places,
-    };
-    // Every row repeats a token, but the first one of a pass, which is not told here.
-    let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
-    let places_of_rows = u128::from(all) * u128::from(plan.capacity);
-    let padding_percent = match (plan.fixed_length(), batch_padding) {
-        (true, _) if repeated > 0 => {
-            (1.0 - ratio(u128::from(tokens) + repeated, places_of_rows)).max(0.0) * 100.0
-        }
-        (true, _) => (1.0 - efficiency) * 100.0,
-        (false, padding) => padding.map_or(0.0, |padding| padding.percent),
-    };
-    let emitted: u64 = marks.end.total();
-    let taken = marks.tokens_of().zip(marks.rows_of()).zip(&marks.end.emitted);
-    let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {
-        SourceExplanation {
-            name: source.name.clone(),
-            documents: source.documents,
-            tokens: source.tokens,
-            specials_added: source.effective_tokens - source.tokens,
-            pass_rows: source.rows,
-            efficiency: source.efficiency,
-            dropped_documents: source.losses.dropped_documents,
-            dropped_tokens: source.losses.dropped_tokens,
-            truncated_tokens: source.losses.truncated_tokens,
-            lone_eos: source.losses.lone_eos,
-            partial_tokens: source.losses.partial_tokens,
-            rows,
-            epoch_tokens: tokens,
-            passes: ratio(tokens.into(), source.packed_tokens.into()),
-            unused_tokens: source.packed_tokens.saturating_sub(tokens),
-            asked_share: plan.asked_share(source),
-            achieved_share: ratio((*amount).into(), emitted.into()),
-        }
-    });
+    let filled = Filled::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
         true => masks::said(view, opened.tokenizer, &masks::documents(pinned), |_| false)?,
         false => masks::Said::default(),
@@ -195,6 +148,7 @@ pub fn explain(
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = arrangement.has_batches();
     let width = Width::of(&plan.recipe.output, plan.tokenizer.vocab_size).bytes();
+    let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
         plan: plan.hash_hex(),
         snapshot: plan.snapshot.name.clone(),
@@ -203,11 +157,11 @@ pub fn explain(
         budget: plan.budget,
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
-        sources: sources.collect(),
+        sources: sources(plan, &marks),
         rows,
         tokens,
-        efficiency,
-        padding_percent,
+        efficiency: filled.efficiency,
+        padding_percent: filled.padding_percent,
         batch_padding,
         batches: has_batches.then_some(marks.batches),
         left_out_rows: marks.left_out,
@@ -220,8 +174,8 @@ pub fn explain(
             Some(_) => Some(undecided(view, plan)?),
             None => None,
         },
-        id_bytes: places.saturating_mul(width as u64),
-        build_seconds: places.saturating_mul(width as u64) as f64 / BUILD_RATE,
+        id_bytes,
+        build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
     })
 }
@@ -257,143 +211,71 @@ fn balance(
     Ok(worlds.into_iter().zip(worst).collect())
 }
 
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "plan {}  snapshot {}  tokenizer {}  rows of {}",
-            self.plan.get(..12).unwrap_or_default(),
-            self.snapshot,
-            self.tokenizer,
-            self.capacity
-        )?;
-        let header = [
-            "source",
-            "documents",
-            "tokens",
-            "rows",
-            "real",
-            "passes",
-            "packed",
-            "dropped",
-            "cut",
-            "unused",
-            "asked",
-            "gets",
-        ];
-        let mut lines: Vec<Vec<String>> =
-            vec![header.iter().map(|word| (*word).to_owned()).collect()];
-        for source in &self.sources {
-            lines.push(vec![
-                source.name.clone(),
-                source.documents.to_string(),
-                (source.tokens + source.specials_added).to_string(),
-                source.rows.to_string(),
-                source.epoch_tokens.to_string(),
-                format!("{:.3}", source.passes),
-                percent(source.efficiency),
-                source.dropped_tokens.to_string(),
-                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
-                source.unused_tokens.to_string(),
-                percent(source.asked_share),
-                percent(source.achieved_share),
-            ]);
-        }
-        write_table(f, &lines)?;
-        writeln!(
-            f,
-            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
-            self.rows,
-            self.tokens,
-            self.budget,
-            self.unit,
-            percent(self.efficiency),
-            self.padding_percent,
-            self.epochs
-        )?;
-        writeln!(
-            f,
-            "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
-            self.id_bytes, self.build_seconds
-        )?;
-        if let Some(padding) = &self.batch_padding {
-            draw(f, padding)?;
-        }
-        let partial = self.sources.iter().filter(|source| source.partial_tokens > 0);
-        for source in partial {
-            writeln!(
-                f,
-                "{}: {} tokens at the end of a pass fill no row and are left out",
-                source.name, source.partial_tokens
-            )?;
-        }
-        writeln!(f, "{}", self.loss())?;
-        if let Some(undecided) = self.undecided_documents {
-            writeln!(f, "holdout: {undecided} documents are on neither side")?;
-        }
-        for (ranks, most) in &self.balance {
-            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
-        }
-        if let Some(batches) = self.batches {
-            return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
-        }
-        let steps: Vec<String> =
-            self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
-        write!(f, "steps: {}", steps.join(", "))
-    }
+/// How full the positions of an epoch are.
+struct Filled {
+    /// Real tokens / positions of rows of a fixed length; else 1.
+    efficiency: f64,
+    padding_percent: f64,
+    /// Positions that are written.
+    places: u64,
 }
 
-/// What grouping does, as bars of 50 signs.
-fn draw(f: &mut fmt::Formatter<'_>, padding: &Padding) -> fmt::Result {
-    writeln!(f, "padding to the longest row of each batch, over {} rows:", padding.rows)?;
-    let now = if padding.ungrouped_percent.is_some() { "grouped" } else { "batches" };
-    let bars = padding.ungrouped_percent.map(|percent| ("as they come", percent));
-    for (name, percent) in bars.into_iter().chain([(now, padding.percent)]) {
-        // At most 100 percent, so the cast keeps it.
-        let pads = (percent / 2.0).round().clamp(0.0, 50.0) as usize;
-        let bar = format!("{}{}", "#".repeat(50 - pads), ".".repeat(pads));
-        writeln!(f, "  {name:<12}  {bar}  {percent:.2} % pads")?;
-    }
-    Ok(())
-}
-
-impl Explanation {
-    /// What is trained on, as a line.
-    fn loss(&self) -> String {
-        let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
-        let said = format!(
-            "{} of {tokens} stored tokens untrained, {} of another weight than 1",
-            self.untrained_tokens, self.weighted_tokens
-        );
-        match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
-            (0, _) => "loss: every token is trained on alike".to_owned(),
-            (_, false) => format!("loss: as documents say, {said}"),
-            (_, true) => format!(
-                "loss: every token is trained on alike, and what documents say is ignored ({said})"
-            ),
-        }
-    }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.4} %", share * 100.0)
-}
-
-/// Columns aligned, the first to the left and the others to the right.
-fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
-    let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for line in lines {
-        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            match column {
-                0 => write!(f, "{cell:<width$}")?,
-                _ => write!(f, "  {cell:>width$}")?,
+impl Filled {
+    fn of(plan: &Plan, marks: &Marks, batch_padding: Option<Padding>) -> Self {
+        let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
+        let all = marks.end.row - marks.start.row + marks.pads;
+        let places = u128::from(all) * u128::from(plan.capacity);
+        let (efficiency, places) = if plan.fixed_length() {
+            (ratio(tokens.into(), places), crate::epoch::plan::narrow(places))
+        } else {
+            (1.0, tokens)
+        };
+        let places = match batch_padding.filter(|_| plan.pads_batches()) {
+            // What was not looked at is taken to be alike.
+            Some(seen) => {
+                let all = u128::from(seen.positions) * u128::from(rows.max(seen.rows));
+                crate::epoch::plan::narrow(all / u128::from(seen.rows.max(1)))
             }
-        }
-        writeln!(f)?;
+            None => places,
+        };
+        // Every row repeats a token, but the first one of a pass, which is not told here.
+        let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
+        let places_of_rows = u128::from(all) * u128::from(plan.capacity);
+        let padding_percent = match (plan.fixed_length(), batch_padding) {
+            (true, _) if repeated > 0 => {
+                (1.0 - ratio(u128::from(tokens) + repeated, places_of_rows)).max(0.0) * 100.0
+            }
+            (true, _) => (1.0 - efficiency) * 100.0,
+            (false, padding) => padding.map_or(0.0, |padding| padding.percent),
+        };
+        Self { efficiency, padding_percent, places }
     }
-    Ok(())
+}
+
+/// What the epoch takes of each source.
+fn sources(plan: &Plan, marks: &Marks) -> Vec<SourceExplanation> {
+    let emitted: u64 = marks.end.total();
+    let taken = marks.tokens_of().zip(marks.rows_of()).zip(&marks.end.emitted);
+    let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {
+        SourceExplanation {
+            name: source.name.clone(),
+            documents: source.documents,
+            tokens: source.tokens,
+            specials_added: source.effective_tokens - source.tokens,
+            pass_rows: source.rows,
+            efficiency: source.efficiency,
+            dropped_documents: source.losses.dropped_documents,
+            dropped_tokens: source.losses.dropped_tokens,
+            truncated_tokens: source.losses.truncated_tokens,
+            lone_eos: source.losses.lone_eos,
+            partial_tokens: source.losses.partial_tokens,
+            rows,
+            epoch_tokens: tokens,
+            passes: ratio(tokens.into(), source.packed_tokens.into()),
+            unused_tokens: source.packed_tokens.saturating_sub(tokens),
+            asked_share: plan.asked_share(source),
+            achieved_share: ratio((*amount).into(), emitted.into()),
+        }
+    });
+    sources.collect()
 }

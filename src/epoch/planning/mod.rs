@@ -2,7 +2,7 @@
 //!
 //! `select` finds the documents of each source, `holdout` those on one side of the border, `strata` puts them in classes for a curriculum,
 //! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
-//! the passes of a source from all that, `shares` sets what each source gives, `filled` refuses what fills no batch,
+//! the passes of a source from all that, `source` counts their rows, `shares` sets what each source gives, `filled` refuses what fills no batch,
 //! `undecided` counts what is on neither side.
 
 mod filled;
@@ -11,8 +11,10 @@ mod paragraph;
 mod pin;
 mod select;
 mod shares;
+mod source;
 mod strata;
 mod surprisal;
+mod tokenizer;
 mod undecided;
 
 pub use paragraph::TokenEnds;
@@ -20,17 +22,12 @@ pub use undecided::undecided;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::export::check_output;
-use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::lengths::Trained;
 use crate::epoch::order::pacing;
 use crate::epoch::order::pacing::Pace;
-use crate::epoch::pack::{Histogram, Losses};
-use crate::epoch::plan::{
-    Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedTokenizer, Plan, Planned,
-    PlannedSource, capacity, long_name, masks, ratio, rules,
-};
-use crate::epoch::recipe::{
-    Curriculum, LengthGrouped, Pacing, PackKind, Recipe, SourceRecipe, special_ids,
-};
+use crate::epoch::pack::Histogram;
+use crate::epoch::plan::{Ledger, PinnedPool, PinnedSnapshot, Plan, Planned, capacity, masks};
+use crate::epoch::recipe::{Curriculum, LengthGrouped, Pacing, Recipe, SourceRecipe};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::epoch::run::Opened;
 use crate::epoch::run::Remainder;
@@ -38,8 +35,10 @@ use crate::model::{Interrupt, Progress, TokenizerId};
 use crate::store::View;
 use pin::Pinning;
 use roaring::RoaringTreemap;
+use source::{SourceContext, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokenizer::find_tokenizer;
 
 /// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
 const EXACT_ROW_BYTES: u64 = 80;
@@ -140,28 +139,7 @@ fn continued(
     let mut recipe = recipe.clone();
     recipe.snapshot = Some(against.snapshot.to_owned());
     let (tokenizer, pinned_tokenizer) = find_tokenizer(view, &mut recipe)?;
-    let listed = !recipe.sources.is_empty();
-    if !listed {
-        recipe.sources =
-            view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
-    }
-    progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::base(view, &recipe, against.snapshot, against.kept)?;
-    let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
-    for source in &recipe.sources {
-        let (selection, counts) = select::of_source(view, &recipe, source, tokenizer, &base)?;
-        selections.push((source.name.clone(), selection));
-        counted.insert(source.name.clone(), counts.map(Arc::new));
-        progress.advance(selections.len() as u64);
-    }
-    if !listed {
-        selections.retain(|(_, selection)| !selection.is_empty());
-        recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
-    }
-    // As it will be read again: with every source that takes part.
-    recipe.check()?;
-    select::check(&recipe, &selections)?;
-    check_memory(&recipe, &selections, against.memory)?;
+    let (selections, mut counted) = select_sources(against, &mut recipe, tokenizer, progress)?;
     let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;
     let pinning =
         Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
@@ -186,7 +164,8 @@ fn continued(
         let is_whole = documents.strata.len() == 1
             && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
         let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
-        let context = Context { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let context =
+            SourceContext { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
         let (source, rows) = plan_source(view, &context, &of, &documents, &trained)?;
         sources.push(source);
         opened.push(rows);
@@ -220,129 +199,40 @@ fn continued(
     Ok(Planned { plan, pinned })
 }
 
-fn find_tokenizer(
-    view: &View,
+/// The documents of a source by stored tokens, where that was found on the way.
+type Counted = BTreeMap<String, Option<Arc<Histogram>>>;
+
+/// The documents of each source; a recipe that lists no sources has all that have any afterwards.
+fn select_sources(
+    against: &Against<'_>,
     recipe: &mut Recipe,
-) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
-    let names: Vec<String> = view.tokenizers().map(|(_, record)| record.name.clone()).collect();
-    let name = match (&recipe.tokenizer.name, names.as_slice()) {
-        (Some(name), _) => name.clone(),
-        (None, [only]) => only.clone(),
-        (None, []) => {
-            let message = "the corpus has no tokenizer; add one with `corpusdb tokenizer add` or `tokenizer train`";
-            return Err(EpochError::Recipe(message.to_owned()));
-        }
-        (None, _) => {
-            return Err(EpochError::Recipe(format!(
-                "tokenizer.name is needed: there is {}",
-                listing(&names)
-            )));
-        }
-    };
-    let (id, record) = view.tokenizer_named(&name).ok_or_else(|| EpochError::Unknown {
-        what: "tokenizer",
-        name: name.clone(),
-        known: listing(&names),
-    })?;
-    if record.encoded_to < view.documents() {
-        return Err(EpochError::Recipe(format!(
-            "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
-        )));
-    }
-    let specials = special_ids(&view.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
-    recipe.tokenizer.name = Some(name.clone());
-    let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
-    Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))
-}
-
-struct Context<'a> {
-    recipe: &'a Recipe,
     tokenizer: TokenizerId,
-    pinned: &'a PinnedTokenizer,
-    /// Documents of the source by stored tokens, where every pass holds each of them once.
-    known: Option<Arc<Histogram>>,
-}
-
-fn plan_source(
-    view: &View,
-    context: &Context<'_>,
-    source: &SourceRecipe,
-    documents: &Arc<PinnedSource>,
-    trained: &Trained,
-) -> Result<(PlannedSource, SourceRows), EpochError> {
-    let specials = &context.pinned.specials;
-    let rules = rules(context.recipe, Some(source), &source.name, specials, Vec::new());
-    let policy = rules.policy;
-    let lengths = Lengths {
-        view: view.clone(),
-        tokenizer: context.tokenizer,
-        tokenizer_name: context.pinned.name.as_str().into(),
-        overhead: policy.overhead(),
-        known: context.known.clone(),
-        sharing: documents.sets().saturating_mul(context.recipe.sources.len()),
-    };
-    let opened =
-        SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenedTo::Count)?;
-    let first = opened.count_first()?;
-    let later_amount = opened.count_later(&first)?;
-    let histogram = opened.histogram(0);
-    let fragments = documents.strata.iter().filter_map(|stratum| stratum.pools.first());
-    let fragments = fragments.flat_map(|pool| &pool.fragments);
-    let (mut effective, mut added) = (0_u64, 0_u64);
-    for (length, count) in &histogram {
-        effective += u64::from(*length) * count;
-        added += u64::from(policy.overhead()) * count;
+    progress: &dyn Progress,
+) -> Result<(Vec<(String, RoaringTreemap)>, Counted), EpochError> {
+    let view = against.view;
+    let listed = !recipe.sources.is_empty();
+    if !listed {
+        recipe.sources =
+            view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
     }
-    for part in fragments {
-        effective += u64::from(part.length);
-        added += u64::from(policy.bos && part.offset == 0);
-        added += u64::from(policy.eos && part.offset + part.length == part.document_length);
+    progress.begin("select", Some(recipe.sources.len() as u64));
+    let base = select::base(view, recipe, against.snapshot, against.kept)?;
+    let (mut selections, mut counted) = (Vec::new(), Counted::new());
+    for source in &recipe.sources {
+        let (selection, counts) = select::of_source(view, recipe, source, tokenizer, &base)?;
+        selections.push((source.name.clone(), selection));
+        counted.insert(source.name.clone(), counts.map(Arc::new));
+        progress.advance(selections.len() as u64);
     }
-    let all = documents.documents().len();
-    if all == 0 {
-        let why =
-            "its passes are over and it has no new document; raise its max_repeats, or remove it";
-        let what = format!("what is left of source `{}`", source.name);
-        return Err(EpochError::Empty { what, why: why.to_owned() });
+    if !listed {
+        selections.retain(|(_, selection)| !selection.is_empty());
+        recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
-    let partial_tokens = opened.partial_tokens(0);
-    if first.tokens == 0 && partial_tokens > 0 {
-        let why = format!(
-            "its {partial_tokens} tokens fill no row of {}: lower pack.length, or declare tokenizer.specials.pad with pack.options.partial = \"keep\"",
-            policy.capacity
-        );
-        return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
-    }
-    if first.tokens == 0 {
-        let why = format!(
-            "all {all} are longer than a row of {} tokens and pack.long is {}",
-            policy.capacity,
-            long_name(policy.long)
-        );
-        return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
-    }
-    let space = u128::from(first.rows) * u128::from(policy.capacity);
-    let fixed = policy.kind != PackKind::None;
-    let planned = PlannedSource {
-        name: source.name.clone(),
-        documents: all,
-        tokens: effective - added,
-        effective_tokens: effective,
-        packed_tokens: first.tokens,
-        losses: Losses { partial_tokens, ..policy.losses(&histogram) },
-        rows: first.rows,
-        full_rows: first.full_rows,
-        efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },
-        amount: first.amount,
-        later_amount,
-        weight: 0,
-        expected: 0,
-        max_repeats: source.max_repeats,
-        opens: Vec::new(),
-        selection: documents.digest(),
-        histogram: opened.lengths_digest(),
-    };
-    Ok((planned, opened))
+    // As it will be read again: with every source that takes part.
+    recipe.check()?;
+    select::check(recipe, &selections)?;
+    check_memory(recipe, &selections, against.memory)?;
+    Ok((selections, counted))
 }
 
 /// Sets the times at which strata open. A source is paced over what one epoch takes of it, or over a
@@ -415,13 +305,5 @@ fn check_padding(plan: &Plan) -> Result<(), EpochError> {
             name: source.name.clone(),
             rows: source.rows - source.full_rows,
         }),
-    }
-}
-
-fn listing(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     }
 }

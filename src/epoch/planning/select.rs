@@ -1,7 +1,7 @@
 //! Which documents a source of an epoch draws from.
 
 use super::holdout::one_side;
-use super::listing;
+use super::tokenizer::listing;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::Histogram;

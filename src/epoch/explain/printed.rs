@@ -1,0 +1,145 @@
+//! An explanation as the command prints it.
+
+use super::{Explanation, Padding};
+use std::fmt;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "plan {}  snapshot {}  tokenizer {}  rows of {}",
+            self.plan.get(..12).unwrap_or_default(),
+            self.snapshot,
+            self.tokenizer,
+            self.capacity
+        )?;
+        let header = [
+            "source",
+            "documents",
+            "tokens",
+            "rows",
+            "real",
+            "passes",
+            "packed",
+            "dropped",
+            "cut",
+            "unused",
+            "asked",
+            "gets",
+        ];
+        let mut lines: Vec<Vec<String>> =
+            vec![header.iter().map(|word| (*word).to_owned()).collect()];
+        for source in &self.sources {
+            lines.push(vec![
+                source.name.clone(),
+                source.documents.to_string(),
+                (source.tokens + source.specials_added).to_string(),
+                source.rows.to_string(),
+                source.epoch_tokens.to_string(),
+                format!("{:.3}", source.passes),
+                percent(source.efficiency),
+                source.dropped_tokens.to_string(),
+                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
+                source.unused_tokens.to_string(),
+                percent(source.asked_share),
+                percent(source.achieved_share),
+            ]);
+        }
+        write_table(f, &lines)?;
+        writeln!(
+            f,
+            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
+            self.rows,
+            self.tokens,
+            self.budget,
+            self.unit,
+            percent(self.efficiency),
+            self.padding_percent,
+            self.epochs
+        )?;
+        writeln!(
+            f,
+            "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
+            self.id_bytes, self.build_seconds
+        )?;
+        if let Some(padding) = &self.batch_padding {
+            draw(f, padding)?;
+        }
+        let partial = self.sources.iter().filter(|source| source.partial_tokens > 0);
+        for source in partial {
+            writeln!(
+                f,
+                "{}: {} tokens at the end of a pass fill no row and are left out",
+                source.name, source.partial_tokens
+            )?;
+        }
+        writeln!(f, "{}", self.loss())?;
+        if let Some(undecided) = self.undecided_documents {
+            writeln!(f, "holdout: {undecided} documents are on neither side")?;
+        }
+        for (ranks, most) in &self.balance {
+            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
+        }
+        if let Some(batches) = self.batches {
+            return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
+        }
+        let steps: Vec<String> =
+            self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
+        write!(f, "steps: {}", steps.join(", "))
+    }
+}
+
+/// What grouping does, as bars of 50 signs.
+fn draw(f: &mut fmt::Formatter<'_>, padding: &Padding) -> fmt::Result {
+    writeln!(f, "padding to the longest row of each batch, over {} rows:", padding.rows)?;
+    let now = if padding.ungrouped_percent.is_some() { "grouped" } else { "batches" };
+    let bars = padding.ungrouped_percent.map(|percent| ("as they come", percent));
+    for (name, percent) in bars.into_iter().chain([(now, padding.percent)]) {
+        // At most 100 percent, so the cast keeps it.
+        let pads = (percent / 2.0).round().clamp(0.0, 50.0) as usize;
+        let bar = format!("{}{}", "#".repeat(50 - pads), ".".repeat(pads));
+        writeln!(f, "  {name:<12}  {bar}  {percent:.2} % pads")?;
+    }
+    Ok(())
+}
+
+impl Explanation {
+    /// What is trained on, as a line.
+    fn loss(&self) -> String {
+        let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
+        let said = format!(
+            "{} of {tokens} stored tokens untrained, {} of another weight than 1",
+            self.untrained_tokens, self.weighted_tokens
+        );
+        match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
+            (0, _) => "loss: every token is trained on alike".to_owned(),
+            (_, false) => format!("loss: as documents say, {said}"),
+            (_, true) => format!(
+                "loss: every token is trained on alike, and what documents say is ignored ({said})"
+            ),
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.4} %", share * 100.0)
+}
+
+/// Columns aligned, the first to the left and the others to the right.
+fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
+    let columns = lines.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for line in lines {
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            match column {
+                0 => write!(f, "{cell:<width$}")?,
+                _ => write!(f, "  {cell:>width$}")?,
+            }
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}

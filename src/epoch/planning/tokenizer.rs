@@ -1,0 +1,55 @@
+//! The tokenizer of a recipe, found and pinned.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::plan::PinnedTokenizer;
+use crate::epoch::recipe::{Recipe, special_ids};
+use crate::model::TokenizerId;
+use crate::store::View;
+
+/// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
+///
+/// # Errors
+/// [`EpochError::Recipe`] when it must be named or has not encoded everything; [`EpochError::Unknown`];
+/// [`EpochError::Store`].
+pub(super) fn find_tokenizer(
+    view: &View,
+    recipe: &mut Recipe,
+) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
+    let names: Vec<String> = view.tokenizers().map(|(_, record)| record.name.clone()).collect();
+    let name = match (&recipe.tokenizer.name, names.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, [only]) => only.clone(),
+        (None, []) => {
+            let message = "the corpus has no tokenizer; add one with `corpusdb tokenizer add` or `tokenizer train`";
+            return Err(EpochError::Recipe(message.to_owned()));
+        }
+        (None, _) => {
+            return Err(EpochError::Recipe(format!(
+                "tokenizer.name is needed: there is {}",
+                listing(&names)
+            )));
+        }
+    };
+    let (id, record) = view.tokenizer_named(&name).ok_or_else(|| EpochError::Unknown {
+        what: "tokenizer",
+        name: name.clone(),
+        known: listing(&names),
+    })?;
+    if record.encoded_to < view.documents() {
+        return Err(EpochError::Recipe(format!(
+            "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
+        )));
+    }
+    let specials = special_ids(&view.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
+    recipe.tokenizer.name = Some(name.clone());
+    let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
+    Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))
+}
+
+pub(super) fn listing(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
+}
