@@ -6,7 +6,7 @@ use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
 use crate::model::{
     Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
 };
-use crate::store::{Fault, Header, StoredIds, View};
+use crate::store::{Fault, Header, StoredIds, TextKind, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -128,15 +128,18 @@ impl Checker<'_> {
     /// The exact rows of an eligible document lead to an eligible one of the same text.
     fn texts(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
         let policy = self.view.policy();
-        let forms: &[u8] = match policy.mode {
+        let kinds: &[TextKind] = match policy.mode {
             DedupMode::None => &[],
-            DedupMode::Exact => &[0],
-            _ => &[0, 1],
+            DedupMode::Exact => &[TextKind::Raw],
+            _ => &[TextKind::Raw, TextKind::Normalised],
         };
-        for form in forms {
-            let text = |header: &Header| if *form == 0 { header.raw } else { header.normalised };
+        for kind in kinds {
+            let text = |header: &Header| match kind {
+                TextKind::Raw => header.raw,
+                TextKind::Normalised => header.normalised,
+            };
             let key = policy.text_key(header.source, text(header));
-            let is_right = match self.view.exact(*form, key)? {
+            let is_right = match self.view.exact(*kind, key)? {
                 None => false,
                 Some(best) => {
                     text(&self.view.expect_header(best)?) == text(header)

@@ -101,7 +101,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
 #[derive(Default)]
 struct Wanted {
     /// Raw and normalised texts, with the first document that has them.
-    texts: HashMap<(u8, [u8; 16]), DocId>,
+    texts: HashMap<(Blocked, [u8; 16]), DocId>,
     /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
     similar: HashMap<[u8; 16], Vec<DocId>>,
     /// Lengths of their texts in bytes; more than [`LENGTHS`] are not all held.
@@ -123,7 +123,7 @@ impl Wanted {
                 Blocked::Identity => {}
                 Blocked::Normalised if reach < Reach::Normalised => {}
                 Blocked::Text | Blocked::Normalised => {
-                    self.texts.entry((what as u8, hash)).or_insert(document);
+                    self.texts.entry((what, hash)).or_insert(document);
                 }
                 Blocked::Similar => self.similar.entry(hash).or_default().push(document),
             }
@@ -175,8 +175,8 @@ impl Wanted {
         let mut blockade = None;
         for document in piece {
             let header = view.expect_header(*document)?;
-            let text = self.texts.get(&(Blocked::Text as u8, header.raw));
-            let normalised = self.texts.get(&(Blocked::Normalised as u8, header.normalised));
+            let text = self.texts.get(&(Blocked::Text, header.raw));
+            let normalised = self.texts.get(&(Blocked::Normalised, header.normalised));
             let normalised = normalised.filter(|_| header.words > 0);
             let mut removed = text.into_iter().chain(normalised).min().copied();
             if removed.is_none() && reach == Reach::Similar {
@@ -236,7 +236,7 @@ impl Restored {
         let with_sketch = view.has_blocks(Blocked::Similar)?;
         let group = if with_sketch { SIMILAR_GROUP } else { GROUP };
         // The last one that has a key lets go of it.
-        let mut freed: HashMap<(u8, [u8; 16]), DocId> = HashMap::new();
+        let mut freed: HashMap<(Blocked, [u8; 16]), DocId> = HashMap::new();
         let group: Vec<DocId> =
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
         let of = |document| {
@@ -248,14 +248,14 @@ impl Restored {
             )?)
         };
         for document in &group {
-            freed.extend(of(*document)?.keys().map(|(what, hash)| ((what as u8, hash), *document)));
+            freed.extend(of(*document)?.keys().map(|(what, hash)| ((what, hash), *document)));
         }
         // A document of the group that comes back first may be blocked by one that comes back later.
         let blocked = view.documents_standing(Standing::Blocked)?;
         let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
         for document in blocked.iter().map(DocId).chain(group.iter().copied()) {
             for (what, hash) in of(document)?.keys() {
-                if let Some(restored) = freed.get(&(what as u8, hash))
+                if let Some(restored) = freed.get(&(what, hash))
                     && *restored != document
                 {
                     by.entry(*restored).or_default().insert(document);

@@ -79,8 +79,8 @@ impl Blockable {
 pub struct Blockade<'v> {
     view: &'v View,
     /// Ways in which something is blocked, or is by this commit.
-    ways: BTreeSet<u8>,
-    changed: BTreeMap<(u8, [u8; 16]), (Blocked, Vec<DocId>)>,
+    ways: BTreeSet<Blocked>,
+    changed: BTreeMap<(Blocked, [u8; 16]), Vec<DocId>>,
     craft: Fingerprinter,
     shingles: HashMap<DocId, Arc<[u64]>>,
 }
@@ -94,7 +94,7 @@ impl<'v> Blockade<'v> {
         let mut ways = BTreeSet::new();
         for what in Blocked::ALL {
             if view.has_blocks(what)? {
-                ways.insert(what as u8);
+                ways.insert(what);
             }
         }
         let craft = Fingerprinter::new(view.policy());
@@ -104,7 +104,7 @@ impl<'v> Blockade<'v> {
     /// Whether anything is blocked in this way.
     #[must_use]
     pub fn has(&self, what: Blocked) -> bool {
-        self.ways.contains(&(what as u8))
+        self.ways.contains(&(what))
     }
 
     /// Changes which removed documents block what has this hash.
@@ -121,8 +121,8 @@ impl<'v> Blockade<'v> {
         let mut by: BTreeSet<DocId> = before.iter().copied().collect();
         change(&mut by);
         if by.iter().ne(&before) {
-            self.ways.insert(what as u8);
-            self.changed.insert((what as u8, hash), (what, by.into_iter().collect()));
+            self.ways.insert(what);
+            self.changed.insert((what, hash), by.into_iter().collect());
         }
         Ok(())
     }
@@ -135,8 +135,8 @@ impl<'v> Blockade<'v> {
         if !self.has(what) {
             return Ok(Vec::new());
         }
-        match self.changed.get(&(what as u8, hash)) {
-            Some((_, by)) => Ok(by.clone()),
+        match self.changed.get(&(what, hash)) {
+            Some(by) => Ok(by.clone()),
             None => Ok(self.view.blockers(what, hash)?),
         }
     }
@@ -199,7 +199,7 @@ impl<'v> Blockade<'v> {
     /// # Errors
     /// [`DecideError`] when the family is absent.
     pub fn write(self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        for ((_, hash), (what, by)) in self.changed {
+        for ((what, hash), by) in self.changed {
             batch.block(what, hash, &by)?;
         }
         Ok(())

@@ -8,11 +8,11 @@ use super::entrant::{gather, share_a_bucket};
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::neighbours::{Verdict, Verifier, closest};
-use super::scene::TextForm;
 use super::session::Session;
 use crate::dedup::{Family, Fingerprinter, Sought, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing};
 use crate::store::Roots;
+use crate::store::TextKind;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,7 +26,7 @@ const READ: usize = 1024;
 /// Documents that were kept before this commit and are not any more, by what others meet them under.
 #[derive(Default)]
 pub(super) struct Leavers {
-    texts: HashMap<(TextForm, [u8; 16]), DocId>,
+    texts: HashMap<(TextKind, [u8; 16]), DocId>,
     buckets: BucketMap<Vec<DocId>>,
     /// Those of full buckets, joined by what is rare among them.
     family: Option<Family>,

@@ -30,8 +30,8 @@ impl Session {
         if batch.is_current() {
             self.counts.heirs = self.write_lineage(batch)?;
         }
-        for ((form, hash), document) in &self.scene.exact {
-            batch.exact(*form as u8, *hash, *document)?;
+        for ((kind, hash), document) in &self.scene.exact {
+            batch.exact(*kind, *hash, *document)?;
         }
         self.leave_buckets(batch)?;
         self.write_joined(batch)?;

@@ -5,17 +5,10 @@ use super::rank::{Rank, Ranker};
 use super::remembered::Remembered;
 use crate::dedup::{Fingerprinter, Sketch, band_keys};
 use crate::model::{BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing};
-use crate::store::{Header, StoreError, View, fields};
+use crate::store::{Header, StoreError, TextKind, View, fields};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Which of the two texts of a document an exact row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum TextForm {
-    Raw = 0,
-    Normalised = 1,
-}
 
 /// A document that this commit decides about for the first time.
 pub(super) struct Newcomer {
@@ -47,8 +40,8 @@ pub(super) struct Scene {
     /// Clusters as they are stored, of those that were read before.
     pub(super) clusters: HashMap<DocId, Vec<DocId>>,
     /// Exact rows that this commit changes, and rows as they are stored.
-    pub(super) exact: BTreeMap<(TextForm, [u8; 16]), Option<DocId>>,
-    stored_exact: HashMap<(TextForm, [u8; 16]), Option<DocId>>,
+    pub(super) exact: BTreeMap<(TextKind, [u8; 16]), Option<DocId>>,
+    stored_exact: HashMap<(TextKind, [u8; 16]), Option<DocId>>,
     /// Buckets that documents joined in this commit, and are met in: most have one such member.
     local: BucketMap<DocId>,
     /// All members, in the order they joined, of those with more.
@@ -187,10 +180,10 @@ impl Scene {
     // ---- texts ----
 
     /// The hash under which documents of equal text meet.
-    pub(super) fn text_hash(&self, form: TextForm, header: &Header) -> [u8; 16] {
-        match form {
-            TextForm::Raw => self.scoped(header.source, header.raw),
-            TextForm::Normalised => self.scoped(header.source, header.normalised),
+    pub(super) fn text_hash(&self, kind: TextKind, header: &Header) -> [u8; 16] {
+        match kind {
+            TextKind::Raw => self.scoped(header.source, header.raw),
+            TextKind::Normalised => self.scoped(header.source, header.normalised),
         }
     }
 
@@ -202,24 +195,24 @@ impl Scene {
     /// Reads many exact rows at once, those that were not read before.
     pub(super) fn remember_exact(
         &mut self,
-        form: TextForm,
+        kind: TextKind,
         hashes: impl Iterator<Item = [u8; 16]>,
     ) -> Result<(), DecideError> {
         let unread: Vec<_> =
-            hashes.filter(|hash| !self.stored_exact.contains_key(&(form, *hash))).collect();
-        let found = self.view.exacts(form as u8, &unread)?;
-        self.stored_exact.extend(unread.into_iter().map(|hash| (form, hash)).zip(found));
+            hashes.filter(|hash| !self.stored_exact.contains_key(&(kind, *hash))).collect();
+        let found = self.view.exacts(kind, &unread)?;
+        self.stored_exact.extend(unread.into_iter().map(|hash| (kind, hash)).zip(found));
         Ok(())
     }
 
     pub(super) fn exact(
         &self,
-        form: TextForm,
+        kind: TextKind,
         hash: [u8; 16],
     ) -> Result<Option<DocId>, DecideError> {
-        match self.exact.get(&(form, hash)).or_else(|| self.stored_exact.get(&(form, hash))) {
+        match self.exact.get(&(kind, hash)).or_else(|| self.stored_exact.get(&(kind, hash))) {
             Some(found) => Ok(*found),
-            None => Ok(self.view.exact(form as u8, hash)?),
+            None => Ok(self.view.exact(kind, hash)?),
         }
     }
 

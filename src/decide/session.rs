@@ -6,12 +6,13 @@ use super::left;
 use super::neighbours::{Passed, Prefetched, Reach};
 use super::passes::Looked;
 use super::rank::{Followers, Rank};
-use super::scene::{Newcomer, Scene, TextForm};
+use super::scene::{Newcomer, Scene};
 use super::twins::Twins;
 use crate::dedup::{Fingerprinter, Sketch};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
+use crate::store::TextKind;
 use crate::store::{Batch, Header};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -176,11 +177,11 @@ impl Session {
     }
 
     /// The texts by which documents are equal in this mode.
-    pub(super) fn forms(&self) -> &'static [TextForm] {
+    pub(super) fn forms(&self) -> &'static [TextKind] {
         match self.mode() {
             DedupMode::None => &[],
-            DedupMode::Exact => &[TextForm::Raw],
-            _ => &[TextForm::Raw, TextForm::Normalised],
+            DedupMode::Exact => &[TextKind::Raw],
+            _ => &[TextKind::Raw, TextKind::Normalised],
         }
     }
 
@@ -215,8 +216,8 @@ impl Session {
             return Ok(vec![None; texts.len()]);
         }
         let hashes: Vec<_> = texts.iter().map(|raw| self.scene.scoped(source, *raw)).collect();
-        self.scene.remember_exact(TextForm::Raw, hashes.iter().copied())?;
-        let owner = |hash: [u8; 16]| match self.scene.exact(TextForm::Raw, hash)? {
+        self.scene.remember_exact(TextKind::Raw, hashes.iter().copied())?;
+        let owner = |hash: [u8; 16]| match self.scene.exact(TextKind::Raw, hash)? {
             Some(twin) => Ok(Some(self.scene.header(twin)?.text_owner(twin))),
             None => Ok(None),
         };

@@ -2,15 +2,15 @@
 
 use super::error::DecideError;
 use super::rank::Rank;
-use super::scene::TextForm;
 use super::session::Session;
 use super::twins::text_of;
 use crate::model::DocId;
 use crate::store::Header;
+use crate::store::TextKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text by its whole hash.
-type Text = (TextForm, [u8; 16]);
+type Text = (TextKind, [u8; 16]);
 /// The best-ranked document of each text.
 type Heirs = BTreeMap<Text, Rank>;
 

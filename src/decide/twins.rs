@@ -3,8 +3,8 @@
 //!
 //! It is a memory of what the store says, never stored: a cluster that is not in it is read.
 
-use super::scene::TextForm;
 use crate::model::{DocId, Generation};
+use crate::store::TextKind;
 use std::collections::{BTreeSet, HashMap};
 
 /// Members of a cluster from which it is remembered.
@@ -14,7 +14,7 @@ const TEXT: usize = 96;
 const DOCUMENT: usize = 16;
 
 /// A text, by the beginning of its hash: who asks compares the whole one.
-type Text = (TextForm, u64);
+type Text = (TextKind, u64);
 
 /// The documents of equal texts, of those clusters that were asked about.
 pub(super) struct Twins {
@@ -29,7 +29,7 @@ pub(super) struct Twins {
 }
 
 /// A text that clusters are asked about.
-pub(super) fn text_of(form: TextForm, hash: [u8; 16]) -> Text {
+pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> Text {
     let [a, b, c, d, e, f, g, h, ..] = hash;
     (form, u64::from_le_bytes([a, b, c, d, e, f, g, h]))
 }

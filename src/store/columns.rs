@@ -1,8 +1,16 @@
 //! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/reference/format.md.
 
+use crate::model::{DocId, Match};
 use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::keys;
+use crate::store::rows::header::Header;
 use crate::store::rows::keys::Key;
+use crate::store::rows::records::{CommitRecord, FileRecord, RejectRecord};
+use crate::store::rows::values::ColumnValues;
+use crate::store::rows::{
+    band_firsts, band_runs, bitmap, codec, ids, keys, loss, matches, meta, named, plain, terms,
+    texts,
+};
+use roaring::RoaringBitmap;
 
 /// One column family: a unit struct whose doc gives key, value, writer and readers.
 pub trait Column {
@@ -10,6 +18,21 @@ pub trait Column {
     const NAME: &'static str;
     /// Its key.
     type Key: Key;
+    /// Its value, decoded: one type, or an enum where the key says which row it is.
+    type Value<'v>;
+
+    /// Reads the value of the row of `key`. The one decoder of the family: readers go through it, and `check`
+    /// asks it about every row.
+    ///
+    /// # Errors
+    /// [`Malformed`] with the offset where the bytes stop making sense.
+    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, Malformed>;
+}
+
+/// What is done with every family.
+pub(super) trait EachColumn {
+    /// Does it with one.
+    fn column<C: Column>(&mut self);
 }
 
 /// How a family is used, which decides its tuning.
@@ -47,14 +70,24 @@ pub struct Family {
 }
 
 macro_rules! columns {
-    ($($(#[$doc:meta])* $name:ident = $label:literal, $shape:ident, $key:ty, $key_doc:literal => $value_doc:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $label:literal, $shape:ident, $key:ty, $key_doc:literal => $value:ty, $decode:expr, $value_doc:literal;)*) => {
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
         impl Column for $name {
             const NAME: &'static str = $label;
             type Key = $key;
+            type Value<'v> = $value;
+            fn decode<'v>(key: &$key, value: &'v [u8]) -> Result<$value, Malformed> {
+                let decode: fn(&$key, &'v [u8]) -> Result<$value, Malformed> = $decode;
+                decode(key, value)
+            }
         })*
+
+        /// Calls [`EachColumn::column`] with every family, in the order of docs/FORMAT.md.
+        pub(super) fn for_each_column(each: &mut impl EachColumn) {
+            $(each.column::<$name>();)*
+        }
 
         /// Every column family, in the order of docs/reference/format.md.
         pub const FAMILIES: &[Family] = &[
@@ -65,59 +98,59 @@ macro_rules! columns {
 
 columns! {
     /// Format version, charter (policy, fields), state. Written by every commit.
-    Meta = "meta", Small, keys::NameKey, "name" => "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start";
+    Meta = "meta", Small, meta::MetaKey, "name" => meta::MetaRow<'v>, meta::MetaRow::decode, "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start";
     /// The audit log. Written by every commit; read by queries and check.
-    Commits = "commits", Small, keys::CommitKey, "commit u64" => "record: what the commit did";
+    Commits = "commits", Small, keys::CommitKey, "commit u64" => CommitRecord, |_, bytes| codec::decode(bytes), "record: what the commit did";
     /// Sources with counters, and the paths of their files.
-    Sources = "sources", Small, keys::SourceKey, "source u32, file u32" => "file 0: record of the source with its counters; else the file's absolute path";
+    Sources = "sources", Small, keys::SourceKey, "source u32, file u32" => named::SourceRow<'v>, named::source, "file 0: record of the source with its counters; else the file's absolute path";
     /// What was read of each file. Written by ingest, read by the next one.
-    Files = "files", Small, keys::FileKey, "source u32, path bytes" => "record: size, mtime, resume point";
+    Files = "files", Small, keys::FileKey, "source u32, path bytes" => FileRecord, |_, bytes| codec::decode(bytes), "record: size, mtime, resume point";
     /// Tokenizers with their files.
-    Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => "part 0: record; 1: `tokenizer.json`; 2: how it was made, JSON; from 16: the files it was made of, verbatim";
+    Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => named::TokenizerRow<'v>, named::tokenizer, "part 0: record; 1: `tokenizer.json`; 2: how it was made, JSON; from 16: the files it was made of, verbatim";
     /// Named snapshots and the kept bitmap each one pins.
-    Snapshots = "snapshots", Small, keys::NameKey, "name" => "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
+    Snapshots = "snapshots", Small, keys::NameKey, "name" => named::SnapshotRow, named::snapshot, "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
     /// Epoch plans and the selections they pin.
-    Epochs = "epochs", Small, keys::NameKey, "name" => "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below)";
+    Epochs = "epochs", Small, keys::NameKey, "name" => named::EpochRow<'v>, named::epoch, "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below)";
     /// Records that could not be read. Written by ingest, read by `rejects`.
-    Rejects = "rejects", Hashed, keys::IdentityKey, "blake3-128 of source, path, number, raw bytes" => "record: reason, position, raw bytes";
+    Rejects = "rejects", Hashed, keys::IdentityKey, "blake3-128 of source, path, number, raw bytes" => RejectRecord, |_, bytes| codec::decode(bytes), "record: reason, position, raw bytes";
     /// zstd dictionaries of the texts. Never deleted while a text uses one.
-    Dictionaries = "dicts", Small, keys::NumberKey, "dictionary u32" => "zstd dictionary";
+    Dictionaries = "dicts", Small, keys::NumberKey, "dictionary u32" => &'v [u8], |_, bytes| texts::decode_dictionary(bytes), "zstd dictionary";
     /// Document headers. Standing is not here: it lives in postings and matches.
-    Documents = "documents", Dense, keys::DocumentKey, "document u64" => "header: hand-packed, see below";
+    Documents = "documents", Dense, keys::DocumentKey, "document u64" => Header, |_, bytes| Header::decode(bytes), "header: hand-packed, see below";
     /// The user's other fields.
-    Metadata = "metadata", Dense, keys::DocumentKey, "document u64" => "one JSON object, as the user spelled it; absent for `{}`";
+    Metadata = "metadata", Dense, keys::DocumentKey, "document u64" => &'v str, |_, bytes| plain::metadata(bytes), "one JSON object, as the user spelled it; absent for `{}`";
     /// Texts, compressed by us; absent where `text_of` names the owner.
-    Texts = "texts", DensePacked, keys::DocumentKey, "document u64" => "format u8, dictionary u16 LE, length u32 LE, zstd frame";
+    Texts = "texts", DensePacked, keys::DocumentKey, "document u64" => texts::StoredText<'v>, |_, bytes| texts::StoredText::read(bytes), "format u8, dictionary u16 LE, length u32 LE, zstd frame";
     /// Token ids of every document that is or was kept.
-    Tokens = "tokens", DensePacked, keys::TokensKey, "tokenizer u16, document u64" => "ids: u16 LE if the vocabulary has <= 65,536 ids, else u32 LE";
+    Tokens = "tokens", DensePacked, keys::TokensKey, "tokenizer u16, document u64" => &'v [u8], |_, bytes| plain::tokens(bytes), "ids: u16 LE if the vocabulary has <= 65,536 ids, else u32 LE";
     /// What of a document is trained on. Written with its ids; read by epochs, `show` and check.
-    Loss = "loss", Dense, keys::TokensKey, "tokenizer u16, document u64" => "format u8 = 1, then spans of trained ids: start u32, end u32, weight f32, LE; tokenizer 0xffff: how the text is encoded, see below";
+    Loss = "loss", Dense, keys::TokensKey, "tokenizer u16, document u64" => loss::LossRow, loss::LossRow::decode, "format u8 = 1, then spans of trained ids: start u32, end u32, weight f32, LE; tokenizer 0xffff: how the text is encoded, see below";
     /// Numeric columns: lengths, counts, term of each document, declared numbers.
-    Columns = "columns", Numbers, keys::ColumnKey, "column u16, block u48" => "up to 65,536 integers with nulls, min and max; merge operand: patch";
+    Columns = "columns", Numbers, keys::ColumnKey, "column u16, block u48" => ColumnValues<'v>, |_, bytes| ColumnValues::read(bytes), "up to 65,536 integers with nulls, min and max; merge operand: patch";
     /// Interned (field, value) pairs, both directions.
-    Terms = "terms", Small, keys::TermKey, "0, field u16, value bytes; 1, term u32" => "term u32 BE; field u16 BE, value bytes";
+    Terms = "terms", Small, keys::TermKey, "0, field u16, value bytes; 1, term u32" => terms::TermRow, terms::TermRow::decode, "term u32 BE; field u16 BE, value bytes";
     /// Bitmaps: which documents of a block have a term.
-    Postings = "postings", Bitmaps, keys::PostingKey, "term u32, block u48" => "roaring of one block (u16 list when <= 7); merge operand: (clear, set)";
+    Postings = "postings", Bitmaps, keys::PostingKey, "term u32, block u48" => RoaringBitmap, |_, bytes| bitmap::decode(bytes), "roaring of one block (u16 list when <= 7); merge operand: (clear, set)";
     /// Best-ranked eligible document of each text.
-    Exact = "exact", Hashed, keys::ExactKey, "generation u32, kind u8 (0 raw, 1 normalised), blake3-128 (in scope per source its first 4 bytes xor source u32 LE)" => "document u64 BE";
+    Exact = "exact", Hashed, keys::ExactKey, "generation u32, kind u8 (0 raw, 1 normalised), blake3-128 (in scope per source its first 4 bytes xor source u32 LE)" => DocId, |_, bytes| ids::decode_document(bytes), "document u64 BE";
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
-    Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity, 2 normalised text, 3 four slots of the sketch), 16 bytes of hash" => "removed documents, u64 BE each, ascending";
+    Blocks = "blocks", Small, keys::BlockKey, "kind u8 (0 raw text, 1 identity, 2 normalised text, 3 four slots of the sketch), 16 bytes of hash" => Vec<DocId>, |_, bytes| ids::decode_documents(bytes), "removed documents, u64 BE each, ascending";
     /// Sketches of documents that store their own text.
-    Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => "256 slots of 8 bits; with the signature `bigcode` u32 LE each";
+    Sketches = "sketches", DensePacked, keys::DocumentKey, "document u64" => &'v [u8], |_, bytes| plain::sketch(bytes), "256 slots of 8 bits; with the signature `bigcode` u32 LE each";
     /// First member of each band bucket.
-    Bands = "bands", Buckets, keys::BandKey, "generation u32, band u8, hash u40" => "document u40 BE; a sixth byte 1 when `bands_more` has further members";
+    Bands = "bands", Buckets, keys::BandKey, "generation u32, band u8, hash u40" => (DocId, bool), |_, bytes| band_firsts::decode_first(bytes), "document u40 BE; a sixth byte 1 when `bands_more` has further members";
     /// Further members of band buckets.
-    BandsMore = "bands_more", Ranged, keys::BandMemberKey, "generation u32, band u8, hash u40, document u64" => "empty";
+    BandsMore = "bands_more", Ranged, keys::BandMemberKey, "generation u32, band u8, hash u40, document u64" => (), |_, bytes| meta::empty(bytes), "empty";
     /// Entries of large commits, until they are folded into `bands` and `bands_more`; and counters of the index.
-    BandRuns = "band_runs", DensePacked, keys::BandRunKey, "commit u64, part u32" => "run: hand-packed, see below; commit 0: counters";
+    BandRuns = "band_runs", DensePacked, keys::BandRunKey, "commit u64, part u32" => band_runs::BandRunRow, band_runs::BandRunRow::decode, "run: hand-packed, see below; commit 0: counters";
     /// Why a document is not kept; the newest row of a document counts.
-    Matches = "matches", Ranged, keys::MatchKey, "generation u32, removed u64, commit u64" => "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE";
+    Matches = "matches", Ranged, keys::MatchKey, "generation u32, removed u64, commit u64" => Option<Match>, |_, bytes| matches::decode_match(bytes), "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE";
     /// The documents a witness removed; the newest row of a pair counts.
-    Members = "members", Ranged, keys::MemberKey, "generation u32, witness u64, removed u64, commit u64" => "u8: 1 joined, 0 left";
+    Members = "members", Ranged, keys::MemberKey, "generation u32, witness u64, removed u64, commit u64" => bool, |_, bytes| matches::decode_member(bytes), "u8: 1 joined, 0 left";
     /// The roots of documents that took the place of others. Written with decisions, read by holdouts.
-    Lineage = "lineage", Ranged, keys::LineageKey, "generation u32, document u64, commit u64, root u64" => "empty";
+    Lineage = "lineage", Ranged, keys::LineageKey, "generation u32, document u64, commit u64, root u64" => (), |_, bytes| meta::empty(bytes), "empty";
     /// Identity of records: re-ingest is idempotent.
-    Keys = "keys", Hashed, keys::IdentityKey, "blake3-128 of source and key" => "document u64 BE";
+    Keys = "keys", Hashed, keys::IdentityKey, "blake3-128 of source and key" => DocId, |_, bytes| ids::decode_document(bytes), "document u64 BE";
 }
 
 /// The error for bytes of a family that do not decode.

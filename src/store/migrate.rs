@@ -3,8 +3,10 @@
 #[path = "../../migrations/mod.rs"]
 mod migrations;
 
+use crate::store::columns::{Meta, corrupt};
 use crate::store::error::{Malformed, StoreError};
 use crate::store::rows::codec;
+use crate::store::rows::meta;
 use migrations::STEPS;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
@@ -16,23 +18,16 @@ pub fn current() -> u32 {
 
 /// Version of an open database; 0 when it was never written.
 pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
-    let family = crate::store::database::family::<crate::store::columns::Meta>(db)?;
+    let family = crate::store::database::family::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
         return Ok(0);
     };
-    let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
-    first.ok_or_else(|| {
-        crate::store::columns::corrupt::<crate::store::columns::Meta>(
-            "format",
-            b"format",
-            Malformed::at(0, "shorter than 4 bytes"),
-        )
-    })
+    meta::version(&bytes).map_err(|why| corrupt::<Meta>("format", b"format", why))
 }
 
 /// The last commit of an open database of any format; 0 when there is none.
 pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
-    let family = crate::store::database::family::<crate::store::columns::Meta>(db)?;
+    let family = crate::store::database::family::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
         return Ok(0);
     };
@@ -40,7 +35,7 @@ pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
     let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     commit.ok_or_else(|| {
         let why = Malformed::at(0, "shorter than 9 bytes");
-        crate::store::columns::corrupt::<crate::store::columns::Meta>("state", b"state", why)
+        corrupt::<Meta>("state", b"state", why)
     })
 }
 
@@ -52,11 +47,7 @@ pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
         (step.apply)(db, &mut rows)?;
         let mut format = step.to.to_le_bytes().to_vec();
         format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        rows.put_cf(
-            &crate::store::database::family::<crate::store::columns::Meta>(db)?,
-            "format",
-            format,
-        );
+        rows.put_cf(&crate::store::database::family::<Meta>(db)?, "format", format);
         let mut options = WriteOptions::default();
         options.set_sync(true);
         db.write_opt(rows, &options)?;

@@ -37,6 +37,7 @@ pub use migrate::current as format_version;
 pub(crate) use opening::{Writer, create, read};
 pub use rows::header::Header;
 pub(crate) use rows::indexed::{Indexed, indexed};
+pub(crate) use rows::kinds::{Blocked, TextKind};
 pub(crate) use rows::numbers::ColumnBlock;
 pub use rows::records::{
     CommitRecord, EpochRecord, OriginalFile, RejectRecord, SnapshotRecord, SourceRecord, State,
@@ -46,6 +47,6 @@ pub(crate) use rows::records::{FileRecord, RedoRecord};
 pub(crate) use rows::texts::TextEncoder;
 pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
-pub(crate) use topics::{Blocked, MANY, Roots, TokenizerParts, Totals};
+pub(crate) use topics::{MANY, Roots, TokenizerParts, Totals};
 pub(crate) use view::BlockStandings;
 pub use view::{MatchedDocuments, Rejected, StoredIds, View};

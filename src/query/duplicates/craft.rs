@@ -5,7 +5,7 @@ use crate::dedup::{
 };
 use crate::model::{DocId, Policy, Scope, SourceId, half};
 use crate::query::error::QueryError;
-use crate::store::{Blocked, View};
+use crate::store::{Blocked, TextKind, View};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 
@@ -157,10 +157,10 @@ pub(in crate::query) fn candidates(
     Ok(answer)
 }
 
-/// The best-ranked eligible documents whose raw (`kind` 0) or normalised (1) text has that hash.
+/// The best-ranked eligible documents whose text, in the form of `kind`, has that hash.
 pub(in crate::query) fn equals(
     view: &View,
-    kind: u8,
+    kind: TextKind,
     hash: [u8; 16],
     source: Option<SourceId>,
 ) -> Result<BTreeSet<DocId>, QueryError> {

@@ -8,6 +8,7 @@ use super::pairs::Pairs;
 use crate::dedup::{Fingerprint, Sketch};
 use crate::model::{DedupMode, DocId, Match, MatchKind, SourceId};
 use crate::query::error::QueryError;
+use crate::store::TextKind;
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -258,8 +259,8 @@ impl Looking<'_> {
         };
         // An equal text is in none of the buckets when it is shorter than a shingle.
         let equal = match by {
-            "equal-bytes" => equals(view, 0, raw_hash(text), source)?,
-            _ => equals(view, 1, query.normalised, source)?,
+            "equal-bytes" => equals(view, TextKind::Raw, raw_hash(text), source)?,
+            _ => equals(view, TextKind::Normalised, query.normalised, source)?,
         };
         documents.extend(equal.into_iter().map(|document| document.0));
         if self.all {

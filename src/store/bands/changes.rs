@@ -1,9 +1,9 @@
 //! What one commit does to buckets: members leave, then others join.
 
 use super::look_up::Bucket;
-use super::row::bucket_of;
-use super::run::{Entry, First};
 use crate::model::{BucketMap, DocId};
+use crate::store::rows::band_firsts::bucket_of;
+use crate::store::rows::band_runs::{Entry, First};
 use rayon::prelude::*;
 
 /// The buckets that a commit changes, of one generation, as it leaves them.

@@ -1,15 +1,15 @@
 //! Folding: committed runs, merged, become tables of the families. Idempotent: a kill anywhere leaves
 //! the runs, the tables, or both, and the answers are the same.
 
-use super::counts::Counts;
 use super::look_up::newest;
-use super::row::{encode_first, key_of, member_key_of};
-use super::run::{Entry, Run};
 use crate::model::{DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore, Column};
 use crate::store::database::family;
 use crate::store::database::tuning;
 use crate::store::error::StoreError;
+use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_firsts::{encode_first, key_of, member_key_of};
+use crate::store::rows::band_runs::{Entry, Run};
 use crate::store::rows::keys::{BandRunKey, Key};
 use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
@@ -34,9 +34,9 @@ pub(super) fn fold(
     db: &DB,
     folder: &Path,
     runs: &[Arc<Run>],
-    counts: &Counts,
+    counts: &BandCounters,
     threads: usize,
-) -> Result<Counts, StoreError> {
+) -> Result<BandCounters, StoreError> {
     let Some(newest) = runs.last() else { return Ok(counts.clone()) };
     std::fs::create_dir_all(folder).map_err(StoreError::io("creating", folder))?;
     let folded = newest.commit.0;
@@ -54,14 +54,14 @@ pub(super) fn fold(
     firsts.push(last);
     ingest::<Bands>(db, firsts)?;
 
-    let counts = Counts { folded, ..counts.clone() };
+    let counts = BandCounters { folded, ..counts.clone() };
     let family = family::<BandRuns>(db)?;
     let mut rows = WriteBatch::default();
     for run in runs {
         let key = BandRunKey { commit: run.commit, part: run.part };
         rows.delete_cf(&family, key.to_bytes());
     }
-    rows.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
+    rows.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode());
     // Not synced: until the next commit is, runs and tables say the same.
     db.write(rows)?;
     // Empty now; who opens next removes it if not.

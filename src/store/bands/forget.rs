@@ -1,12 +1,12 @@
 //! Generations that are given up: their runs, which a later folding would make rows of again, their counters,
 //! and what the filter knows of them.
 
-use super::counts::Counts;
 use super::writer::{BandWriter, Staged};
 use crate::model::Generation;
 use crate::store::columns::BandRuns;
 use crate::store::database::family;
 use crate::store::error::StoreError;
+use crate::store::rows::band_counters::BandCounters;
 use crate::store::rows::keys::{BandRunKey, Key};
 use rocksdb::WriteBatch;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl BandWriter {
             batch.delete_cf(&family, key.to_bytes());
         }
         staged.counts.generations.retain(|(generation, _)| !is_in(&generations, *generation));
-        batch.put_cf(&family, Counts::KEY.to_bytes(), staged.counts.encode());
+        batch.put_cf(&family, BandCounters::KEY.to_bytes(), staged.counts.encode());
         staged.forgotten = generations;
         Ok(Some(staged))
     }

@@ -4,15 +4,15 @@
 //! reached what it costs to have one, it is read from its file or built from the rows. So an ingest
 //! pays at most twice what the better choice would have cost, whatever its size.
 
-use super::counts::Counts;
 use super::filter::Filter;
-use super::row::of_key;
-use super::run::{Entry, Run};
 use super::sidecar;
 use crate::model::Generation;
 use crate::store::columns::Bands;
 use crate::store::database::Pinned;
 use crate::store::error::StoreError;
+use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_firsts::of_key;
+use crate::store::rows::band_runs::{Entry, Run};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -57,7 +57,7 @@ impl Gate {
         &self,
         asked: usize,
         pinned: &Pinned,
-        counts: &Counts,
+        counts: &BandCounters,
         runs: &[Arc<Run>],
     ) -> Option<Arc<Filter>> {
         {
@@ -94,7 +94,7 @@ impl Gate {
 
     /// Notes the entries of a commit before it is written, `counts` being those after it: what is too
     /// much only costs a look-up.
-    pub(super) fn add(&self, counts: &Counts, added: &[(Generation, &[Entry])]) {
+    pub(super) fn add(&self, counts: &BandCounters, added: &[(Generation, &[Entry])]) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.chain = counts.chain;
         let Some(filter) = &state.filter else { return };
@@ -163,7 +163,7 @@ fn unknown(
 }
 
 /// Whether most buckets of a filter are vacant by now: nothing is ever taken out of it.
-fn is_mostly_of_the_gone(filter: &Filter, counts: &Counts) -> bool {
+fn is_mostly_of_the_gone(filter: &Filter, counts: &BandCounters) -> bool {
     filter.entries() > counts.buckets().max(SAVE_FROM).saturating_mul(2)
 }
 
@@ -188,7 +188,7 @@ fn caught_up(filter: Filter, from: u64, until: u64, runs: &[Arc<Run>]) -> Option
 }
 
 /// A filter of all rows and runs.
-fn build(pinned: &Pinned, counts: &Counts, runs: &[Arc<Run>]) -> Result<Filter, StoreError> {
+fn build(pinned: &Pinned, counts: &BandCounters, runs: &[Arc<Run>]) -> Result<Filter, StoreError> {
     // A quarter more, for what is to come.
     let buckets = counts.buckets();
     let filter = Filter::with_capacity(buckets + buckets / 4);

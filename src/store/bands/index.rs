@@ -1,14 +1,14 @@
 //! What a view knows of the band index beside the families: runs not folded, counters, filter.
 
-use super::counts::Counts;
 use super::filter::Filter;
 use super::gate::Gate;
 use super::look_up::{Ask, Bucket, CHUNK, look_up, look_up_firsts};
-use super::run::{First, Run};
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, corrupt};
 use crate::store::database::Pinned;
 use crate::store::error::StoreError;
+use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_runs::{BandRunRow, First, Run};
 use crate::store::rows::keys::{BandRunKey, Key};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,23 @@ use std::sync::{Arc, OnceLock};
 /// Read when first asked for; a writer's views get it from the writer.
 #[derive(Default)]
 pub struct BandIndex {
-    counts: OnceLock<Counts>,
+    counts: OnceLock<BandCounters>,
     runs: OnceLock<Vec<Arc<Run>>>,
     gate: Option<Arc<Gate>>,
     members_read: AtomicU64,
 }
 
 impl BandIndex {
-    pub(super) fn known(counts: Counts, runs: Vec<Arc<Run>>, gate: Arc<Gate>) -> Self {
+    pub(super) fn known(counts: BandCounters, runs: Vec<Arc<Run>>, gate: Arc<Gate>) -> Self {
         let (counts, runs) = (counts.into(), runs.into());
         Self { counts, runs, gate: Some(gate), members_read: AtomicU64::new(0) }
     }
 
-    pub(super) fn counts(&self, pinned: &Pinned) -> Result<&Counts, StoreError> {
+    pub(super) fn counts(&self, pinned: &Pinned) -> Result<&BandCounters, StoreError> {
         if let Some(counts) = self.counts.get() {
             return Ok(counts);
         }
-        let counts = Counts::read(pinned)?.unwrap_or_default();
+        let counts = read_counters(pinned)?.unwrap_or_default();
         Ok(self.counts.get_or_init(|| counts))
     }
 
@@ -55,7 +55,7 @@ impl BandIndex {
         }
         let mark = super::fold::mark();
         let Some(found) = pinned.get_bytes::<Bands>(&mark)? else { return Ok(true) };
-        let (until, _) = super::row::decode_first(&found)
+        let (until, _) = crate::store::rows::band_firsts::decode_first(&found)
             .map_err(|why| corrupt::<Bands>("mark of folded runs", &mark, why))?;
         Ok(until.0 < folded)
     }
@@ -136,27 +136,18 @@ impl BandIndex {
     }
 }
 
+pub(super) fn read_counters(pinned: &Pinned) -> Result<Option<BandCounters>, StoreError> {
+    let what = "counts of the band index";
+    pinned.read_with::<BandRuns, _>(what, &BandCounters::KEY, BandRunRow::counters)
+}
+
 /// The runs that are rows now, oldest first.
 pub(super) fn load(pinned: &Pinned) -> Result<Vec<Arc<Run>>, StoreError> {
     let start = BandRunKey { commit: CommitSeq(1), part: 0 }.to_bytes();
     let mut rows = pinned.scan::<BandRuns>(&start, None)?;
     let mut runs = Vec::new();
-    while let Some((key, value)) = rows.advance()? {
-        let run = BandRunKey::decode(key).and_then(|at| Run::decode(at.commit, at.part, value));
-        runs.push(Arc::new(run.map_err(|why| corrupt::<BandRuns>("band run", key, why))?));
+    while let Some((_, run)) = rows.next_with("band run", BandRunRow::run)? {
+        runs.push(Arc::new(run));
     }
     Ok(runs)
-}
-
-/// Checks one row of `band_runs`.
-pub(in crate::store) fn decode_row(
-    key: &[u8],
-    value: &[u8],
-) -> Result<(), crate::store::error::Malformed> {
-    let key = BandRunKey::decode(key)?;
-    if key == Counts::KEY {
-        Counts::decode(value).map(drop)
-    } else {
-        Run::decode(key.commit, key.part, value).map(drop)
-    }
 }

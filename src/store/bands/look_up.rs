@@ -1,14 +1,14 @@
 //! Looking sorted buckets up: the filter, then the runs not folded yet, then the families.
 
-use super::counts::Extent;
 use super::filter::Filter;
-use super::row::{bucket_of, decode_first, key_of};
-use super::run::{First, Run, Seeker};
 use crate::model::{DocId, Generation};
 use crate::store::columns::{Bands, BandsMore, corrupt};
 use crate::store::database::Pinned;
-use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::keys::{self, BandMemberKey, Key};
+use crate::store::error::StoreError;
+use crate::store::rows::band_counters::Extent;
+use crate::store::rows::band_firsts::{bucket_of, decode_first, key_of};
+use crate::store::rows::band_runs::{First, Run, Seeker};
+use crate::store::rows::keys::{self, BandMemberKey};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -242,9 +242,7 @@ fn read_members(
         bucket.capped
     };
     let mut rows = pinned.scan_prefix::<BandsMore>(key)?;
-    while let Some((key, value)) = rows.advance()? {
-        let document = decode_member(key, value)
-            .map_err(|why| corrupt::<BandsMore>("band member", key, why))?;
+    while let Some((BandMemberKey { document, .. }, ())) = rows.next("band member")? {
         while let Some(before) = held.next_if(|before| *before < document) {
             if offer(before) {
                 return Ok(());
@@ -271,9 +269,4 @@ pub(super) fn newest(mut stated: Vec<Stated>) -> Vec<Stated> {
     stated.sort_by_key(|(document, _)| *document);
     stated.dedup_by_key(|(document, _)| *document);
     stated
-}
-
-fn decode_member(key: &[u8], value: &[u8]) -> Result<DocId, Malformed> {
-    let key = BandMemberKey::decode(key)?;
-    if value.is_empty() { Ok(key.document) } else { Err(Malformed::at(0, "value is not empty")) }
 }

@@ -1,11 +1,11 @@
 //! Laws: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
-use super::counts::Counts;
 use super::look_up::{self, Bucket};
-use super::row::{bucket_of, key_of};
 use crate::model::{DedupMode, DocId, Policy, Silent};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::database::family;
+use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_firsts::{bucket_of, key_of};
 use crate::store::rows::keys::{BandRunKey, Key};
 use crate::store::{self, CommitRecord, Depth, Memory, View, Writer};
 use proptest::prelude::*;
@@ -380,10 +380,10 @@ fn a_reader_that_misses_folded_tables_is_refused() {
     writer.flush().unwrap();
     agrees(&store::read(&path, Memory::within(BUDGET)).unwrap(), &model, "a reader");
     // The log tells of a folding that the manifest does not have.
-    let counts = Counts { folded: 1000, ..Counts::default() };
+    let counts = BandCounters { folded: 1000, ..BandCounters::default() };
     let db = Arc::clone(&writer.db);
     let family = family::<BandRuns>(&db).unwrap();
-    db.put_cf(&family, Counts::KEY.to_bytes(), counts.encode()).unwrap();
+    db.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode()).unwrap();
     let error = store::read(&path, Memory::within(BUDGET)).err().unwrap().to_string();
     assert!(error.contains("missing folded band runs"), "{error}");
 }

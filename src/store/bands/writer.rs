@@ -2,17 +2,17 @@
 //! many.
 
 use super::changes::{BandChanges, Sorted};
-use super::counts::Counts;
 use super::fold::fold;
 use super::gate::Gate;
 use super::index::{self, BandIndex};
-use super::row::{encode_first, key_of, member_key_of};
-use super::run::{Entry, Run};
 use crate::model::{CommitSeq, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::database::{Pinned, family};
 use crate::store::error::StoreError;
 use crate::store::files::place::Place;
+use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_firsts::{encode_first, key_of, member_key_of};
+use crate::store::rows::band_runs::{Entry, Run};
 use crate::store::rows::keys::{BandRunKey, Key};
 use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::ops::Range;
@@ -38,7 +38,7 @@ const RECLAIM: u64 = 16 << 20;
 /// What the writer holds of the band index.
 pub(in crate::store) struct BandWriter {
     pub(super) db: Arc<DB>,
-    pub(super) counts: Counts,
+    pub(super) counts: BandCounters,
     /// Not folded, oldest first.
     pub(super) runs: Vec<Arc<Run>>,
     pub(super) gate: Arc<Gate>,
@@ -54,7 +54,7 @@ pub(in crate::store) struct BandWriter {
 
 /// The entries of a commit, on their way into it.
 pub(in crate::store) struct Staged {
-    pub(super) counts: Counts,
+    pub(super) counts: BandCounters,
     pub(super) runs: Vec<Arc<Run>>,
     /// Generations of which nothing is left.
     pub(super) forgotten: Vec<Range<u32>>,
@@ -77,7 +77,7 @@ impl BandWriter {
             _ => {}
         }
         let pinned = Pinned::at_now(db);
-        let counts = match Counts::read(&pinned)? {
+        let counts = match super::index::read_counters(&pinned)? {
             Some(counts) => counts,
             None => estimate(db, generation)?,
         };
@@ -128,7 +128,7 @@ impl BandWriter {
                 runs.push(Arc::new(run));
             }
         }
-        batch.put_cf(&family, Counts::KEY.to_bytes(), counts.encode());
+        batch.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode());
         Ok(Some(Staged { counts, runs, forgotten: Vec::new() }))
     }
 
@@ -196,7 +196,7 @@ impl BandWriter {
     }
 
     #[cfg(test)]
-    pub(super) const fn counts(&self) -> &Counts {
+    pub(super) const fn counts(&self) -> &BandCounters {
         &self.counts
     }
 
@@ -207,10 +207,10 @@ impl BandWriter {
 }
 
 /// Counters of a store that kept none before format 2.
-fn estimate(db: &DB, generation: Generation) -> Result<Counts, StoreError> {
+fn estimate(db: &DB, generation: Generation) -> Result<BandCounters, StoreError> {
     let family = family::<Bands>(db)?;
     let rows = db.property_int_value_cf(&family, "rocksdb.estimate-num-keys")?.unwrap_or(0);
-    let mut counts = Counts::default();
+    let mut counts = BandCounters::default();
     if rows > 0 {
         counts.add(generation, i64::try_from(rows).unwrap_or(i64::MAX), 32);
     }

@@ -9,7 +9,8 @@ use crate::store::files::journal::Entry;
 use crate::store::opening::synced;
 use crate::store::rows::codec;
 use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{Block, ColumnKey, CommitKey, NameKey, PostingKey, SourceKey};
+use crate::store::rows::keys::{Block, ColumnKey, CommitKey, PostingKey, SourceKey};
+use crate::store::rows::meta::MetaKey;
 use crate::store::rows::numbers::encode_patch;
 use crate::store::rows::records::CommitRecord;
 use std::collections::HashMap;
@@ -47,7 +48,7 @@ impl Batch<'_> {
         }
         self.put::<Commits>(&CommitKey { commit }, &codec::encode("commit", record)?)?;
         let state = codec::encode("state", &self.state)?;
-        self.put::<Meta>(&NameKey("state".to_owned()), &state)?;
+        self.put::<Meta>(&MetaKey::State, &state)?;
 
         // From here until the end the writer's memory and the disk may differ.
         self.writer.is_torn = true;

@@ -6,6 +6,7 @@ use crate::store::columns::{Exact, Matches, Members};
 use crate::store::error::StoreError;
 use crate::store::rows::ids;
 use crate::store::rows::keys::{ExactKey, MatchKey, MemberKey};
+use crate::store::rows::kinds::TextKind;
 use crate::store::rows::matches::{encode_match, encode_member};
 
 impl Batch<'_> {
@@ -43,7 +44,7 @@ impl Batch<'_> {
     /// [`StoreError`] when the family is absent.
     pub fn exact(
         &mut self,
-        kind: u8,
+        kind: TextKind,
         hash: [u8; 16],
         document: Option<DocId>,
     ) -> Result<(), StoreError> {

@@ -95,7 +95,7 @@ impl Hasher {
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
         let Some(form) = view.text_form(document)? else { return Ok(()) };
-        self.part(&crate::store::topics::loss::encode_form(&form));
+        self.part(&crate::store::rows::loss::encode_form(&form));
         for (tokenizer, _) in view.tokenizers() {
             // Ids that came along mean something whatever the standing: nothing could make them again.
             if form.given == Some(tokenizer) && standing != Some(Standing::Kept) {
@@ -106,7 +106,7 @@ impl Hasher {
             if form.given == Some(tokenizer) || standing == Some(Standing::Kept) {
                 let spans = view.loss(tokenizer, document)?;
                 self.number(spans.as_ref().map_or(0, |spans| 1 + spans.len() as u64));
-                self.part(&crate::store::topics::loss::encode_loss(
+                self.part(&crate::store::rows::loss::encode_loss(
                     spans.as_deref().unwrap_or_default(),
                 ));
             }

@@ -5,18 +5,21 @@
 mod digest;
 mod matches;
 mod postings;
+#[cfg(test)]
+mod tests;
 
 pub use digest::digest;
 
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, Progress, Standing, TokenizerId};
-use crate::store::columns::{self, Column, corrupt};
+use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::files::journal;
 use crate::store::files::place::Place;
 use crate::store::rows::header::Header;
 use crate::store::rows::indexed::indexed;
-use crate::store::rows::keys::{DocumentKey, Key};
+use crate::store::rows::keys::DocumentKey;
+use crate::store::rows::kinds::TextKind;
 use crate::store::view::View;
 use postings::Sums;
 use roaring::RoaringTreemap;
@@ -180,75 +183,27 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 
 /// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
 fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
-    macro_rules! families {
-        ($($name:ident),*) => {{
-            let mut done = 0;
-            $(
-                note(rows_decode::<columns::$name>(view), columns::$name::NAME, faults);
-                done += 1;
-                progress.advance(done);
-            )*
-        }};
+    columns::for_each_column(&mut Decoding { view, progress, faults, done: 0 });
+}
+
+struct Decoding<'a> {
+    view: &'a View,
+    progress: &'a dyn Progress,
+    faults: &'a mut Faults,
+    done: u64,
+}
+
+impl EachColumn for Decoding<'_> {
+    fn column<C: Column>(&mut self) {
+        note(rows_decode::<C>(self.view), C::NAME, self.faults);
+        self.done += 1;
+        self.progress.advance(self.done);
     }
-    families!(
-        Meta,
-        Commits,
-        Sources,
-        Files,
-        Tokenizers,
-        Snapshots,
-        Epochs,
-        Rejects,
-        Dictionaries,
-        Documents,
-        Metadata,
-        Texts,
-        Tokens,
-        Loss,
-        Columns,
-        Terms,
-        Postings,
-        Exact,
-        Sketches,
-        Bands,
-        BandsMore,
-        BandRuns,
-        Matches,
-        Members,
-        Lineage,
-        Keys,
-        Blocks
-    );
 }
 
 fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
     let mut rows = view.pinned().scan::<C>(&[], None)?;
-    while let Some((key, value)) = rows.advance()? {
-        C::Key::decode(key).map_err(|why| corrupt::<C>("key", key, why))?;
-        let decoded = match C::NAME {
-            "postings" => crate::store::rows::bitmap::decode(value).map(drop),
-            "columns" => crate::store::rows::numbers::ColumnBlock::decode(value).map(drop),
-            "documents" => Header::decode(value).map(drop),
-            "bands" => crate::store::bands::decode_first(value).map(drop),
-            "band_runs" => crate::store::bands::decode_row(key, value),
-            "matches" => crate::store::rows::matches::decode_match(value).map(drop),
-            "members" => crate::store::rows::matches::decode_member(value).map(drop),
-            "loss" => crate::store::topics::loss::decode_row(key, value),
-            "blocks" => crate::store::rows::ids::decode_documents(value).map(drop),
-            "exact" | "keys" => crate::store::rows::ids::decode_document(value).map(drop),
-            "files" => {
-                crate::store::rows::codec::decode::<crate::store::FileRecord>(value).map(drop)
-            }
-            "commits" => {
-                crate::store::rows::codec::decode::<crate::store::CommitRecord>(value).map(drop)
-            }
-            "rejects" => {
-                crate::store::rows::codec::decode::<crate::store::RejectRecord>(value).map(drop)
-            }
-            _ => Ok(()),
-        };
-        decoded.map_err(|why| corrupt::<C>("value", key, why))?;
-    }
+    while rows.next("row")?.is_some() {}
     Ok(())
 }
 
@@ -424,7 +379,8 @@ impl BlockCheck {
                 );
             }
         }
-        if let Some(best) = view.exact(0, view.policy().text_key(header.source, header.raw))?
+        if let Some(best) =
+            view.exact(TextKind::Raw, view.policy().text_key(header.source, header.raw))?
             && view.expect_header(best)?.raw != header.raw
         {
             faults.push(

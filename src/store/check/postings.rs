@@ -4,13 +4,13 @@
 
 use super::{Faults, MOST};
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
-use crate::store::columns::{Postings, Terms, corrupt};
+use crate::store::columns::{Postings, Terms};
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::rows::bitmap;
 use crate::store::rows::indexed::indexed;
 use crate::store::rows::keys::{Block, Key, PostingKey, TermKey};
-use crate::store::rows::terms;
+use crate::store::rows::terms::{self, TermRow};
 use crate::store::view::View;
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,15 +65,13 @@ fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
     let mut sums = Sums::default();
     let first = TermKey::Id(TermId(0)).to_bytes();
     let mut names = view.pinned().scan_prefix::<Terms>(first.get(..1).unwrap_or_default())?;
-    let mut name = names.next_as("term", terms::decode_value)?;
+    let mut name = names.next_with("term", TermRow::value)?;
     let mut rows = view.pinned().scan::<Postings>(&[], None)?;
     let mut nameless = None;
-    while let Some((key, value)) = rows.advance()? {
-        let decoded = PostingKey::decode(key).and_then(|key| Ok((key, bitmap::decode(value)?)));
-        let (PostingKey { term, block: Block(block) }, slots) =
-            decoded.map_err(|why| corrupt::<Postings>("bitmap", key, why))?;
+    while let Some((key, slots)) = rows.next("bitmap")? {
+        let PostingKey { term, block: Block(block) } = key;
         while matches!(&name, Some((TermKey::Id(named), _)) if *named < term) {
-            name = names.next_as("term", terms::decode_value)?;
+            name = names.next_with("term", TermRow::value)?;
         }
         let named = match &name {
             Some((TermKey::Id(named), named_by)) if *named == term => Some(named_by),
@@ -100,19 +98,16 @@ fn names(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
     };
     let (mut by_value, mut by_term) = (0_u64, 0_u64);
     let mut rows = view.pinned().scan::<Terms>(&[], None)?;
-    while let Some((key, value)) = rows.advance()? {
-        let typed = TermKey::decode(key).map_err(|why| corrupt::<Terms>("term", key, why))?;
-        match typed {
-            TermKey::Value(field, name) => {
-                let term = terms::decode_id(value);
-                let term = term.map_err(|why| corrupt::<Terms>("term", key, why))?;
+    while let Some((key, row)) = rows.next("term")? {
+        match (key, row) {
+            (TermKey::Value(field, name), TermRow::Term(term)) => {
                 by_value = by_value.wrapping_add(sum(field, &name, term));
             }
-            TermKey::Id(term) => {
-                let name = terms::decode_value(value);
-                let (field, name) = name.map_err(|why| corrupt::<Terms>("term", key, why))?;
+            (TermKey::Id(term), TermRow::Value(field, name)) => {
                 by_term = by_term.wrapping_add(sum(field, &name, term));
             }
+            // The key decides what the row is.
+            _ => {}
         }
     }
     if by_value != by_term {

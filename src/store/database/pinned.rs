@@ -59,19 +59,28 @@ impl Pinned {
         Ok(self.borrow_dependent().0.get_pinned_cf(&family, key)?)
     }
 
-    /// Reads and decodes one row; a failure to decode names family, key and byte.
-    pub(in crate::store) fn read<C: Column, T>(
+    /// Reads one row; a failure to decode names family, key and byte.
+    pub(in crate::store) fn read<C, T>(
         &self,
         what: &'static str,
         key: &C::Key,
-        decode: impl FnOnce(&[u8]) -> Result<T, Malformed>,
+    ) -> Result<Option<T>, StoreError>
+    where
+        C: for<'v> Column<Value<'v> = T>,
+    {
+        self.read_with::<C, T>(what, key, Ok)
+    }
+
+    /// Reads one row and takes of it what is wanted.
+    pub(in crate::store) fn read_with<C: Column, T>(
+        &self,
+        what: &'static str,
+        key: &C::Key,
+        take: impl FnOnce(C::Value<'_>) -> Result<T, Malformed>,
     ) -> Result<Option<T>, StoreError> {
-        match self.get::<C>(key)? {
-            None => Ok(None),
-            Some(bytes) => {
-                decode(&bytes).map(Some).map_err(|why| corrupt::<C>(what, &key.to_bytes(), why))
-            }
-        }
+        let Some(bytes) = self.get::<C>(key)? else { return Ok(None) };
+        let taken = C::decode(key, &bytes).and_then(take);
+        taken.map(Some).map_err(|why| corrupt::<C>(what, &key.to_bytes(), why))
     }
 
     /// The values of `keys`, which must be sorted by their bytes.

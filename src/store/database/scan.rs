@@ -1,7 +1,7 @@
 //! The checked iterator: a damaged block is an error, never an early end.
 
 use crate::store::columns::{Column, corrupt};
-use crate::store::error::StoreError;
+use crate::store::error::{Malformed, StoreError};
 use crate::store::rows::keys::Key;
 use rocksdb::{
     BoundColumnFamily, DB, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode,
@@ -64,19 +64,28 @@ impl<'a, C: Column> Rows<'a, C> {
         Ok(self.raw.item())
     }
 
-    /// The next row, decoded.
-    pub(in crate::store) fn next_as<T>(
+    /// The next row, decoded; its value may borrow from the iterator.
+    pub(in crate::store) fn next(
         &mut self,
         what: &'static str,
-        decode: impl FnOnce(&[u8]) -> Result<T, crate::store::error::Malformed>,
+    ) -> Result<Option<(C::Key, C::Value<'_>)>, StoreError> {
+        let Some((key, value)) = self.advance()? else { return Ok(None) };
+        let malformed = |why| corrupt::<C>(what, key, why);
+        let typed = C::Key::decode(key).map_err(malformed)?;
+        let value = C::decode(&typed, value).map_err(malformed)?;
+        Ok(Some((typed, value)))
+    }
+
+    /// The next row, and of it what is wanted.
+    pub(in crate::store) fn next_with<T>(
+        &mut self,
+        what: &'static str,
+        take: impl FnOnce(C::Value<'_>) -> Result<T, Malformed>,
     ) -> Result<Option<(C::Key, T)>, StoreError> {
-        match self.advance()? {
-            None => Ok(None),
-            Some((key, value)) => {
-                let typed = C::Key::decode(key).map_err(|why| corrupt::<C>(what, key, why))?;
-                let value = decode(value).map_err(|why| corrupt::<C>(what, key, why))?;
-                Ok(Some((typed, value)))
-            }
-        }
+        let Some((key, value)) = self.advance()? else { return Ok(None) };
+        let malformed = |why| corrupt::<C>(what, key, why);
+        let typed = C::Key::decode(key).map_err(malformed)?;
+        let taken = C::decode(&typed, value).and_then(take).map_err(malformed)?;
+        Ok(Some((typed, taken)))
     }
 }

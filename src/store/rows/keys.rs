@@ -1,13 +1,12 @@
 //! Big-endian keys: byte order is value order, so a range of ids is a range of rows.
-#![expect(
-    clippy::big_endian_bytes,
-    reason = "keys are the one place where byte order must be value order"
-)]
 
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId, TokenizerId,
 };
 use crate::store::error::Malformed;
+use crate::store::rows::kinds::{Blocked, TextKind, TokenizerPart};
+use crate::store::rows::parts::Part;
+pub use crate::store::rows::parts::{BandHash, Block};
 
 /// A typed key of one column family.
 pub trait Key: Sized {
@@ -24,100 +23,6 @@ pub trait Key: Sized {
         let mut out = Vec::with_capacity(24);
         self.encode(&mut out);
         out
-    }
-}
-
-/// A part of a fixed-width key.
-trait Part: Sized {
-    const WIDTH: usize;
-    fn put(&self, out: &mut Vec<u8>);
-    fn get(bytes: &[u8]) -> Option<Self>;
-}
-
-macro_rules! part {
-    ($($name:ty as $inner:ty),*) => {$(
-        impl Part for $name {
-            const WIDTH: usize = size_of::<$inner>();
-            fn put(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.0.to_be_bytes());
-            }
-            fn get(bytes: &[u8]) -> Option<Self> {
-                Some(Self(<$inner>::from_be_bytes(bytes.try_into().ok()?)))
-            }
-        }
-    )*};
-}
-part!(
-    DocId as u64,
-    SourceId as u32,
-    FileId as u32,
-    TokenizerId as u16,
-    CommitSeq as u64,
-    Generation as u32,
-    FieldId as u16,
-    TermId as u32,
-    ColumnId as u16
-);
-
-impl Part for u8 {
-    const WIDTH: usize = 1;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(*self);
-    }
-    fn get(bytes: &[u8]) -> Option<Self> {
-        bytes.first().copied()
-    }
-}
-
-impl Part for u32 {
-    const WIDTH: usize = 4;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
-    fn get(bytes: &[u8]) -> Option<Self> {
-        Some(Self::from_be_bytes(bytes.try_into().ok()?))
-    }
-}
-
-impl<const N: usize> Part for [u8; N] {
-    const WIDTH: usize = N;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self);
-    }
-    fn get(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok()
-    }
-}
-
-/// A block number; 48 bits in a key, which addresses 2^64 documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Block(pub u64);
-
-impl Part for Block {
-    const WIDTH: usize = 6;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.to_be_bytes().get(2..).unwrap_or_default());
-    }
-    fn get(bytes: &[u8]) -> Option<Self> {
-        let mut wide = [0_u8; 8];
-        wide.get_mut(2..)?.copy_from_slice(bytes.get(..6)?);
-        Some(Self(u64::from_be_bytes(wide)))
-    }
-}
-
-/// A 40-bit band hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BandHash(pub u64);
-
-impl Part for BandHash {
-    const WIDTH: usize = 5;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.to_be_bytes().get(3..).unwrap_or_default());
-    }
-    fn get(bytes: &[u8]) -> Option<Self> {
-        let mut wide = [0_u8; 8];
-        wide.get_mut(3..)?.copy_from_slice(bytes.get(..5)?);
-        Some(Self(u64::from_be_bytes(wide)))
     }
 }
 
@@ -151,8 +56,8 @@ key! {
     CommitKey { commit: CommitSeq }
     /// (source, file); file 0 is the source's own record.
     SourceKey { source: SourceId, file: FileId }
-    /// (tokenizer, part); part 0 is the record, 1 the verbatim file.
-    TokenizerKey { tokenizer: TokenizerId, part: u8 }
+    /// (tokenizer, part).
+    TokenizerKey { tokenizer: TokenizerId, part: TokenizerPart }
     /// (tokenizer, document).
     TokensKey { tokenizer: TokenizerId, document: DocId }
     /// (column, block).
@@ -160,9 +65,9 @@ key! {
     /// (term, block).
     PostingKey { term: TermId, block: Block }
     /// (generation, kind of text, blake3-128).
-    ExactKey { generation: Generation, kind: u8, hash: [u8; 16] }
+    ExactKey { generation: Generation, kind: TextKind, hash: [u8; 16] }
     /// (what is blocked, blake3-128).
-    BlockKey { kind: u8, hash: [u8; 16] }
+    BlockKey { kind: Blocked, hash: [u8; 16] }
     /// (generation, band, hash).
     BandKey { generation: Generation, band: u8, hash: BandHash }
     /// (generation, band, hash, document).
@@ -184,6 +89,13 @@ key! {
 /// A key that is text: a name, or a name and a part number behind a zero byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NameKey(pub String);
+
+impl NameKey {
+    /// Whether it is of what goes with a record: no name holds a zero byte.
+    pub(in crate::store) fn is_beside(&self) -> bool {
+        self.0.contains('\0')
+    }
+}
 
 impl Key for NameKey {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -203,15 +203,6 @@ impl Header {
     }
 }
 
-/// The min and max in a stored block's first bytes, without decoding its values.
-///
-/// # Errors
-/// [`Malformed`] for bytes no release wrote.
-pub fn stored_range(bytes: &[u8]) -> Result<(i64, i64), Malformed> {
-    let header = Header::read(&mut Cursor::new(bytes))?;
-    Ok((header.min, header.max))
-}
-
 /// New values of some slots of one block; none clears.
 pub type Patch = BTreeMap<u16, Option<i64>>;
 
@@ -314,7 +305,6 @@ mod tests {
             let decoded = ColumnBlock::decode(&block.encode()).unwrap();
             prop_assert_eq!(&decoded, &block);
             for (slot, value) in &patch { prop_assert_eq!(decoded.get(*slot), *value); }
-            if let Some(range) = block.range() { prop_assert_eq!(stored_range(&block.encode()), Ok(range)); }
         }
 
         #[test]

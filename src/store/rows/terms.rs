@@ -3,6 +3,7 @@
 
 use crate::model::{FieldId, TermId};
 use crate::store::error::Malformed;
+use crate::store::rows::keys::TermKey;
 
 pub(in crate::store) fn encode_id(term: TermId) -> [u8; 4] {
     term.0.to_be_bytes()
@@ -23,5 +24,36 @@ pub(in crate::store) fn decode_value(bytes: &[u8]) -> Result<(FieldId, Vec<u8>),
     match bytes.split_first_chunk::<2>() {
         Some((field, value)) => Ok((FieldId(u16::from_be_bytes(*field)), value.to_vec())),
         None => Err(Malformed::at(0, "term value lacks its field")),
+    }
+}
+
+/// A row of the dictionary, of either direction.
+pub enum TermRow {
+    /// The term of a value.
+    Term(TermId),
+    /// The value of a term.
+    Value(FieldId, Vec<u8>),
+}
+
+impl TermRow {
+    pub(in crate::store) fn decode(key: &TermKey, bytes: &[u8]) -> Result<Self, Malformed> {
+        match key {
+            TermKey::Value(..) => decode_id(bytes).map(Self::Term),
+            TermKey::Id(_) => decode_value(bytes).map(|(field, value)| Self::Value(field, value)),
+        }
+    }
+
+    pub(in crate::store) fn term(self) -> Result<TermId, Malformed> {
+        match self {
+            Self::Term(term) => Ok(term),
+            Self::Value(..) => Err(Malformed::at(0, "the value of a term, not a term")),
+        }
+    }
+
+    pub(in crate::store) fn value(self) -> Result<(FieldId, Vec<u8>), Malformed> {
+        match self {
+            Self::Value(field, value) => Ok((field, value)),
+            Self::Term(_) => Err(Malformed::at(0, "the term of a value, not a value")),
+        }
     }
 }

@@ -40,6 +40,18 @@ pub(in crate::store) fn train<'a>(samples: impl Iterator<Item = &'a str>) -> Opt
     zstd::dict::from_samples(&taken, DICTIONARY_BYTES).ok()
 }
 
+/// What zstd's dictionaries begin with.
+const DICTIONARY_MAGIC: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
+
+/// Reads the stored form of a dictionary: it is zstd's own.
+pub(in crate::store) fn decode_dictionary(bytes: &[u8]) -> Result<&[u8], Malformed> {
+    if bytes.starts_with(&DICTIONARY_MAGIC) {
+        Ok(bytes)
+    } else {
+        Err(Malformed::at(0, "not a zstd dictionary"))
+    }
+}
+
 /// Encodes texts with the newest dictionary. Shared by threads: contexts are pooled.
 pub struct TextEncoder {
     dictionary: Option<(u16, Vec<u8>)>,
@@ -100,7 +112,7 @@ impl TextDecoder {
         bytes: &[u8],
         load: impl FnOnce(u16) -> Result<Vec<u8>, StoreError>,
     ) -> Result<Result<String, Malformed>, StoreError> {
-        let parts = match Parts::read(bytes) {
+        let parts = match StoredText::read(bytes) {
             Ok(parts) => parts,
             Err(malformed) => return Ok(Err(malformed)),
         };
@@ -130,33 +142,33 @@ impl TextDecoder {
     }
 }
 
-struct Parts<'a> {
+/// The stored form of a text, not yet inflated.
+pub struct StoredText<'a> {
     dictionary: u16,
     length: usize,
     frame: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> StoredText<'a> {
     const HEAD: usize = 7;
 
-    fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut cursor = Cursor::new(bytes);
         let format = cursor.u8()?;
         if format != FORMAT {
             return Err(Malformed::at(0, format!("text format {format}, not {FORMAT}")));
         }
-        Ok(Self { dictionary: cursor.u16()?, length: cursor.u32()? as usize, frame: cursor.rest() })
+        let (dictionary, length) = (cursor.u16()?, cursor.u32()? as usize);
+        let frame = cursor.rest();
+        // A corrupt length must not ask for 4 GiB: no frame expands so far.
+        if length > frame.len().saturating_mul(1 << 17).saturating_add(1 << 16) {
+            return Err(Malformed::at(3, format!("length {length} of a frame of {}", frame.len())));
+        }
+        Ok(Self { dictionary, length, frame })
     }
 
     fn inflate(&self, context: &mut Decompressor<'static>) -> Result<String, Malformed> {
         let malformed = |why: String| Malformed::at(Self::HEAD, why);
-        // A corrupt length must not ask for 4 GiB: no frame expands so far.
-        if self.length > self.frame.len().saturating_mul(1 << 17).saturating_add(1 << 16) {
-            return Err(Malformed::at(
-                3,
-                format!("length {} of a frame of {}", self.length, self.frame.len()),
-            ));
-        }
         let text =
             context.decompress(self.frame, self.length).map_err(|e| malformed(e.to_string()))?;
         if text.len() != self.length {

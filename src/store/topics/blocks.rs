@@ -6,26 +6,8 @@ use crate::store::columns::Blocks;
 use crate::store::error::StoreError;
 use crate::store::rows::ids;
 use crate::store::rows::keys::BlockKey;
+use crate::store::rows::kinds::Blocked;
 use crate::store::view::View;
-
-/// What a removed document blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Blocked {
-    /// Documents whose raw text has the hash.
-    Text = 0,
-    /// Documents whose identity is the hash.
-    Identity = 1,
-    /// Documents whose normalised text has the hash.
-    Normalised = 2,
-    /// Documents whose sketch has the hash among its own, and that are similar to the removed ones.
-    Similar = 3,
-}
-
-impl Blocked {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Identity, Self::Normalised, Self::Similar];
-}
 
 impl View {
     /// The removed documents that block what has this hash, ascending.
@@ -33,8 +15,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn blockers(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
-        let key = BlockKey { kind: what as u8, hash };
-        let found = self.pinned().read::<Blocks, _>("block", &key, ids::decode_documents)?;
+        let key = BlockKey { kind: what, hash };
+        let found = self.pinned().read::<Blocks, _>("block", &key)?;
         Ok(found.unwrap_or_default())
     }
 
@@ -43,7 +25,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the family cannot be read.
     pub fn has_blocks(&self, what: Blocked) -> Result<bool, StoreError> {
-        Ok(self.pinned().scan_prefix::<Blocks>(&[what as u8])?.advance()?.is_some())
+        Ok(self.pinned().scan_prefix::<Blocks>(&[what.as_byte()])?.advance()?.is_some())
     }
 }
 
@@ -53,7 +35,7 @@ impl Batch<'_> {
     /// # Errors
     /// [`StoreError`] when the family is absent.
     pub fn block(&mut self, what: Blocked, hash: [u8; 16], by: &[DocId]) -> Result<(), StoreError> {
-        let key = BlockKey { kind: what as u8, hash };
+        let key = BlockKey { kind: what, hash };
         if by.is_empty() {
             return self.delete::<Blocks>(&key);
         }

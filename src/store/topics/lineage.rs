@@ -96,7 +96,7 @@ impl View {
             let from = LineageKey { generation: *generation, document, commit, root }.to_bytes();
             let prefix = from.get(..12).unwrap_or_default();
             let mut rows = self.pinned().scan_prefix::<Lineage>(prefix)?;
-            while let Some((key, ())) = rows.next_as("lineage", |_| Ok(()))? {
+            while let Some((key, ())) = rows.next("lineage")? {
                 roots.insert(key.root);
             }
         }
@@ -114,7 +114,7 @@ impl View {
         mut each: impl FnMut(DocId, DocId),
     ) -> Result<(), StoreError> {
         let mut rows = self.pinned().scan::<Lineage>(&[], None)?;
-        while let Some((key, ())) = rows.next_as("lineage", |_| Ok(()))? {
+        while let Some((key, ())) = rows.next("lineage")? {
             if key.generation > generation {
                 break;
             }

@@ -3,13 +3,12 @@
 mod blocks;
 mod crowded;
 mod lineage;
-pub(super) mod loss;
+mod loss;
 mod overtaken;
 mod redo;
 mod templates;
 mod tokenizer_files;
 
-pub use blocks::Blocked;
 pub use lineage::{MANY, Roots};
 pub use redo::Totals;
 pub use templates::TemplateRecord;

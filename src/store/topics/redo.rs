@@ -7,7 +7,8 @@ use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::opening::Writer;
 use crate::store::rows::codec;
-use crate::store::rows::keys::{Block, Key, NameKey, PostingKey};
+use crate::store::rows::keys::{Block, Key, PostingKey};
+use crate::store::rows::meta::MetaKey;
 use crate::store::rows::records::{Charter, RedoRecord};
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -25,17 +26,13 @@ pub struct Totals {
     pub tokens: BTreeMap<TokenizerId, u64>,
 }
 
-fn redo_key() -> NameKey {
-    NameKey("redo".to_owned())
-}
-
 impl View {
     /// The re-decision that was begun and not ended, if any.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be read.
     pub fn redo(&self) -> Result<Option<RedoRecord>, StoreError> {
-        self.pinned().read::<Meta, _>("redo", &redo_key(), codec::decode)
+        self.pinned().read_with::<Meta, _>("redo", &MetaKey::Redo, |row| row.redo())
     }
 }
 
@@ -66,11 +63,11 @@ impl Batch<'_> {
     /// [`StoreError`] when the record cannot be encoded.
     pub fn put_redo(&mut self, record: Option<&RedoRecord>) -> Result<(), StoreError> {
         match record {
-            None => self.delete::<Meta>(&redo_key()),
+            None => self.delete::<Meta>(&MetaKey::Redo),
             Some(record) => {
                 let CommitSeq(commit) = self.commit_seq();
                 let record = RedoRecord { commit, ..record.clone() };
-                self.put::<Meta>(&redo_key(), &codec::encode("redo", &record)?)
+                self.put::<Meta>(&MetaKey::Redo, &codec::encode("redo", &record)?)
             }
         }
     }
@@ -87,7 +84,7 @@ impl Batch<'_> {
         totals: &BTreeMap<SourceId, Totals>,
     ) -> Result<(), StoreError> {
         let charter = Charter::new(policy, self.view().fields())?;
-        self.put::<Meta>(&NameKey("charter".to_owned()), &codec::encode("charter", &charter)?)?;
+        self.put::<Meta>(&MetaKey::Charter, &codec::encode("charter", &charter)?)?;
         let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
         for source in sources {
             let found = totals.get(&source).cloned().unwrap_or_default();

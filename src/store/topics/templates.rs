@@ -2,9 +2,9 @@
 
 use crate::model::CommitSeq;
 use crate::store::batch::Batch;
-use crate::store::columns::{Meta, corrupt};
-use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::keys::{Key, NameKey};
+use crate::store::columns::Meta;
+use crate::store::error::StoreError;
+use crate::store::rows::meta::MetaKey;
 use crate::store::view::View;
 
 /// The chat template that wrote the texts of a commit.
@@ -16,23 +16,16 @@ pub struct TemplateRecord {
     pub variables: String,
 }
 
-fn source_key(hash: &str) -> NameKey {
-    NameKey(format!("template {hash}"))
-}
-
-fn commit_key(commit: CommitSeq) -> NameKey {
-    NameKey(format!("chat {:020}", commit.0))
-}
-
 impl View {
     /// The chat template that wrote the texts of a commit; none: they came as text.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn template_of(&self, commit: CommitSeq) -> Result<Option<TemplateRecord>, StoreError> {
-        let Some(text) = self.meta_text(&commit_key(commit))? else { return Ok(None) };
-        let (hash, variables) = text.split_once(' ').unwrap_or((&text, "{}"));
-        Ok(Some(TemplateRecord { hash: hash.to_owned(), variables: variables.to_owned() }))
+        self.pinned().read_with::<Meta, _>("chat template", &MetaKey::Chat(commit), |row| {
+            let (hash, variables) = row.chat()?;
+            Ok(TemplateRecord { hash: hash.to_owned(), variables: variables.to_owned() })
+        })
     }
 
     /// The chat template whose blake3 is `hash` in hexadecimal, verbatim.
@@ -40,7 +33,9 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row is absent or cannot be read.
     pub fn template_source(&self, hash: &str) -> Result<String, StoreError> {
-        let found = self.meta_text(&source_key(hash))?;
+        let key = MetaKey::Template(hash.to_owned());
+        let found =
+            self.pinned().read_with::<Meta, _>("chat template", &key, |row| row.template())?;
         found.ok_or(StoreError::Missing {
             what: "chat template",
             family: "meta",
@@ -53,25 +48,12 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn templates(&self) -> Result<Vec<String>, StoreError> {
-        let mut rows = self.pinned().scan_prefix::<Meta>(b"template ")?;
+        let mut rows = self.pinned().scan_prefix::<Meta>(MetaKey::templates())?;
         let mut found = Vec::new();
-        while let Some((key, bytes)) = rows.next_as("chat template", |bytes| Ok(bytes.to_vec()))? {
-            let text = String::from_utf8(bytes).map_err(|error| {
-                let at = error.utf8_error().valid_up_to();
-                corrupt::<Meta>("chat template", &key.to_bytes(), Malformed::at(at, "not UTF-8"))
-            })?;
+        while let Some((_, text)) = rows.next_with("chat template", |row| row.template())? {
             found.push(text);
         }
         Ok(found)
-    }
-
-    fn meta_text(&self, key: &NameKey) -> Result<Option<String>, StoreError> {
-        let Some(bytes) = self.pinned().get::<Meta>(key)? else { return Ok(None) };
-        let text = String::from_utf8(bytes.to_vec()).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            corrupt::<Meta>("chat template", &key.to_bytes(), Malformed::at(at, "not UTF-8"))
-        })?;
-        Ok(Some(text))
     }
 }
 
@@ -82,8 +64,8 @@ impl Batch<'_> {
     /// [`StoreError`] when the family is absent.
     pub fn template(&mut self, source: &str, variables: &str) -> Result<(), StoreError> {
         let hash = blake3::hash(source.as_bytes()).to_hex();
-        let commit = commit_key(self.commit_seq());
-        self.put::<Meta>(&source_key(&hash), source.as_bytes())?;
+        let commit = MetaKey::Chat(self.commit_seq());
+        self.put::<Meta>(&MetaKey::Template(hash.to_string()), source.as_bytes())?;
         self.put::<Meta>(&commit, format!("{hash} {variables}").as_bytes())
     }
 }

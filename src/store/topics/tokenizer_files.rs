@@ -7,19 +7,15 @@ use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{Block, ColumnKey, Key, TokenizerKey, TokensKey};
+use crate::store::rows::kinds::TokenizerPart;
+use crate::store::rows::named::TokenizerRow;
 use crate::store::rows::records::TokenizerRecord;
 use crate::store::view::View;
 use std::path::Path;
 
 /// Tokenizers of a corpus, dropped ones included: their columns are numbered from 0x1000 to 0x1fff.
 const MOST: u16 = 0x1000;
-const RECORD: u8 = 0;
-const FILE: u8 = 1;
-/// How it was made, as JSON.
-const DECISIONS: u8 = 2;
-/// The first of the original files.
-const ORIGINALS: u8 = 16;
-const MOST_ORIGINALS: usize = (u8::MAX - ORIGINALS) as usize;
+const MOST_ORIGINALS: usize = TokenizerPart::MOST_ORIGINALS as usize;
 
 /// What a tokenizer is registered with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +59,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when it is absent or cannot be read.
     pub fn tokenizer_file(&self, tokenizer: TokenizerId) -> Result<Vec<u8>, StoreError> {
-        self.tokenizer_part(tokenizer, FILE)?.ok_or_else(|| missing("tokenizer file", tokenizer))
+        self.tokenizer_part(tokenizer, TokenizerPart::File)?
+            .ok_or_else(|| missing("tokenizer file", tokenizer))
     }
 
     /// How a tokenizer was trained or extended, as JSON; none when it came from outside.
@@ -74,7 +71,7 @@ impl View {
         &self,
         tokenizer: TokenizerId,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        self.tokenizer_part(tokenizer, DECISIONS)
+        self.tokenizer_part(tokenizer, TokenizerPart::Decisions)
     }
 
     /// One of the files that a tokenizer was made of, by its place in the record.
@@ -86,7 +83,7 @@ impl View {
         tokenizer: TokenizerId,
         at: usize,
     ) -> Result<Vec<u8>, StoreError> {
-        let part = u8::try_from(at).ok().and_then(|at| ORIGINALS.checked_add(at));
+        let part = u8::try_from(at).ok().map(TokenizerPart::Original);
         let found = part.map(|part| self.tokenizer_part(tokenizer, part)).transpose()?.flatten();
         found.ok_or_else(|| missing("original file", tokenizer))
     }
@@ -135,10 +132,11 @@ impl View {
     fn tokenizer_part(
         &self,
         tokenizer: TokenizerId,
-        part: u8,
+        part: TokenizerPart,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.pinned().get::<Tokenizers>(&TokenizerKey { tokenizer, part })?;
-        Ok(found.map(|bytes| bytes.to_vec()))
+        let key = TokenizerKey { tokenizer, part };
+        let file = |row: TokenizerRow<'_>| row.beside().map(<[u8]>::to_vec);
+        self.pinned().read_with::<Tokenizers, _>("tokenizer file", &key, file)
     }
 }
 
@@ -165,11 +163,18 @@ impl Batch<'_> {
             return Err(StoreError::Name(format!("a tokenizer of over {MOST_ORIGINALS} files")));
         }
         record.originals.iter().try_for_each(|file| check_name(&file.name))?;
-        self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part: FILE }, parts.file)?;
+        self.put::<Tokenizers>(
+            &TokenizerKey { tokenizer: id, part: TokenizerPart::File },
+            parts.file,
+        )?;
         if let Some(decisions) = parts.decisions {
-            self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part: DECISIONS }, decisions)?;
+            self.put::<Tokenizers>(
+                &TokenizerKey { tokenizer: id, part: TokenizerPart::Decisions },
+                decisions,
+            )?;
         }
-        for (part, bytes) in (ORIGINALS..).zip(parts.originals) {
+        for (at, bytes) in (0..).zip(parts.originals) {
+            let part = TokenizerPart::Original(at);
             self.put::<Tokenizers>(&TokenizerKey { tokenizer: id, part }, bytes)?;
         }
         self.update_tokenizer(id, record)?;
@@ -186,7 +191,7 @@ impl Batch<'_> {
         record: &TokenizerRecord,
     ) -> Result<(), StoreError> {
         self.put::<Tokenizers>(
-            &TokenizerKey { tokenizer, part: RECORD },
+            &TokenizerKey { tokenizer, part: TokenizerPart::Record },
             &codec::encode("tokenizer", record)?,
         )
     }
@@ -211,7 +216,10 @@ impl Batch<'_> {
         let end = if next.0 < MOST { column(next) } else { last.to_bytes() };
         self.delete_range::<Columns>(column(tokenizer), end)?;
         let part = |part| TokenizerKey { tokenizer, part }.to_bytes();
-        self.delete_range::<Tokenizers>(part(FILE), part(u8::MAX))?;
+        self.delete_range::<Tokenizers>(
+            part(TokenizerPart::File),
+            part(TokenizerPart::Original(u8::MAX)),
+        )?;
         self.update_tokenizer(tokenizer, &record)?;
         let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
         for source in sources {

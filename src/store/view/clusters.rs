@@ -4,7 +4,7 @@ use crate::model::DocId;
 use crate::store::columns::Members;
 use crate::store::error::StoreError;
 use crate::store::rows::keys::MemberKey;
-use crate::store::rows::matches::{decode_member, generation_prefix};
+use crate::store::rows::matches::generation_prefix;
 use crate::store::view::View;
 
 impl View {
@@ -21,7 +21,7 @@ impl View {
         let mut rows = self.pinned().scan_prefix::<Members>(&prefix)?;
         // Rows of a pair are in commit order: the last one counts.
         let mut last: Option<(MemberKey, bool)> = None;
-        while let Some((key, joined)) = rows.next_as("member", decode_member)? {
+        while let Some((key, joined)) = rows.next("member")? {
             if let Some((before, true)) = last
                 && (before.witness, before.removed) != (key.witness, key.removed)
             {

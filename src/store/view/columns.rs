@@ -2,10 +2,11 @@
 
 use super::View;
 use crate::model::ColumnId;
-use crate::store::columns::Columns;
+use crate::store::columns::{Columns, corrupt};
 use crate::store::error::StoreError;
+use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{Block, ColumnKey};
-use crate::store::rows::numbers::{self, ColumnBlock};
+use crate::store::rows::numbers::ColumnBlock;
 use crate::store::rows::values::ColumnValues;
 
 impl View {
@@ -15,8 +16,11 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn column_block(&self, column: ColumnId, block: u64) -> Result<ColumnBlock, StoreError> {
         let key = ColumnKey { column, block: Block(block) };
-        let found = self.pinned().read::<Columns, _>("column block", &key, ColumnBlock::decode)?;
-        Ok(found.unwrap_or_default())
+        let Some(bytes) = self.pinned().get::<Columns>(&key)? else {
+            return Ok(ColumnBlock::default());
+        };
+        let block = ColumnBlock::decode(&bytes);
+        block.map_err(|why| corrupt::<Columns>("column block", &key.to_bytes(), why))
     }
 
     /// What `read` makes of one block of a column, given as it lies in memory: no value is copied. None
@@ -31,9 +35,7 @@ impl View {
         read: impl FnOnce(&ColumnValues<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
         let key = ColumnKey { column, block: Block(block) };
-        self.pinned().read::<Columns, _>("column block", &key, |bytes| {
-            ColumnValues::read(bytes).map(|values| read(&values))
-        })
+        self.pinned().read_with::<Columns, _>("column block", &key, |values| Ok(read(&values)))
     }
 
     /// Smallest and largest value of one block of a column, cheaper than its values; none where
@@ -46,7 +48,6 @@ impl View {
         column: ColumnId,
         block: u64,
     ) -> Result<Option<(i64, i64)>, StoreError> {
-        let key = ColumnKey { column, block: Block(block) };
-        self.pinned().read::<Columns, _>("column block", &key, numbers::stored_range)
+        self.column_values(column, block, |values| values.range())
     }
 }

@@ -4,7 +4,6 @@ use super::View;
 use crate::model::CommitSeq;
 use crate::store::columns::Commits;
 use crate::store::error::StoreError;
-use crate::store::rows::codec;
 use crate::store::rows::keys::CommitKey;
 use crate::store::rows::keys::Key;
 use crate::store::rows::records::CommitRecord;
@@ -17,7 +16,7 @@ impl View {
     pub fn commits(&self) -> Result<Vec<(CommitSeq, CommitRecord)>, StoreError> {
         let mut rows = self.pinned().scan::<Commits>(&[], None)?;
         let mut found = Vec::new();
-        while let Some((key, record)) = rows.next_as("commit", codec::decode)? {
+        while let Some((key, record)) = rows.next("commit")? {
             found.push((key.commit, record));
         }
         Ok(found)
@@ -33,7 +32,7 @@ impl View {
         let mut rows =
             self.pinned().scan::<Commits>(&CommitKey { commit: first }.to_bytes(), None)?;
         let mut found = Vec::new();
-        while let Some((key, record)) = rows.next_as("commit", codec::decode)? {
+        while let Some((key, record)) = rows.next("commit")? {
             found.push((key.commit, record));
         }
         Ok(found)
@@ -44,6 +43,6 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
-        self.pinned().read::<Commits, _>("commit", &CommitKey { commit }, codec::decode)
+        self.pinned().read::<Commits, _>("commit", &CommitKey { commit })
     }
 }

@@ -3,10 +3,11 @@
 use super::View;
 use crate::model::{DocId, FileId};
 use crate::store::columns::{Dictionaries, Documents, Metadata, Sketches, Sources, Texts, corrupt};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::StoreError;
 use crate::store::rows::header::Header;
 use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{DocumentKey, NumberKey, SourceKey};
+use crate::store::rows::named::SourceRow;
 use std::ops::Range;
 
 impl View {
@@ -15,7 +16,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn header(&self, document: DocId) -> Result<Option<Header>, StoreError> {
-        self.pinned().read::<Documents, _>("header", &DocumentKey { document }, Header::decode)
+        self.pinned().read::<Documents, _>("header", &DocumentKey { document })
     }
 
     /// A document's header, which must be there.
@@ -40,7 +41,8 @@ impl View {
             return Ok(key.clone());
         }
         let key = SourceKey { source: header.source, file: header.file };
-        let Some(path) = self.pinned().get::<Sources>(&key)? else {
+        let path = |row: SourceRow<'_>| row.beside().map(<[u8]>::to_vec);
+        let Some(path) = self.pinned().read_with::<Sources, _>("path", &key, path)? else {
             return Ok(format!("?:{}", header.number));
         };
         let shown = String::from_utf8_lossy(&path).into_owned();
@@ -61,7 +63,7 @@ impl View {
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let mut rows = self.pinned().scan::<Documents>(&start, Some(end))?;
         let mut expected = range.start;
-        while let Some((key, header)) = rows.next_as("header", Header::decode)? {
+        while let Some((key, header)) = rows.next("header")? {
             if key.document.0 != expected {
                 break;
             }
@@ -106,8 +108,10 @@ impl View {
     }
 
     pub(in crate::store) fn dictionary(&self, id: u16) -> Result<Vec<u8>, StoreError> {
-        let found = self.pinned().get::<Dictionaries>(&NumberKey { number: FileId(id.into()) })?;
-        found.map(|bytes| bytes.to_vec()).ok_or(StoreError::Missing {
+        let key = NumberKey { number: FileId(id.into()) };
+        let read = |bytes: &[u8]| Ok(bytes.to_vec());
+        let found = self.pinned().read_with::<Dictionaries, _>("zstd dictionary", &key, read)?;
+        found.ok_or(StoreError::Missing {
             what: "zstd dictionary",
             family: "dicts",
             key: id.to_string(),
@@ -119,12 +123,9 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
+        let key = DocumentKey { document };
         let found =
-            self.pinned().read::<Metadata, _>("metadata", &DocumentKey { document }, |bytes| {
-                std::str::from_utf8(bytes)
-                    .map(str::to_owned)
-                    .map_err(|error| Malformed::at(error.valid_up_to(), "metadata is not UTF-8"))
-            })?;
+            self.pinned().read_with::<Metadata, _>("metadata", &key, |text| Ok(text.to_owned()))?;
         Ok(found.unwrap_or_else(|| "{}".to_owned()))
     }
 
@@ -133,7 +134,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn sketch_of_owner(&self, owner: DocId) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.pinned().get::<Sketches>(&DocumentKey { document: owner })?;
-        Ok(found.map(|bytes| bytes.to_vec()))
+        let key = DocumentKey { document: owner };
+        self.pinned().read_with::<Sketches, _>("sketch", &key, |slots| Ok(slots.to_vec()))
     }
 }

@@ -4,7 +4,6 @@ use super::View;
 use crate::model::{FileId, SourceId};
 use crate::store::columns::{Files, Sources};
 use crate::store::error::StoreError;
-use crate::store::rows::codec;
 use crate::store::rows::keys::{FileKey, SourceKey};
 use crate::store::rows::records::{FileRecord, SourceRecord};
 
@@ -32,7 +31,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn file(&self, source: SourceId, path: &[u8]) -> Result<Option<FileRecord>, StoreError> {
         let key = FileKey { source, path: path.to_vec() };
-        self.pinned().read::<Files, _>("file", &key, codec::decode)
+        self.pinned().read::<Files, _>("file", &key)
     }
 
     /// The absolute path of a file of a source, lossily decoded.
@@ -40,7 +39,9 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn file_path(&self, source: SourceId, file: FileId) -> Result<Option<String>, StoreError> {
-        let path = self.pinned().get::<Sources>(&SourceKey { source, file })?;
-        Ok(path.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let key = SourceKey { source, file };
+        self.pinned().read_with::<Sources, _>("path", &key, |row| {
+            row.beside().map(|path| String::from_utf8_lossy(path).into_owned())
+        })
     }
 }

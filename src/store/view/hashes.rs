@@ -6,18 +6,16 @@ use crate::store::columns::{Exact, Keys, corrupt};
 use crate::store::error::StoreError;
 use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{ExactKey, IdentityKey};
+use crate::store::rows::kinds::TextKind;
 
 impl View {
-    /// Best-ranked eligible document with that raw (`kind` 0) or normalised (1) text hash.
+    /// Best-ranked eligible document with that text hash.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn exact(&self, kind: u8, hash: [u8; 16]) -> Result<Option<DocId>, StoreError> {
-        self.pinned().read::<Exact, _>(
-            "exact row",
-            &ExactKey { generation: self.generation(), kind, hash },
-            crate::store::rows::ids::decode_document,
-        )
+    pub fn exact(&self, kind: TextKind, hash: [u8; 16]) -> Result<Option<DocId>, StoreError> {
+        let key = ExactKey { generation: self.generation(), kind, hash };
+        self.pinned().read::<Exact, _>("exact row", &key)
     }
 
     /// The documents stored under identity hashes; `hashes` in any order, answers in theirs.
@@ -34,7 +32,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn exacts(&self, kind: u8, hashes: &[[u8; 16]]) -> Result<Vec<Option<DocId>>, StoreError> {
+    pub fn exacts(
+        &self,
+        kind: TextKind,
+        hashes: &[[u8; 16]],
+    ) -> Result<Vec<Option<DocId>>, StoreError> {
         self.sorted_lookup::<Exact>(
             hashes
                 .iter()

@@ -7,7 +7,7 @@ use crate::store::database::Rows;
 use crate::store::error::StoreError;
 use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{MatchKey, MemberKey};
-use crate::store::rows::matches::{decode_match, decode_member, generation_prefix};
+use crate::store::rows::matches::generation_prefix;
 
 /// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
 pub struct MatchedDocuments<'a> {
@@ -27,7 +27,7 @@ impl View {
         let prefix = from.get(..12).unwrap_or_default();
         let mut rows = self.pinned().scan_prefix::<Matches>(prefix)?;
         let mut newest = None;
-        while let Some((_, found)) = rows.next_as("match", decode_match)? {
+        while let Some((_, found)) = rows.next("match")? {
             newest = found;
         }
         Ok(newest)
@@ -71,7 +71,7 @@ impl View {
         let key = key.to_bytes();
         let mut rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
         let mut found: Vec<DocId> = Vec::new();
-        while let Some((key, joined)) = rows.next_as("member", decode_member)? {
+        while let Some((key, joined)) = rows.next("member")? {
             // Rows of a pair are in commit order: the last one counts.
             if found.last() == Some(&key.removed) {
                 found.pop();
@@ -92,7 +92,7 @@ impl Iterator for MatchedDocuments<'_> {
             found.map(|found| Ok((key.removed, key.commit, found)))
         };
         while !self.is_over {
-            match self.rows.next_as("match", decode_match) {
+            match self.rows.next("match") {
                 Err(error) => {
                     self.is_over = true;
                     return Some(Err(error));

@@ -30,9 +30,10 @@ use crate::store::columns::{Meta, Sources, Tokenizers};
 use crate::store::database::Pinned;
 use crate::store::database::tuning::Memory;
 use crate::store::error::StoreError;
-use crate::store::rows::codec;
-use crate::store::rows::keys::{NameKey, SourceKey, TokenizerKey};
-use crate::store::rows::records::{Charter, SourceRecord, State, TokenizerRecord};
+use crate::store::rows::keys::{SourceKey, TokenizerKey};
+use crate::store::rows::kinds::TokenizerPart;
+use crate::store::rows::meta::MetaKey;
+use crate::store::rows::records::{SourceRecord, State, TokenizerRecord};
 use crate::store::rows::texts::TextDecoder;
 use rocksdb::DB;
 use std::ops::Range;
@@ -73,18 +74,16 @@ impl View {
         let pinned = Pinned::at_now(db);
         let missing =
             |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
-        let state: State = pinned
-            .read::<Meta, _>("state", &NameKey("state".to_owned()), codec::decode)?
+        let state = pinned
+            .read_with::<Meta, _>("state", &MetaKey::State, |row| row.state())?
             .ok_or_else(|| missing("state"))?;
         let (policy, fields) = pinned
-            .read::<Meta, _>("charter", &NameKey("charter".to_owned()), |bytes| {
-                codec::decode::<Charter>(bytes)?.read()
-            })?
+            .read_with::<Meta, _>("charter", &MetaKey::Charter, |row| row.charter())?
             .ok_or_else(|| missing("charter"))?;
         let mut sources = Vec::new();
         for id in 0..state.next_source {
             let key = SourceKey { source: SourceId(id), file: FileId(0) };
-            let record = pinned.read::<Sources, _>("source", &key, codec::decode)?;
+            let record = pinned.read_with::<Sources, _>("source", &key, |row| row.record())?;
             sources.push(record.ok_or(StoreError::Missing {
                 what: "source",
                 family: "sources",
@@ -93,8 +92,9 @@ impl View {
         }
         let mut tokenizers = Vec::new();
         for id in 0..state.next_tokenizer {
-            let key = TokenizerKey { tokenizer: TokenizerId(id), part: 0 };
-            let record = pinned.read::<Tokenizers, _>("tokenizer", &key, codec::decode)?;
+            let key = TokenizerKey { tokenizer: TokenizerId(id), part: TokenizerPart::Record };
+            let record =
+                pinned.read_with::<Tokenizers, _>("tokenizer", &key, |row| row.record())?;
             tokenizers.push(record.ok_or(StoreError::Missing {
                 what: "tokenizer",
                 family: "tokenizers",

@@ -3,8 +3,8 @@
 
 use crate::store::columns::{Column, Epochs, Snapshots, corrupt};
 use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::codec;
-use crate::store::rows::keys::NameKey;
+use crate::store::rows::keys::{Key, NameKey};
+use crate::store::rows::named::{EpochRow, Named};
 use crate::store::rows::records::{EpochRecord, SnapshotRecord};
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -15,7 +15,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotRecord>, StoreError> {
-        self.pinned().read::<Snapshots, _>("snapshot", &NameKey(name.to_owned()), codec::decode)
+        let key = NameKey(name.to_owned());
+        self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::record)
     }
 
     /// The documents a snapshot has as kept.
@@ -23,19 +24,13 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row is absent or cannot be read.
     pub fn snapshot_kept(&self, name: &str) -> Result<RoaringTreemap, StoreError> {
-        self.treemap::<Snapshots>("snapshot", NameKey(format!("{name}\0kept")))
-    }
-
-    fn treemap<C: Column<Key = NameKey>>(
-        &self,
-        what: &'static str,
-        key: NameKey,
-    ) -> Result<RoaringTreemap, StoreError> {
-        let found = self.pinned().read::<C, _>(what, &key, |bytes| {
-            RoaringTreemap::deserialize_from(bytes)
-                .map_err(|error| Malformed::at(0, error.to_string()))
-        })?;
-        found.ok_or(StoreError::Missing { what, family: C::NAME, key: key.0.replace('\0', " ") })
+        let key = NameKey(format!("{name}\0kept"));
+        let found = self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::beside)?;
+        found.ok_or_else(|| StoreError::Missing {
+            what: "snapshot",
+            family: Snapshots::NAME,
+            key: format!("{name} kept"),
+        })
     }
 
     /// Snapshots, by name.
@@ -43,7 +38,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
-        self.named_records::<Snapshots, _>("snapshot")
+        self.named_records::<Snapshots, _>("snapshot", Named::record)
     }
 
     /// Epoch plans, by number.
@@ -51,7 +46,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>, StoreError> {
-        self.named_records::<Epochs, _>("epoch")
+        self.named_records::<Epochs, _>("epoch", |row| row.record())
     }
 
     /// An epoch plan.
@@ -59,7 +54,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch(&self, number: u32) -> Result<Option<EpochRecord>, StoreError> {
-        self.pinned().read::<Epochs, _>("epoch", &NameKey(format!("{number:010}")), codec::decode)
+        let key = NameKey(format!("{number:010}"));
+        self.pinned().read_with::<Epochs, _>("epoch", &key, |row| row.record())
     }
 
     /// What an epoch plan pins under a name, as the epoch layer wrote it.
@@ -68,13 +64,15 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let key = NameKey(format!("{number:010}\0{name}"));
-        self.pinned().read::<Epochs, _>("epoch part", &key, |bytes| Ok(bytes.to_vec()))
+        let part = |row: EpochRow<'_>| row.beside().map(<[u8]>::to_vec);
+        self.pinned().read_with::<Epochs, _>("epoch part", &key, part)
     }
 
     /// All records of a family, ascending.
-    fn named_records<C: Column<Key = NameKey>, T: bincode::Decode<()>>(
+    fn named_records<C: Column<Key = NameKey>, T>(
         &self,
         what: &'static str,
+        record: impl Fn(C::Value<'_>) -> Result<T, Malformed>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
         let mut from = Vec::new();
@@ -84,7 +82,9 @@ impl View {
             // What goes with a record is behind its name and a zero byte; no name holds one.
             from = key.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
             if from == key {
-                found.push(codec::decode(value).map_err(|why| corrupt::<C>(what, key, why))?);
+                let decoded = NameKey::decode(key).and_then(|name| C::decode(&name, value));
+                let decoded = decoded.and_then(&record);
+                found.push(decoded.map_err(|why| corrupt::<C>(what, key, why))?);
             }
             from.push(1);
         }

@@ -8,6 +8,7 @@ use crate::store::fields;
 use crate::store::rows::bitmap;
 use crate::store::rows::keys::Key;
 use crate::store::rows::keys::{Block, PostingKey, TermKey};
+use crate::store::rows::terms::TermRow;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn term(&self, field: FieldId, value: &[u8]) -> Result<Option<TermId>, StoreError> {
         let key = TermKey::Value(field, value.to_vec());
-        self.pinned().read::<Terms, _>("term", &key, crate::store::rows::terms::decode_id)
+        self.pinned().read_with::<Terms, _>("term", &key, TermRow::term)
     }
 
     /// The value of a term.
@@ -26,11 +27,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn term_value(&self, term: TermId) -> Result<Option<(FieldId, Vec<u8>)>, StoreError> {
-        self.pinned().read::<Terms, _>(
-            "term",
-            &TermKey::Id(term),
-            crate::store::rows::terms::decode_value,
-        )
+        self.pinned().read_with::<Terms, _>("term", &TermKey::Id(term), TermRow::value)
     }
 
     /// All values of a field with their terms, in byte order of the values.
@@ -41,7 +38,7 @@ impl View {
         let prefix = TermKey::Value(field, Vec::new()).to_bytes();
         let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
         let mut found = Vec::new();
-        while let Some((key, term)) = rows.next_as("term", crate::store::rows::terms::decode_id)? {
+        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
             if let TermKey::Value(_, value) = key {
                 found.push((value, term));
             }
@@ -55,7 +52,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn posting_block(&self, term: TermId, block: u64) -> Result<RoaringBitmap, StoreError> {
         let key = PostingKey { term, block: Block(block) };
-        let found = self.pinned().read::<Postings, _>("bitmap", &key, bitmap::decode)?;
+        let found = self.pinned().read::<Postings, _>("bitmap", &key)?;
         Ok(found.unwrap_or_default())
     }
 

@@ -2,7 +2,6 @@
 
 use crate::store::columns::Rejects;
 use crate::store::error::StoreError;
-use crate::store::rows::codec;
 use crate::store::rows::keys::IdentityKey;
 use crate::store::rows::records::RejectRecord;
 use crate::store::view::View;
@@ -21,7 +20,7 @@ impl View {
         // Keys are hashes: the first `limit` in order are known only at the end.
         let mut first: BTreeSet<(String, String, u64, [u8; 16])> = BTreeSet::new();
         let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
-        while let Some((key, record)) = rows.next_as("reject", codec::decode::<RejectRecord>)? {
+        while let Some((key, record)) = rows.next("reject")? {
             first.insert((record.source, record.path, record.number, key.hash));
             if first.len() > limit {
                 first.pop_last();
@@ -40,7 +39,7 @@ impl View {
         mut each: impl FnMut(RejectRecord) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
-        while let Some((_, record)) = rows.next_as("reject", codec::decode)? {
+        while let Some((_, record)) = rows.next("reject")? {
             each(record)?;
         }
         Ok(())
@@ -59,7 +58,7 @@ impl Iterator for Rejected<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         for (_, _, _, hash) in self.left.by_ref() {
             let key = IdentityKey { hash };
-            let record = self.view.pinned().read::<Rejects, _>("reject", &key, codec::decode);
+            let record = self.view.pinned().read::<Rejects, _>("reject", &key);
             if let Some(record) = record.transpose() {
                 return Some(record);
             }

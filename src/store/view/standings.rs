@@ -4,7 +4,6 @@ use crate::model::Standing;
 use crate::store::columns::Postings;
 use crate::store::error::StoreError;
 use crate::store::fields;
-use crate::store::rows::bitmap;
 use crate::store::rows::keys::{Block, PostingKey};
 use crate::store::view::View;
 use roaring::RoaringBitmap;
@@ -33,7 +32,7 @@ impl View {
             let value = fields::standing_value(self.generation(), standing);
             let Some(term) = self.term(fields::STANDING, &value)? else { continue };
             let key = PostingKey { term, block: Block(block) };
-            let slots = self.pinned().read::<Postings, _>("bitmap", &key, bitmap::decode)?;
+            let slots = self.pinned().read::<Postings, _>("bitmap", &key)?;
             found.extend(slots.filter(|slots| !slots.is_empty()).map(|slots| (standing, slots)));
         }
         Ok(BlockStandings(found))

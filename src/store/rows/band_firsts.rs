@@ -8,15 +8,15 @@ use crate::store::error::Malformed;
 const MORE: u8 = 1;
 
 /// The low 40 bits: what a key holds of a hash.
-pub(super) const HASH: u64 = (1 << 40) - 1;
+pub(in crate::store) const HASH: u64 = (1 << 40) - 1;
 
 /// A bucket of one generation as one number: band, then hash. Ascending as its key is.
-pub(super) const fn bucket_of(band: u8, hash: u64) -> u64 {
+pub(in crate::store) const fn bucket_of(band: u8, hash: u64) -> u64 {
     (band as u64) << 40 | hash & HASH
 }
 
 /// The key of a bucket in `bands`, and its prefix in `bands_more`.
-pub(super) fn key_of(generation: Generation, bucket: u64) -> [u8; 10] {
+pub(in crate::store) fn key_of(generation: Generation, bucket: u64) -> [u8; 10] {
     let [_, _, bucket @ ..] = bucket.to_be_bytes();
     let mut key = [0; 10];
     for (to, from) in key.iter_mut().zip(generation.0.to_be_bytes().into_iter().chain(bucket)) {
@@ -26,7 +26,7 @@ pub(super) fn key_of(generation: Generation, bucket: u64) -> [u8; 10] {
 }
 
 /// Generation and bucket of a key of `bands`.
-pub(super) fn of_key(key: &[u8]) -> Option<(Generation, u64)> {
+pub(in crate::store) fn of_key(key: &[u8]) -> Option<(Generation, u64)> {
     let (generation, bucket) = key.split_first_chunk::<4>()?;
     let [a, b, c, d, e, f] = *bucket.first_chunk::<6>()?;
     Some((
@@ -36,7 +36,11 @@ pub(super) fn of_key(key: &[u8]) -> Option<(Generation, u64)> {
 }
 
 /// The key of a further member in `bands_more`.
-pub(super) fn member_key_of(generation: Generation, bucket: u64, document: u64) -> [u8; 18] {
+pub(in crate::store) fn member_key_of(
+    generation: Generation,
+    bucket: u64,
+    document: u64,
+) -> [u8; 18] {
     let mut key = [0; 18];
     let bytes = key_of(generation, bucket).into_iter().chain(document.to_be_bytes());
     for (to, from) in key.iter_mut().zip(bytes) {
@@ -45,7 +49,7 @@ pub(super) fn member_key_of(generation: Generation, bucket: u64, document: u64) 
     key
 }
 
-pub(super) fn encode_first(first: DocId, more: bool) -> Vec<u8> {
+pub(in crate::store) fn encode_first(first: DocId, more: bool) -> Vec<u8> {
     let mut out = first.0.to_be_bytes().get(3..).unwrap_or_default().to_vec();
     if more {
         out.push(MORE);

@@ -2,9 +2,7 @@
 //! that adds entries and by every folding.
 
 use crate::model::{CommitSeq, Generation};
-use crate::store::columns::BandRuns;
-use crate::store::database::Pinned;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::Malformed;
 use crate::store::rows::bytes::Cursor;
 use crate::store::rows::keys::BandRunKey;
 
@@ -12,33 +10,29 @@ const FORMAT: u8 = 1;
 
 /// Counters of the band index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct BandCounters {
     /// Digest of all entries ever written, in order: two stores that differ in one differ in it.
-    pub(super) chain: u64,
+    pub(in crate::store) chain: u64,
     /// The last commit whose runs were folded.
-    pub(super) folded: u64,
+    pub(in crate::store) folded: u64,
     /// By generation, ascending: buckets, and one more than the highest band.
-    pub(super) generations: Vec<(Generation, Extent)>,
+    pub(in crate::store) generations: Vec<(Generation, Extent)>,
 }
 
 /// How large one generation is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(in crate::store) struct Extent {
     /// Buckets that have a member: exact since format 2, an estimate before.
-    pub(super) buckets: u64,
+    pub(in crate::store) buckets: u64,
     /// One more than the highest band.
-    pub(super) bands: u32,
+    pub(in crate::store) bands: u32,
 }
 
-impl Counts {
+impl BandCounters {
     /// The key of the row: no commit is numbered 0.
-    pub(super) const KEY: BandRunKey = BandRunKey { commit: CommitSeq(0), part: 0 };
+    pub(in crate::store) const KEY: BandRunKey = BandRunKey { commit: CommitSeq(0), part: 0 };
 
-    pub(super) fn read(pinned: &Pinned) -> Result<Option<Self>, StoreError> {
-        pinned.read::<BandRuns, _>("counts of the band index", &Self::KEY, Self::decode)
-    }
-
-    pub(super) fn extent(&self, generation: Generation) -> Extent {
+    pub(in crate::store) fn extent(&self, generation: Generation) -> Extent {
         match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
             Ok(at) => self.generations.get(at).map(|(_, extent)| *extent).unwrap_or_default(),
             Err(_) => Extent::default(),
@@ -46,7 +40,7 @@ impl Counts {
     }
 
     /// Takes in that a generation has so many more buckets, or fewer.
-    pub(super) fn add(&mut self, generation: Generation, gained: i64, bands: u32) {
+    pub(in crate::store) fn add(&mut self, generation: Generation, gained: i64, bands: u32) {
         let at = match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
             Ok(at) => at,
             Err(at) => {
@@ -61,11 +55,11 @@ impl Counts {
     }
 
     /// Buckets of all generations.
-    pub(super) fn buckets(&self) -> u64 {
+    pub(in crate::store) fn buckets(&self) -> u64 {
         self.generations.iter().map(|(_, extent)| extent.buckets).sum()
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::store) fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORMAT];
         out.extend_from_slice(&self.chain.to_le_bytes());
         out.extend_from_slice(&self.folded.to_le_bytes());
@@ -105,13 +99,13 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut counts = Counts { chain: 258, folded: 3, ..Counts::default() };
+        let mut counts = BandCounters { chain: 258, folded: 3, ..BandCounters::default() };
         counts.add(Generation(1), 4, 32);
         counts.add(Generation(1), 1, 8);
         let mut expected = vec![1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
         expected.extend([1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
         assert_eq!(counts.encode(), expected);
-        assert_eq!(Counts::decode(&expected), Ok(counts));
+        assert_eq!(BandCounters::decode(&expected), Ok(counts));
     }
 
     proptest! {
@@ -120,7 +114,7 @@ mod tests {
             if let Some(first) = bytes.first_mut() {
                 *first = FORMAT;
             }
-            if let Ok(counts) = Counts::decode(&bytes) {
+            if let Ok(counts) = BandCounters::decode(&bytes) {
                 prop_assert_eq!(counts.encode(), bytes);
             }
         }

@@ -4,7 +4,9 @@
 
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::error::Malformed;
+use crate::store::rows::band_counters::BandCounters;
 use crate::store::rows::bytes::Cursor;
+use crate::store::rows::keys::BandRunKey;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The format of a run in which nobody leaves, and of one in which somebody does.
@@ -15,16 +17,16 @@ const VACANT: u64 = 1 << 41;
 /// In the value of a further member's entry: it is none any more.
 const LEFT: u64 = 1 << 40;
 /// Most entries of one row: 3.6 MB.
-pub(super) const MOST: usize = 300_000;
+pub(in crate::store) const MOST: usize = 300_000;
 
 /// Bucket and value, 6 bytes each, big-endian: of a first member, the document and in the lowest
 /// bit whether there are more, or that there is none; of a further member, the document and in bit 40
 /// whether it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry([u8; 12]);
+pub(in crate::store) struct Entry([u8; 12]);
 
 impl Entry {
-    pub(super) fn new(bucket: u64, value: u64) -> Self {
+    pub(in crate::store) fn new(bucket: u64, value: u64) -> Self {
         let [_, _, bucket @ ..] = bucket.to_be_bytes();
         let [_, _, value @ ..] = value.to_be_bytes();
         let mut bytes = [0; 12];
@@ -35,28 +37,28 @@ impl Entry {
     }
 
     /// What a commit says of a bucket's first member; none says that the bucket is vacant.
-    pub(super) fn of_first(bucket: u64, first: Option<First>) -> Self {
+    pub(in crate::store) fn of_first(bucket: u64, first: Option<First>) -> Self {
         Self::new(bucket, first.map_or(VACANT, |(first, more)| first.0 << 1 | u64::from(more)))
     }
 
     /// The first member; none of a vacant bucket.
-    pub(super) const fn first(self) -> Option<First> {
+    pub(in crate::store) const fn first(self) -> Option<First> {
         let value = self.value();
         if value == VACANT { None } else { Some((DocId(value >> 1), value & 1 == 1)) }
     }
 
     /// What a commit says of a further member: it joined, or it left.
-    pub(super) fn of_member(bucket: u64, document: DocId, left: bool) -> Self {
+    pub(in crate::store) fn of_member(bucket: u64, document: DocId, left: bool) -> Self {
         Self::new(bucket, document.0 | if left { LEFT } else { 0 })
     }
 
     /// The further member, and whether it left.
-    pub(super) const fn member(self) -> (DocId, bool) {
+    pub(in crate::store) const fn member(self) -> (DocId, bool) {
         let value = self.value();
         (DocId(value & !LEFT), value & LEFT != 0)
     }
 
-    pub(super) const fn bucket(self) -> u64 {
+    pub(in crate::store) const fn bucket(self) -> u64 {
         let [a, b, c, d, e, f, ..] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
@@ -68,32 +70,32 @@ impl Entry {
 }
 
 /// First member of a bucket, and whether it is marked as having more.
-pub(super) type First = (DocId, bool);
+pub(in crate::store) type First = (DocId, bool);
 
 /// One row of `band_runs`, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    pub(super) commit: CommitSeq,
-    pub(super) part: u32,
-    pub(super) generation: Generation,
+    pub(in crate::store) commit: CommitSeq,
+    pub(in crate::store) part: u32,
+    pub(in crate::store) generation: Generation,
     /// Digest of the entries of all commits before.
-    pub(super) previous: u64,
+    pub(in crate::store) previous: u64,
     /// Digest with this run's.
-    pub(super) chain: u64,
+    pub(in crate::store) chain: u64,
     /// First members, one a bucket, ascending.
-    pub(super) firsts: Vec<Entry>,
+    pub(in crate::store) firsts: Vec<Entry>,
     /// Further members that joined or left, ascending.
-    pub(super) members: Vec<Entry>,
+    pub(in crate::store) members: Vec<Entry>,
 }
 
 impl Run {
-    pub(super) fn entries(&self) -> usize {
+    pub(in crate::store) fn entries(&self) -> usize {
         self.firsts.len() + self.members.len()
     }
 
     /// The entries of one commit in one generation as runs of at most [`MOST`] entries, with their
     /// stored form. `previous` is the digest before, `part` the first part number.
-    pub(super) fn cut(
+    pub(in crate::store) fn cut(
         commit: CommitSeq,
         part: u32,
         generation: Generation,
@@ -124,7 +126,7 @@ impl Run {
             || self.members.iter().any(|entry| entry.value() & LEFT != 0)
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::store) fn encode(&self) -> Vec<u8> {
         let count = |entries: &[Entry]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let mut out = Vec::with_capacity(21 + 12 * self.entries());
         out.push(if self.has_leavers() { WITH_LEAVERS } else { FORMAT });
@@ -185,18 +187,50 @@ fn entries(
     Ok(entries)
 }
 
+/// A row of `band_runs`.
+pub enum BandRunRow {
+    /// What is known of the index as a whole.
+    Counters(BandCounters),
+    /// The entries of a commit.
+    Run(Run),
+}
+
+impl BandRunRow {
+    pub(in crate::store) fn decode(key: &BandRunKey, bytes: &[u8]) -> Result<Self, Malformed> {
+        if *key == BandCounters::KEY {
+            BandCounters::decode(bytes).map(Self::Counters)
+        } else {
+            Run::decode(key.commit, key.part, bytes).map(Self::Run)
+        }
+    }
+
+    pub(in crate::store) fn counters(self) -> Result<BandCounters, Malformed> {
+        match self {
+            Self::Counters(counters) => Ok(counters),
+            Self::Run(_) => Err(Malformed::at(0, "a run, not counters")),
+        }
+    }
+
+    pub(in crate::store) fn run(self) -> Result<Run, Malformed> {
+        match self {
+            Self::Run(run) => Ok(run),
+            Self::Counters(_) => Err(Malformed::at(0, "counters, not a run")),
+        }
+    }
+}
+
 /// Finds buckets in ascending entries; the buckets asked for must ascend too.
-pub(super) struct Seeker<'r>(&'r [Entry]);
+pub(in crate::store) struct Seeker<'r>(&'r [Entry]);
 
 impl<'r> Seeker<'r> {
-    pub(super) const fn new(entries: &'r [Entry]) -> Self {
+    pub(in crate::store) const fn new(entries: &'r [Entry]) -> Self {
         Self(entries)
     }
 
     /// The entries from the first of `bucket` or a later one on.
     ///
     /// Gallops, so that a dense question costs a step and a sparse one a logarithm.
-    pub(super) fn seek(&mut self, bucket: u64) -> &'r [Entry] {
+    pub(in crate::store) fn seek(&mut self, bucket: u64) -> &'r [Entry] {
         let before = |at: usize| self.0.get(at).is_some_and(|entry| entry.bucket() < bucket);
         let mut low = 0;
         let mut step = 1;

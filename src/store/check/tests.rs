@@ -1,0 +1,53 @@
+//! No family is passed over: a row of each that does not decode is a fault of that family.
+
+use super::{Faults, every_row};
+use crate::model::{DedupMode, Policy, Silent};
+use crate::store::columns::{Column, EachColumn, FAMILIES, for_each_column};
+use crate::store::database::{family, tuning::Memory};
+use crate::store::rows::keys::Key;
+use crate::store::{Writer, create};
+
+struct Damaging {
+    writer: Writer,
+    seen: Vec<&'static str>,
+}
+
+impl Damaging {
+    /// The families of which a row is at fault while `key` stands there with `value`.
+    fn faults<C: Column>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
+        self.writer.db.put_cf(&family::<C>(&self.writer.db).unwrap(), key, value).unwrap();
+        self.writer.committed().unwrap();
+        let mut faults = Faults::default();
+        every_row(self.writer.view(), &Silent, &mut faults);
+        self.writer.db.delete_cf(&family::<C>(&self.writer.db).unwrap(), key).unwrap();
+        faults.found.into_iter().map(|fault| fault.place).collect()
+    }
+}
+
+impl EachColumn for Damaging {
+    fn column<C: Column>(&mut self) {
+        let zeros = (1..32).map(|width| vec![0; width]);
+        let mut keys = std::iter::once(b"redo".to_vec()).chain(zeros);
+        let key = keys.find(|key| C::Key::decode(key).is_ok()).unwrap();
+        let wrong = [0xff; 3];
+        assert_eq!(self.faults::<C>(&key, &wrong), [C::NAME], "a value of {}", C::NAME);
+        assert_eq!(self.faults::<C>(&wrong, &[]), [C::NAME], "a key of {}", C::NAME);
+        self.seen.push(C::NAME);
+    }
+}
+
+#[test]
+fn a_damaged_row_of_any_family_is_a_fault_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("corpus");
+    create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
+    let mut writer = Writer::open(&path, Memory::within(16 << 20), 2).unwrap();
+    writer.committed().unwrap();
+    let mut sound = Faults::default();
+    every_row(writer.view(), &Silent, &mut sound);
+    assert!(sound.found.is_empty(), "{:?}", sound.found);
+    let mut damaging = Damaging { writer, seen: Vec::new() };
+    for_each_column(&mut damaging);
+    let all: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+    assert_eq!(damaging.seen, all);
+}

@@ -1,0 +1,205 @@
+//! The family `meta`: its keys, which are names, and what stands under each.
+
+use crate::model::{CommitSeq, FieldDeclaration, FileId, Policy, SourceId};
+use crate::store::error::Malformed;
+use crate::store::rows::codec;
+use crate::store::rows::keys::Key;
+use crate::store::rows::records::{Charter, RedoRecord, State};
+
+const TEMPLATE: &str = "template ";
+const CHAT: &str = "chat ";
+const OVERTAKEN: &str = "overtaken ";
+
+/// What a row of `meta` is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetaKey {
+    /// The format version and the release that wrote it.
+    Format,
+    /// Policy and declared fields.
+    Charter,
+    /// High-water marks and counters.
+    State,
+    /// A re-decision under way.
+    Redo,
+    /// The chat template with this hash.
+    Template(String),
+    /// The chat template that wrote the texts of a commit.
+    Chat(CommitSeq),
+    /// Records of file `by` superseded documents of `file` since it was last read from its start.
+    Overtaken {
+        /// The source of both.
+        source: SourceId,
+        /// The file whose documents were superseded.
+        file: FileId,
+        /// The file whose records superseded them.
+        by: FileId,
+    },
+}
+
+impl MetaKey {
+    /// What the keys of all templates begin with.
+    pub(in crate::store) const fn templates() -> &'static [u8] {
+        TEMPLATE.as_bytes()
+    }
+
+    /// What the keys of overtaken files of a source begin with; of one file, if that is given.
+    pub(in crate::store) fn overtaken(source: SourceId, file: Option<FileId>) -> String {
+        let file = file.map(|file| format!("{:010} ", file.0)).unwrap_or_default();
+        format!("{OVERTAKEN}{:010} {file}", source.0)
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Format => "format".to_owned(),
+            Self::Charter => "charter".to_owned(),
+            Self::State => "state".to_owned(),
+            Self::Redo => "redo".to_owned(),
+            Self::Template(hash) => format!("{TEMPLATE}{hash}"),
+            Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
+            Self::Overtaken { source, file, by } => {
+                format!("{}{:010}", Self::overtaken(*source, Some(*file)), by.0)
+            }
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        let key = match name {
+            "format" => Self::Format,
+            "charter" => Self::Charter,
+            "state" => Self::State,
+            "redo" => Self::Redo,
+            _ => {
+                if let Some(hash) = name.strip_prefix(TEMPLATE) {
+                    Self::Template(hash.to_owned())
+                } else if let Some(commit) = name.strip_prefix(CHAT) {
+                    Self::Chat(CommitSeq(commit.parse().ok()?))
+                } else {
+                    let mut numbers = name.strip_prefix(OVERTAKEN)?.split(' ').map(str::parse);
+                    let mut next = || numbers.next()?.ok();
+                    let (source, file, by) = (SourceId(next()?), FileId(next()?), FileId(next()?));
+                    Self::Overtaken { source, file, by }
+                }
+            }
+        };
+        // Numbers have one spelling.
+        (key.name() == name).then_some(key)
+    }
+}
+
+impl Key for MetaKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.name().as_bytes());
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let name = std::str::from_utf8(bytes).ok();
+        name.and_then(Self::of_name).ok_or_else(|| Malformed::at(0, "no record has this name"))
+    }
+}
+
+/// A row of `meta`.
+pub enum MetaRow<'v> {
+    /// The format version, which opening has compared.
+    Format,
+    /// Policy and declared fields.
+    Charter(Box<(Policy, Vec<FieldDeclaration>)>),
+    /// High-water marks and counters.
+    State(State),
+    /// A re-decision under way.
+    Redo(RedoRecord),
+    /// A chat template, verbatim.
+    Template(&'v str),
+    /// The template that wrote the texts of a commit.
+    Chat {
+        /// Its hash.
+        hash: &'v str,
+        /// The values it could name, JSON.
+        variables: &'v str,
+    },
+    /// The key says it all.
+    Overtaken,
+}
+
+impl<'v> MetaRow<'v> {
+    pub(in crate::store) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, Malformed> {
+        let text = || {
+            std::str::from_utf8(bytes)
+                .map_err(|error| Malformed::at(error.valid_up_to(), "not UTF-8"))
+        };
+        Ok(match key {
+            MetaKey::Format => {
+                version(bytes)?;
+                Self::Format
+            }
+            MetaKey::Charter => Self::Charter(Box::new(codec::decode::<Charter>(bytes)?.read()?)),
+            MetaKey::State => Self::State(codec::decode(bytes)?),
+            MetaKey::Redo => Self::Redo(codec::decode(bytes)?),
+            MetaKey::Template(_) => Self::Template(text()?),
+            MetaKey::Chat(_) => {
+                let text = text()?;
+                let (hash, variables) = text.split_once(' ').unwrap_or((text, "{}"));
+                Self::Chat { hash, variables }
+            }
+            MetaKey::Overtaken { .. } => {
+                empty(bytes)?;
+                Self::Overtaken
+            }
+        })
+    }
+
+    pub(in crate::store) fn state(self) -> Result<State, Malformed> {
+        if let Self::State(state) = self { Ok(state) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), Malformed> {
+        if let Self::Charter(charter) = self { Ok(*charter) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn redo(self) -> Result<RedoRecord, Malformed> {
+        if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), Malformed> {
+        if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn template(self) -> Result<String, Malformed> {
+        if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
+    }
+}
+
+fn other() -> Malformed {
+    Malformed::at(0, "the row of another key")
+}
+
+/// The version in the first bytes of `format`.
+pub(in crate::store) fn version(bytes: &[u8]) -> Result<u32, Malformed> {
+    let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
+    first.ok_or_else(|| Malformed::at(0, "shorter than 4 bytes"))
+}
+
+/// The value of a row whose key says it all.
+pub(in crate::store) fn empty(bytes: &[u8]) -> Result<(), Malformed> {
+    if bytes.is_empty() { Ok(()) } else { Err(Malformed::at(0, "value is not empty")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_keys() {
+        let overtaken = MetaKey::Overtaken { source: SourceId(3), file: FileId(70), by: FileId(8) };
+        for (key, name) in [
+            (MetaKey::State, "state"),
+            (MetaKey::Template("ab".to_owned()), "template ab"),
+            (MetaKey::Chat(CommitSeq(5)), "chat 00000000000000000005"),
+            (overtaken, "overtaken 0000000003 0000000070 0000000008"),
+        ] {
+            assert_eq!(key.to_bytes(), name.as_bytes());
+            assert_eq!(MetaKey::decode(name.as_bytes()), Ok(key));
+        }
+        for name in ["overtaken 0000000003 0000000070", "chat 5", "states", ""] {
+            assert!(MetaKey::decode(name.as_bytes()).is_err(), "{name}");
+        }
+    }
+}
