@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Key and value, undecoded.
 pub(in crate::store) type RawRow<'a> = (&'a [u8], &'a [u8]);
 
+/// Key and value, decoded.
+pub(in crate::store) type Row<'a, C> = (<C as Column>::Key, <C as Column>::Value<'a>);
+
 /// Rows of one family in key order. Yields an error once, then ends.
 pub(in crate::store) struct Rows<'a, C: Column> {
     raw: DBRawIteratorWithThreadMode<'a, DB>,
@@ -68,7 +71,7 @@ impl<'a, C: Column> Rows<'a, C> {
     pub(in crate::store) fn next(
         &mut self,
         what: &'static str,
-    ) -> Result<Option<(C::Key, C::Value<'_>)>, StoreError> {
+    ) -> Result<Option<Row<'_, C>>, StoreError> {
         let Some((key, value)) = self.advance()? else { return Ok(None) };
         let malformed = |why| corrupt::<C>(what, key, why);
         let typed = C::Key::decode(key).map_err(malformed)?;
