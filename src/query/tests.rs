@@ -170,7 +170,7 @@ fn small() -> (tempfile::TempDir, View) {
 fn printed(view: &View, statement: &str, format: Format) -> String {
     let mut out = Vec::new();
     let mut printer = Printer::new(format, &mut out);
-    sql(view, statement, &mut |batch: &RecordBatch| printer.batch(batch)).unwrap();
+    printer.rows(sql(view, statement).unwrap()).unwrap();
     printer.finish().unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -301,11 +301,11 @@ fn only_reading_statements_run() {
         "",
     ];
     for statement in bad {
-        let error = sql(&view, statement, &mut |_| Ok(())).unwrap_err();
+        let error = sql(&view, statement).unwrap_err();
         assert!(matches!(error, QueryError::NotAQuery { .. }), "{statement}: {error}");
     }
     for statement in ["SELECT absent FROM documents", "SELECT * FROM '/etc/passwd'", "SELEC 1"] {
-        let error = sql(&view, statement, &mut |_| Ok(())).unwrap_err();
+        let error = sql(&view, statement).unwrap_err();
         assert!(matches!(error, QueryError::Statement { .. }), "{statement}: {error}");
     }
 }
@@ -336,11 +336,10 @@ fn tables_and_columns_say_what_they_are() {
     );
     assert!(documents.contains("quality,DOUBLE,true,\"a declared field"));
     for table in ["pages", "documents2"] {
-        let error = sql(&view, &format!("DESCRIBE {table}"), &mut |_| Ok(())).unwrap_err();
+        let error = sql(&view, &format!("DESCRIBE {table}")).unwrap_err();
         assert!(error.to_string().contains("there are documents, duplicates"), "{error}");
     }
-    let error =
-        sql(&view, "SELECT (array_agg(id))[1] FROM documents", &mut |_| Ok(())).unwrap_err();
+    let error = sql(&view, "SELECT (array_agg(id))[1] FROM documents").unwrap_err();
     assert!(error.to_string().contains("first_value"), "{error}");
     assert!(!error.to_string().contains("Expr"), "{error}");
 }
@@ -382,16 +381,28 @@ fn joined_texts_are_what_the_engine_joins() {
     assert_eq!(ids(&view, "text || '!' LIKE '%four!'"), [1]);
 }
 
+/// An output that refuses.
+struct Refusing(usize);
+
+impl std::io::Write for Refusing {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        self.0 += 1;
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
-fn a_caller_ends_a_query_with_its_own_error() {
+fn an_output_that_refuses_ends_a_query_with_its_own_error() {
     let (_directory, view) = small();
-    let mut calls = 0;
-    let stopped = sql(&view, "SELECT id FROM documents", &mut |_| {
-        calls += 1;
-        Err(QueryError::Write(std::io::ErrorKind::BrokenPipe.into()))
-    });
+    let mut out = Refusing(0);
+    let rows = sql(&view, "SELECT id FROM documents").unwrap();
+    let stopped = Printer::new(Format::Csv, &mut out).rows(rows);
     assert!(matches!(stopped, Err(QueryError::Write(_))));
-    assert_eq!(calls, 1);
+    assert_eq!(out.0, 1);
 }
 
 #[test]
@@ -411,11 +422,14 @@ fn one_document_and_its_duplicates() {
     assert_eq!(find_key(&view, "/in/lines:2").unwrap(), [DocId(2)]);
     assert_eq!(find_key(&view, "/in/lines:4").unwrap(), []);
 
-    let all = duplicates(&view, None, None).unwrap();
+    let pairs = |document| -> Vec<_> {
+        duplicates(&view, document).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let all = pairs(None);
     assert_eq!((all.len(), all[0].id, all[0].witness), (1, 1, 0));
-    assert_eq!(duplicates(&view, Some(DocId(0)), None).unwrap(), all);
-    assert_eq!(duplicates(&view, Some(DocId(1)), None).unwrap(), all);
-    assert_eq!(duplicates(&view, None, Some(0)).unwrap(), []);
+    assert_eq!(pairs(Some(DocId(0))), all);
+    assert_eq!(pairs(Some(DocId(1))), all);
+    assert!(duplicates(&view, Some(DocId(6))).is_err());
     let parts = diff(&view, DocId(1), DocId(0)).unwrap();
     assert_eq!(
         parts[1..],
@@ -435,16 +449,15 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
         .collect();
     let (_directory, view) = corpus(&documents);
     let mut next = 0;
-    let mut each = |batch: &RecordBatch| {
+    for batch in sql(&view, "SELECT id, text, key FROM documents").unwrap() {
+        let batch = batch.unwrap();
         let ids = batch.column(0).as_any().downcast_ref::<UInt64Array>().unwrap();
         assert!(ids.len() <= 8192);
         for id in ids.values() {
             assert_eq!(*id, next);
             next += 1;
         }
-        Ok(())
-    };
-    sql(&view, "SELECT id, text, key FROM documents", &mut each).unwrap();
+    }
     assert_eq!(next, 70_000);
     assert_eq!(count(&view, Some("stars >= 65000 AND source = 'web'")).unwrap(), 2500);
     assert_eq!(ids(&view, "stars BETWEEN 65535 AND 65537"), [65_535, 65_536, 65_537]);
@@ -495,13 +508,10 @@ fn both() -> &'static Both {
             })
             .collect();
         let (directory, view) = corpus(&documents);
-        let mut batches = Vec::new();
-        let mut each = |batch: &RecordBatch| {
-            batches.push(batch.clone());
-            Ok(())
-        };
-        sql(&view, "SELECT * FROM documents", &mut each).unwrap();
-        let plain = arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
+        let rows = sql(&view, "SELECT * FROM documents").unwrap();
+        let schema = rows.schema();
+        let batches = rows.collect::<Result<Vec<_>, _>>().unwrap();
+        let plain = arrow::compute::concat_batches(&schema, &batches).unwrap();
         Both { _directory: directory, view, plain }
     })
 }
