@@ -32,8 +32,12 @@ build: setup ## Build the command
 demo: build ## Build, then show corpusdb at work on the sources cargo has unpacked
 	@$(CORPUSDB) demo
 
+# Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
+TESTS := --lib --bins --tests
+
 test: setup ## Run all tests, doc tests included
-	cargo test --release --locked
+	cargo test --release --locked $(TESTS)
+	cargo test --release --locked --doc
 
 check: setup ## Everything a change must pass; the tests come last
 	cargo fmt --check
@@ -41,7 +45,8 @@ check: setup ## Everything a change must pass; the tests come last
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --no-deps --lib
 	@if command -v cargo-deny >/dev/null 2>&1; then echo cargo deny check; cargo deny --locked check; \
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
-	RUSTDOCFLAGS='-D warnings' cargo test --release --locked
+	cargo test --release --locked $(TESTS)
+	RUSTDOCFLAGS='-D warnings' cargo test --release --locked --doc
 
 bench: setup ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench fingerprint

@@ -19,6 +19,7 @@ mod dedup;
 mod demo;
 mod docs;
 mod epochs;
+mod examples;
 mod fields;
 mod foreign;
 mod formats;
