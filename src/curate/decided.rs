@@ -2,7 +2,7 @@
 //! kept again.
 
 use super::error::CurateError;
-use crate::decide::{Counts, LoadedTokenizer, Session, encode_kept_again};
+use crate::decide::{Applied, DecisionCounts, LoadedTokenizer, Session, encode_kept_again};
 use crate::model::DocId;
 use crate::store::Batch;
 
@@ -13,7 +13,7 @@ pub(super) struct Decided {
     /// Documents that were kept and are not any more.
     pub(super) no_longer_kept: Vec<DocId>,
     /// Work done and limits met.
-    pub(super) counts: Counts,
+    pub(super) counts: DecisionCounts,
 }
 
 /// Decides, writes the outcome into the batch, and encodes what is kept again by every tokenizer.
@@ -26,8 +26,7 @@ pub(super) fn decide(
 ) -> Result<Decided, CurateError> {
     session.settle()?;
     let newly_kept = session.newly_kept(stored_only);
-    let no_longer_kept = session.no_longer_kept();
-    let counts = session.apply(batch)?;
+    let Applied { counts, no_longer_kept } = session.apply(batch)?;
     for tokenizer in tokenizers {
         encode_kept_again(batch, tokenizer, &newly_kept)?;
     }

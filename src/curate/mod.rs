@@ -34,7 +34,7 @@ mod settle;
 mod tokens;
 mod train;
 
-pub use crate::decide::{Counts, DecideError, LoadedTokenizer, Reach, Refused};
+pub use crate::decide::{DecideError, DecisionCounts, LoadedTokenizer, Reach, Refused};
 pub use analyse::AnalyseOptions;
 pub(crate) use analyse::analyse;
 pub(crate) use check::check;

@@ -3,7 +3,7 @@
 use super::decided::decide;
 use super::equals;
 use super::error::CurateError;
-use crate::decide::{Blockable, Blockade, Counts, LoadedTokenizer, Reach, Session};
+use crate::decide::{Blockable, Blockade, DecisionCounts, LoadedTokenizer, Reach, Session};
 use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing};
 use crate::store::{Batch, Blocked, CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -33,7 +33,7 @@ pub struct RemovalReport {
     /// Documents that are not kept any more, the selected ones included.
     pub no_longer_kept: u64,
     /// Candidates, verifications and limits met.
-    pub dedup: Counts,
+    pub dedup: DecisionCounts,
     /// Commits made.
     pub commits: u64,
     /// Nothing was changed: `--dry-run`.

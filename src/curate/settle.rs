@@ -2,7 +2,7 @@
 
 use super::decided::decide;
 use super::error::CurateError;
-use crate::decide::{Counts, LoadedTokenizer, Session};
+use crate::decide::{DecisionCounts, LoadedTokenizer, Session};
 use crate::model::{DocId, Interrupt, Progress};
 use crate::store::{CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -32,7 +32,7 @@ pub struct SettleReport {
     /// Commits made.
     pub commits: u64,
     /// Candidates, verifications and limits met.
-    pub dedup: Counts,
+    pub dedup: DecisionCounts,
     /// Nothing was changed: `--dry-run`.
     pub dry_run: bool,
 }

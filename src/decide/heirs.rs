@@ -44,9 +44,12 @@ pub(super) struct Leavers {
 type Heir = (DocId, Vec<DocId>);
 
 impl Session {
-    /// The documents that leave, when there are others that may go on with their lineages.
-    pub(super) fn leavers(&self, budget: usize) -> Result<Option<Leavers>, DecideError> {
-        let gone = self.no_longer_kept();
+    /// The documents that are not kept any more, when there are others that may go on with their lineages.
+    pub(super) fn leavers(
+        &self,
+        gone: &[DocId],
+        budget: usize,
+    ) -> Result<Option<Leavers>, DecideError> {
         if gone.is_empty() || self.mode() == DedupMode::None {
             return Ok(None);
         }
@@ -65,7 +68,7 @@ impl Session {
         if leavers.kept.is_empty() && leavers.duplicates.is_empty() {
             return Ok(None);
         }
-        for document in &gone {
+        for document in gone {
             let header = self.scene.header(*document)?;
             for form in self.forms() {
                 leavers.texts.insert((*form, self.scene.text_hash(*form, &header)), *document);
@@ -74,7 +77,7 @@ impl Session {
         if self.mode().is_near() {
             let bands = gone.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
             let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
-            for (document, bands) in gone.into_iter().zip(bands) {
+            for (document, bands) in gone.iter().copied().zip(bands) {
                 for key in (0..=u8::MAX).zip(bands.iter().copied()) {
                     leavers.buckets.entry(key).or_default().push(document);
                 }

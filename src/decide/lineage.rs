@@ -127,11 +127,15 @@ impl Session {
 
     /// Writes whose place the documents of this commit took, and says how many texts were compared for it.
     /// Reads nothing for newcomers that supersede nothing and displace nothing.
-    pub(super) fn write_lineage(&self, batch: &mut Batch<'_>) -> Result<u64, DecideError> {
+    pub(super) fn write_lineage(
+        &self,
+        batch: &mut Batch<'_>,
+        gone: &[DocId],
+    ) -> Result<u64, DecideError> {
         let scene = &self.scene;
         let view = scene.view.clone();
         let mut lineages = Lineages::new(&view)?;
-        let mut leavers = self.leavers(batch.memory_aside())?;
+        let mut leavers = self.leavers(gone, batch.memory_aside())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.superseded {

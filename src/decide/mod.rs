@@ -59,9 +59,10 @@ pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;
 pub use lineage::Lineages;
 pub use orphans::Orphans;
+pub use outcome::Applied;
 pub use refused::Refused;
 pub use scene::stored_sketch;
-pub use session::{Arrival, Counts, Decision, Session, Stored};
+pub use session::{Arrival, Decision, DecisionCounts, Session, Stored};
 pub use tokens::{
     Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_again, encode_document,
     encode_kept_again, encode_text, store_encoded,

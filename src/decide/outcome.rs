@@ -2,7 +2,7 @@
 
 use super::error::DecideError;
 use super::left;
-use super::session::{Counts, Session};
+use super::session::{DecisionCounts, Session};
 use crate::model::{BucketMap, DocId, Standing};
 use crate::store::Batch;
 use rayon::prelude::*;
@@ -10,12 +10,22 @@ use rayon::prelude::*;
 /// A document and the keys of its buckets, by band.
 type Placed = (DocId, Vec<u64>);
 
+/// What the decisions of a commit came to.
+pub struct Applied {
+    /// Work done and limits met.
+    pub counts: DecisionCounts,
+    /// Documents that were kept and are not any more, ascending.
+    pub no_longer_kept: Vec<DocId>,
+}
+
 impl Session {
-    /// Writes every change into the batch, each document once. Newcomers must have been added.
+    /// Writes every change into the batch, each document once, and says what it came to. Newcomers must have
+    /// been added.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Counts, DecideError> {
+    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Applied, DecideError> {
+        let no_longer_kept = self.no_longer_kept();
         for (id, change) in &self.scene.standings {
             if let Some(now) = change.now
                 && change.before != Some(now)
@@ -28,7 +38,7 @@ impl Session {
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
-            self.counts.heirs = self.write_lineage(batch)?;
+            self.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }
         for ((kind, hash), document) in &self.scene.exact {
             batch.exact(*kind, *hash, *document)?;
@@ -36,15 +46,13 @@ impl Session {
         self.leave_buckets(batch)?;
         self.write_joined(batch)?;
         self.mark_open(batch)?;
-        let gone = match self.mode().is_transitive() {
-            // Its crowd holds all that are eligible.
-            true => self.no_longer_eligible(),
-            false => self.no_longer_kept(),
-        };
-        left::leave(batch, self.crowd, self.twins, &gone);
+        // A crowd of a transitive mode holds all that are eligible.
+        let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
+        let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
+        left::leave(batch, self.crowd, self.twins, gone);
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
-        Ok(self.counts)
+        Ok(Applied { counts: self.counts, no_longer_kept })
     }
 
     /// Documents that were eligible and are not any more, ascending.

@@ -61,7 +61,7 @@ pub struct Decision {
 
 /// Work done and limits met, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counts {
+pub struct DecisionCounts {
     /// Candidates whose sketches were compared.
     pub compared: u64,
     /// Candidates whose texts were compared.
@@ -80,7 +80,7 @@ pub struct Counts {
     pub heirs: u64,
 }
 
-impl std::ops::AddAssign for Counts {
+impl std::ops::AddAssign for DecisionCounts {
     fn add_assign(&mut self, other: Self) {
         self.compared += other.compared;
         self.verified += other.verified;
@@ -100,7 +100,7 @@ pub struct Session {
     pub(super) scene: Scene,
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, Prefetched>,
-    pub(super) counts: Counts,
+    pub(super) counts: DecisionCounts,
     pub(super) crowd: Crowd,
     pub(super) twins: Twins,
     /// What was looked through because memory does not hold it.
@@ -143,7 +143,7 @@ impl Session {
             scene,
             craft,
             prefetched: HashMap::new(),
-            counts: Counts::default(),
+            counts: DecisionCounts::default(),
             crowd,
             twins,
             passes: Looked::default(),
@@ -419,7 +419,7 @@ impl Session {
 
     /// Documents that were kept and are not any more, ascending.
     #[must_use]
-    pub fn no_longer_kept(&self) -> Vec<DocId> {
+    pub(super) fn no_longer_kept(&self) -> Vec<DocId> {
         let changes = self.scene.standings.iter();
         changes
             .filter(|(_, change)| {

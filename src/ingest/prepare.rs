@@ -2,7 +2,7 @@
 
 use super::form::{Formed, Former};
 use super::given::Given;
-use super::produce::{Chunk, Piece};
+use super::produce::{Chunk, InputPart};
 use super::read::Item;
 use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::model::{
@@ -78,7 +78,7 @@ pub(super) fn prepare(
     fields: &[FieldDeclaration],
     former: &Former,
 ) -> PreparedChunk {
-    let items = chunk.pieces.iter_mut().map(|piece: &mut Piece| {
+    let items = chunk.pieces.iter_mut().map(|piece: &mut InputPart| {
         std::mem::take(&mut piece.items)
             .into_par_iter()
             .with_min_len(8)

@@ -14,7 +14,7 @@ use std::time::Instant;
 const CHUNK_RECORDS: usize = 1 << 13;
 
 /// Part of one input, in order.
-pub(super) struct Piece {
+pub(super) struct InputPart {
     pub(super) input: Input,
     pub(super) items: Vec<Item>,
     /// The input up to the end of the piece.
@@ -33,7 +33,7 @@ pub(super) struct Piece {
     pub(super) same: u64,
 }
 
-impl Piece {
+impl InputPart {
     /// Records that the store has seen before, in front of others of them: until the last of them, what
     /// is stored of the file stays, so that an interrupted ingest begins with the first again.
     pub(super) const fn is_within_same(&self) -> bool {
@@ -51,7 +51,7 @@ impl Piece {
 /// What is committed at once.
 #[derive(Default)]
 pub(super) struct Chunk {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<InputPart>,
     /// Records passed over because their file has not changed.
     pub(super) unchanged: u64,
     /// Compressed bytes of input consumed so far, those of skipped files included.
@@ -184,7 +184,7 @@ struct Producer<'a> {
     started: Instant,
     finished_bytes: u64,
     stopped: bool,
-    /// Of the input that is read now, see [`Piece`].
+    /// Of the input that is read now, see [`InputPart`].
     anew: bool,
     same: u64,
 }
@@ -371,7 +371,7 @@ impl Producer<'_> {
     }
 
     fn push(&mut self, input: &Input, end: ResumePoint, items: &mut Vec<Item>, kind: PieceKind) {
-        self.chunk.pieces.push(Piece {
+        self.chunk.pieces.push(InputPart {
             input: input.clone(),
             items: std::mem::take(items),
             end,

@@ -1,7 +1,7 @@
 //! What an ingest did, in numbers.
 
 use super::alarm::Alarm;
-use crate::decide::{Counts, Refused};
+use crate::decide::{DecisionCounts, Refused};
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct IngestReport {
     /// The corpus's policy, in words.
     pub policy: String,
     /// Candidates, verifications and limits met.
-    pub dedup: Counts,
+    pub dedup: DecisionCounts,
     /// What a careful person looks at before going on.
     pub alarms: Vec<Alarm>,
     /// Where the time went.

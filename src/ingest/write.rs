@@ -5,7 +5,7 @@ use super::error::IngestError;
 use super::identify::{Fate, Identified, New, identify};
 use super::options::{IngestOptions, RecordForm};
 use super::prepare::{Prepared, PreparedChunk, Ready};
-use super::produce::Piece;
+use super::produce::InputPart;
 use super::report::IngestReport;
 use super::watch::Watch;
 use crate::decide::{
@@ -143,7 +143,7 @@ pub(super) fn write(
     watch.allow(&session, batch.view())?;
     let kept_again = session.newly_kept(true);
     // The session ends, with the shingles of all newcomers: ids take their place.
-    report.dedup += session.apply(&mut batch)?;
+    report.dedup += session.apply(&mut batch)?.counts;
     report.stages.decide += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
@@ -197,7 +197,7 @@ pub(super) fn write(
     Ok(Written::Committed(fates))
 }
 
-fn path(piece: &Piece) -> &[u8] {
+fn path(piece: &InputPart) -> &[u8] {
     piece.input.path.as_os_str().as_bytes()
 }
 
@@ -309,7 +309,7 @@ fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<D
 /// Stores a piece's rejects and how far its file was read. `rejected` are those of files by the pieces before it.
 fn rejects(
     batch: &mut Batch<'_>,
-    piece: &Piece,
+    piece: &InputPart,
     items: &[Ready],
     options: &IngestOptions,
     source: SourceId,

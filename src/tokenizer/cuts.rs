@@ -5,16 +5,16 @@
 //! cannot stand there; the first pre-tokenizer that splits at a space splits before it, whatever stands around,
 //! and those before it never look at one; no added token has a visible character before a space. Known split
 //! patterns have no alternative that goes from a visible character on to a space, and none looks back. A model sees
-//! pre-tokens one by one; where it would see the whole text, no merge may reach over (see [`Words`]).
+//! pre-tokens one by one; where it would see the whole text, no merge may reach over (see [`CutPlaces`]).
 //!
 //! The file says that a cut is right; whether the space then belongs to the second part, or is what the normalizer
 //! puts before it anyway, is found by trial.
 
+use super::cut_places::CutPlaces;
 use super::error::TokenizerError;
 use super::oracle::guard;
 use super::prepare::{flatten, spaces};
 use super::self_test::hostile;
-use super::words::Words;
 use serde_json::Value;
 
 /// Texts up to this length are encoded whole; longer ones in parts of some such length. In bytes.
@@ -28,7 +28,7 @@ pub(super) struct Cuts {
     /// Whether any visible ASCII character may stand at a cut, or letters and digits alone.
     any_visible: bool,
     /// Where no pre-tokenizer cuts.
-    words: Option<Words>,
+    words: Option<CutPlaces>,
     keeps_space: bool,
 }
 
@@ -207,11 +207,11 @@ fn splits(step: &Value, space: &str) -> Option<bool> {
 }
 
 /// Of a model that sees the whole text.
-fn words(file: &Value) -> Option<Words> {
+fn words(file: &Value) -> Option<CutPlaces> {
     guard("converting", || {
         let mut file = file.clone();
         tokenizers_fast::canonicalize_value(&mut file).ok()?;
-        Words::of(&file)
+        CutPlaces::of(&file)
     })
     .ok()?
 }

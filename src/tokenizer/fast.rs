@@ -1,9 +1,9 @@
 //! The fast encoder: tokenizers 1.0, which reads only its own canonical form of the file.
 
+use super::cut_places::CutPlaces;
 use super::doubt::is_doubtful;
 use super::oracle::guard;
 use super::prepare::Prepare;
-use super::words::Words;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokenizers_fast::pipeline::{
@@ -20,7 +20,7 @@ pub(super) struct Fast {
     prepare: Prepare,
     pipeline: PipelineTokenizer,
     /// Where a text without pre-tokens may be cut.
-    words: Option<Words>,
+    words: Option<CutPlaces>,
     /// For text that is only text, and for text in which special tokens are special.
     options: [EncodeOptions; 2],
     // A panic may leave a pooled scratch half written; its words are not trusted after that.
@@ -36,7 +36,7 @@ impl Fast {
             tokenizers_fast::canonicalize_value(&mut file).map_err(|e| e.to_string())?;
             let canonical = serde_json::to_string(&file).map_err(|e| e.to_string())?;
             let pipeline = tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())?;
-            Ok::<_, String>((prepare, pipeline, Words::of(&file)))
+            Ok::<_, String>((prepare, pipeline, CutPlaces::of(&file)))
         })
         .map_err(|error| error.to_string())??;
         let options = [true, false].map(|encode_special_tokens| EncodeOptions {

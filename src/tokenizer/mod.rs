@@ -14,6 +14,7 @@
 
 pub mod analyse;
 mod check;
+mod cut_places;
 mod cuts;
 mod doubt;
 mod encode;
@@ -27,16 +28,15 @@ mod merges;
 mod new;
 mod oracle;
 mod pattern;
-mod pieces;
 mod prepare;
 mod proto;
 mod self_test;
+mod shown_tokens;
 mod spelling;
 mod split;
 mod train;
 mod unigram;
 mod vocabulary;
-mod words;
 mod write;
 
 pub(crate) use check::check;
@@ -52,8 +52,8 @@ pub use extend_error::ExtendError;
 pub use load::{Converted, Given, convert, from_vocab_and_merges};
 pub use new::NewTokenizer;
 pub use pattern::{NAMED_PATTERNS, Pattern};
-pub use pieces::Piece;
-pub(crate) use pieces::pieces;
+pub use shown_tokens::Piece;
+pub(crate) use shown_tokens::pieces;
 pub use spelling::Offsets;
 pub(crate) use split::Splitter;
 pub use train::{

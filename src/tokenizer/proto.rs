@@ -75,7 +75,7 @@ impl Fields {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Model {
     /// In order of id.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<ModelPiece>,
     pub(super) trainer: Option<Trainer>,
     pub(super) normalizer: Option<Normalizer>,
 }
@@ -90,7 +90,7 @@ impl Model {
         fields(bytes, |found, reader| {
             match (found >> 3, found & 7) {
                 (1, BYTES) => {
-                    model.pieces.push(Piece::decode(reader.read_bytes(bytes)?)?);
+                    model.pieces.push(ModelPiece::decode(reader.read_bytes(bytes)?)?);
                 }
                 (2, BYTES) => {
                     model.trainer = Some(Trainer::decode(reader.read_bytes(bytes)?)?);
@@ -119,13 +119,13 @@ impl Model {
 
 /// One token.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct ModelPiece {
     pub(super) piece: Option<String>,
     pub(super) score: Option<f32>,
     pub(super) kind: Option<i32>,
 }
 
-impl Piece {
+impl ModelPiece {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut piece = Self::default();
         fields(bytes, |found, reader| {
@@ -298,8 +298,8 @@ mod tests {
     fn what_is_written_is_read_and_unknown_fields_are_passed_over() {
         let model = Model {
             pieces: vec![
-                Piece { piece: Some("▁a".into()), score: Some(-1.5), kind: Some(4) },
-                Piece::default(),
+                ModelPiece { piece: Some("▁a".into()), score: Some(-1.5), kind: Some(4) },
+                ModelPiece::default(),
             ],
             trainer: Some(Trainer {
                 model_type: Some(BPE),

@@ -7,7 +7,7 @@ use super::jsonl;
 use super::memory::{Memory, Records};
 use super::parquet::Parquet;
 use super::paths::Input;
-use super::stream::{Piece, Stream};
+use super::stream::{Stream, Stretch};
 use super::text;
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::fs::File;
@@ -90,7 +90,7 @@ impl<'m> Reader<'m> {
         // and a last line that has grown since is noticed.
         while stream.offset() < point.offset {
             match stream.next_line(limit, 0)? {
-                Some((_, Piece::Whole(line))) if text_field.is_none() => {
+                Some((_, Stretch::Whole(line))) if text_field.is_none() => {
                     if let Ok(guess) = jsonl::guess_field(line) {
                         *text_field = guess.ok().map(str::to_owned);
                     }
@@ -278,8 +278,8 @@ fn next_jsonl(
     };
     let origin = origin(offset);
     let line = match piece {
-        Piece::Whole(line) => line,
-        Piece::TooLong { head, bytes } => {
+        Stretch::Whole(line) => line,
+        Stretch::TooLong { head, bytes } => {
             let reason = RejectReason::TooLong { bytes, limit: length(limit) };
             return Ok(Some(reject(reason, origin, head, bytes)));
         }
@@ -345,8 +345,8 @@ fn next_text(
             origin,
         }),
         Err(reason) => match piece {
-            Piece::Whole(raw) => reject(reason, origin, raw, length(raw.len())),
-            Piece::TooLong { head, bytes } => reject(reason, origin, head, bytes),
+            Stretch::Whole(raw) => reject(reason, origin, raw, length(raw.len())),
+            Stretch::TooLong { head, bytes } => reject(reason, origin, head, bytes),
         },
     })
 }

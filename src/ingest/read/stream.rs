@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A stretch of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum Stretch<'a> {
     /// The whole of it, without the line end.
     Whole(&'a [u8]),
     /// Longer than the limit: its first bytes, and its length.
@@ -135,7 +135,7 @@ impl Stream {
         &mut self,
         limit: usize,
         keep: usize,
-    ) -> Result<Option<(u64, Piece<'_>)>, ReadError> {
+    ) -> Result<Option<(u64, Stretch<'_>)>, ReadError> {
         self.ask();
         loop {
             let mut scanned = 0;
@@ -151,7 +151,7 @@ impl Stream {
                 if scanned > limit {
                     let at = self.offset();
                     let bytes = self.skip_line(keep)?;
-                    return Ok(Some((at, Piece::TooLong { head: &self.head, bytes })));
+                    return Ok(Some((at, Stretch::TooLong { head: &self.head, bytes })));
                 }
                 self.fill()?;
             };
@@ -171,27 +171,30 @@ impl Stream {
             let too_long = line.len() > limit;
             let line = self.buffer.get(line).unwrap_or_default();
             let piece = if too_long {
-                Piece::TooLong { head: line.get(..keep).unwrap_or(line), bytes: length(line.len()) }
+                Stretch::TooLong {
+                    head: line.get(..keep).unwrap_or(line),
+                    bytes: length(line.len()),
+                }
             } else {
-                Piece::Whole(line)
+                Stretch::Whole(line)
             };
             return Ok(Some((at, piece)));
         }
     }
 
     /// All that is left. When it is longer than `limit` only `keep` bytes are held.
-    pub(super) fn rest(&mut self, limit: usize, keep: usize) -> Result<Piece<'_>, ReadError> {
+    pub(super) fn rest(&mut self, limit: usize, keep: usize) -> Result<Stretch<'_>, ReadError> {
         self.ask();
         while !self.ended && self.ahead().len() <= limit {
             self.fill()?;
         }
         if self.ahead().len() > limit {
             let bytes = self.skip(keep, |_| None)?;
-            return Ok(Piece::TooLong { head: &self.head, bytes });
+            return Ok(Stretch::TooLong { head: &self.head, bytes });
         }
         let from = self.start;
         self.start = self.buffer.len();
-        Ok(Piece::Whole(self.buffer.get(from..).unwrap_or_default()))
+        Ok(Stretch::Whole(self.buffer.get(from..).unwrap_or_default()))
     }
 
     fn skip_line(&mut self, keep: usize) -> Result<u64, ReadError> {

@@ -9,7 +9,7 @@ use crate::model::{CommitSeq, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::database::{Pinned, family};
 use crate::store::error::StoreError;
-use crate::store::files::place::Place;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::rows::band_counters::BandCounters;
 use crate::store::rows::band_firsts::{encode_first, key_of, member_key_of};
 use crate::store::rows::band_runs::{Entry, Run};
@@ -64,7 +64,7 @@ impl BandWriter {
     /// Reads what is there, and removes what a killed folding left.
     pub(in crate::store) fn open(
         db: &Arc<DB>,
-        place: &Place,
+        place: &CorpusDirectory,
         generation: Generation,
         memory: usize,
         threads: usize,

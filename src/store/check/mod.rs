@@ -14,8 +14,8 @@ use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, Progress, Standing, T
 use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
 use crate::store::fields;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
-use crate::store::files::place::Place;
 use crate::store::rows::header::Header;
 use crate::store::rows::indexed::indexed;
 use crate::store::rows::keys::DocumentKey;
@@ -121,7 +121,7 @@ fn note(result: Result<(), StoreError>, place: &str, faults: &mut Faults) {
 }
 
 fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), StoreError> {
-    let entries = journal::read(&Place::new(path).journal())?;
+    let entries = journal::read(&CorpusDirectory::new(path).journal())?;
     if entries.damaged > 0 {
         faults.push("journal", format!("{} records do not decode", entries.damaged));
     }

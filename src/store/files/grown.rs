@@ -9,7 +9,7 @@
 //! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
 
 use crate::store::error::StoreError;
-use crate::store::files::place::Place;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::rows::bytes::Cursor;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -37,7 +37,7 @@ pub(in crate::store) struct Noted {
 
 impl Grown {
     /// The manifest in use; none while it is being replaced.
-    pub(in crate::store) fn now(place: &Place) -> Option<Self> {
+    pub(in crate::store) fn now(place: &CorpusDirectory) -> Option<Self> {
         let database = place.database();
         let current = std::fs::read_to_string(database.join("CURRENT")).ok()?;
         let name = current.trim_end();
@@ -52,7 +52,7 @@ impl Grown {
     }
 
     /// Number and length of the manifest in use, all of which is on the disk; none while it is replaced.
-    fn synced(place: &Place) -> Option<Self> {
+    fn synced(place: &CorpusDirectory) -> Option<Self> {
         // Measured before it is synced: what is appended meanwhile is not claimed.
         let found = Self::now(place)?;
         File::open(place.database().join(found.name())).ok()?.sync_data().ok()?;
@@ -62,7 +62,7 @@ impl Grown {
 
 impl Noted {
     /// What was noted last; a torn note is none.
-    pub(in crate::store) fn read(place: &Place) -> Result<Option<Self>, StoreError> {
+    pub(in crate::store) fn read(place: &CorpusDirectory) -> Result<Option<Self>, StoreError> {
         let path = place.manifest_note();
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Self::decode(&bytes)),
@@ -88,7 +88,7 @@ impl Noted {
     /// after a crash of the machine an older one protects less, and lies never.
     pub(in crate::store) fn update(
         before: Option<Self>,
-        place: &Place,
+        place: &CorpusDirectory,
         oldest_log: u64,
     ) -> Result<Option<Self>, StoreError> {
         let is_new = |found: &Grown| {
@@ -111,7 +111,7 @@ impl Noted {
 ///
 /// # Errors
 /// [`StoreError::LostTables`]; [`StoreError::Io`] when the note cannot be read.
-pub(in crate::store) fn refuse_shorter(place: &Place) -> Result<(), StoreError> {
+pub(in crate::store) fn refuse_shorter(place: &CorpusDirectory) -> Result<(), StoreError> {
     let Some(noted) = Noted::read(place)?.map(|noted| noted.manifest) else { return Ok(()) };
     match Grown::now(place) {
         Some(found) if found < noted => Err(StoreError::LostTables {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_shorter_or_older_manifest_is_refused_a_longer_or_newer_one_is_not() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::new(directory.path());
+        let place = CorpusDirectory::new(directory.path());
         let set = |number: u64, length: usize| {
             std::fs::create_dir_all(place.database()).unwrap();
             let name = format!("MANIFEST-{number:06}");
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_manifest_that_cannot_be_synced_is_not_noted() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::new(directory.path());
+        let place = CorpusDirectory::new(directory.path());
         // It is there, but not under the name that is synced.
         std::fs::create_dir_all(place.database()).unwrap();
         std::fs::write(place.database().join("CURRENT"), "MANIFEST-5\n").unwrap();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_note_without_a_log_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::new(directory.path());
+        let place = CorpusDirectory::new(directory.path());
         let mut bytes = [5_u64, 100].map(u64::to_le_bytes).concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         std::fs::write(place.manifest_note(), bytes).unwrap();

@@ -2,8 +2,8 @@
 //! nothing away.
 
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::grown::Grown;
-use crate::store::files::place::Place;
 use crate::store::files::scratch::Scratch;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(in crate::store) struct Held(Scratch);
 impl Held {
     /// Links the tables and logs and copies the manifest; none where links cannot be made, or when the
     /// manifest changes faster than that.
-    pub(in crate::store) fn take(place: &Place) -> Option<Self> {
+    pub(in crate::store) fn take(place: &CorpusDirectory) -> Option<Self> {
         let held = Self(Scratch::make(place, KIND).ok()?);
         held.fill(place).ok()?.then_some(held)
     }
@@ -28,7 +28,7 @@ impl Held {
         self.0.path()
     }
 
-    fn fill(&self, place: &Place) -> Result<bool, StoreError> {
+    fn fill(&self, place: &CorpusDirectory) -> Result<bool, StoreError> {
         for _ in 0..ROUNDS {
             let Some(before) = Grown::now(place) else { continue };
             self.link(place)?;
@@ -41,7 +41,7 @@ impl Held {
         Ok(false)
     }
 
-    fn link(&self, place: &Place) -> Result<(), StoreError> {
+    fn link(&self, place: &CorpusDirectory) -> Result<(), StoreError> {
         let database = place.database();
         for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
             let entry = entry.map_err(StoreError::io("reading", &database))?;
@@ -63,7 +63,7 @@ impl Held {
     }
 
     /// Copies the manifest as long as it was; false when another has replaced it.
-    fn copy_manifest(&self, place: &Place, found: Grown) -> Result<bool, StoreError> {
+    fn copy_manifest(&self, place: &CorpusDirectory, found: Grown) -> Result<bool, StoreError> {
         let from = place.database().join(found.name());
         let file = match std::fs::File::open(&from) {
             Ok(file) => file,

@@ -8,8 +8,8 @@
 //! unless it was damaged.
 
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::grown::Noted;
-use crate::store::files::place::Place;
 use crate::store::rows::bytes::Cursor;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -131,7 +131,7 @@ const TAIL: u64 = 64 << 10;
 ///
 /// # Errors
 /// [`StoreError::Io`] when the file, or the note of the manifest, cannot be read.
-pub(in crate::store) fn read_end(place: &Place) -> Result<Entries, StoreError> {
+pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<Entries, StoreError> {
     // Before the journal and the database: neither can need a log that is older.
     let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
     read_back_to(&place.journal(), oldest)

@@ -5,8 +5,8 @@
 //! commit ends, so what must be there is known.
 
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{Entries, LogEnd, Logged};
-use crate::store::files::place::Place;
 use rocksdb::DB;
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -38,7 +38,7 @@ enum Reading {
 }
 
 /// The end of the newest log: where the last write of the only writer went.
-pub(in crate::store) fn newest(place: &Place) -> Result<Option<LogEnd>, StoreError> {
+pub(in crate::store) fn newest(place: &CorpusDirectory) -> Result<Option<LogEnd>, StoreError> {
     let Some(number) = place.logs()?.into_iter().max() else { return Ok(None) };
     let path = place.database().join(name(number));
     let found = std::fs::metadata(&path).map_err(StoreError::io("measuring", &path))?;
@@ -59,7 +59,7 @@ pub(in crate::store) fn oldest_needed(db: &DB) -> Result<u64, StoreError> {
 /// The first log in `database` from `oldest` on that is not what the journal says, as an error; none if all are
 /// whole. That a log is gone is told apart: beside a writer it may have become tables meanwhile.
 pub(in crate::store) fn lost(
-    place: &Place,
+    place: &CorpusDirectory,
     database: &Path,
     journal: &Entries,
     oldest: u64,
@@ -88,7 +88,7 @@ pub(in crate::store) struct Lost {
 /// # Errors
 /// [`StoreError::LostLog`]; what RocksDB says of its files.
 pub(in crate::store) fn refuse_lost(
-    place: &Place,
+    place: &CorpusDirectory,
     journal: &Entries,
     noted_oldest: u64,
     look: impl FnOnce() -> Result<DB, StoreError>,
@@ -107,7 +107,7 @@ pub(in crate::store) fn refuse_lost(
 /// What the database refuses for its bytes, told of the log that it is about, if it is: RocksDB says of a log
 /// neither its name nor what was in it. Logs before `oldest` became tables.
 pub(in crate::store) fn refused(
-    place: &Place,
+    place: &CorpusDirectory,
     database: &Path,
     journal: &Entries,
     oldest: u64,
@@ -125,7 +125,7 @@ pub(in crate::store) fn refused(
     error.into()
 }
 
-fn error(place: &Place, number: u64, log: &Logged, damage: &Damage) -> StoreError {
+fn error(place: &CorpusDirectory, number: u64, log: &Logged, damage: &Damage) -> StoreError {
     let damage = match damage {
         Damage::Gone => "is gone".to_owned(),
         Damage::Short(found) => format!("has {found} bytes of {}", log.end),

@@ -82,7 +82,7 @@ fn rejects(writer: &mut Writer, count: u64) {
 
 /// A corpus as a kill leaves it: two logs, both holding what is in no table, since but one family of those
 /// in the older log has become a table.
-fn killed(at: &Path) -> Place {
+fn killed(at: &Path) -> CorpusDirectory {
     let living = at.join("living");
     create(&living, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let mut writer = Writer::open(&living, Memory::within(MEMORY), 2).unwrap();
@@ -92,12 +92,12 @@ fn killed(at: &Path) -> Place {
         writer.db.flush_cf(&family).unwrap();
     }
     rejects(&mut writer, 3);
-    let place = Place::new(&at.join("killed"));
+    let place = CorpusDirectory::new(&at.join("killed"));
     copy(&living, &place.root);
     place
 }
 
-fn logs(place: &Place) -> Vec<std::path::PathBuf> {
+fn logs(place: &CorpusDirectory) -> Vec<std::path::PathBuf> {
     let mut numbers = place.logs().unwrap();
     numbers.sort_unstable();
     let paths = numbers.into_iter().map(|number| place.database().join(name(number)));
@@ -105,7 +105,7 @@ fn logs(place: &Place) -> Vec<std::path::PathBuf> {
 }
 
 /// What a corpus says when it is opened, by a reader and by a writer, on copies.
-fn opened(place: &Place, beside: &Path) -> [Result<usize, StoreError>; 2] {
+fn opened(place: &CorpusDirectory, beside: &Path) -> [Result<usize, StoreError>; 2] {
     let read_one = |path: &Path| Ok(read(path, Memory::within(MEMORY))?.rejects(100)?.count());
     let copied = beside.join("copied");
     copy(&place.root, &copied);
@@ -162,7 +162,7 @@ fn logs_that_became_tables_may_go_and_a_journal_that_names_none_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
-    let place = Place::new(&path);
+    let place = CorpusDirectory::new(&path);
     let mut writer = Writer::open(&path, Memory::within(MEMORY), 2).unwrap();
     rejects(&mut writer, 2);
     let note = std::fs::read(place.manifest_note()).ok();

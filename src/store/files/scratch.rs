@@ -2,7 +2,7 @@
 //! next writer when it was killed. Links in them would keep deleted tables on the disk for ever.
 
 use crate::store::error::StoreError;
-use crate::store::files::place::Place;
+use crate::store::files::directory::CorpusDirectory;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(in crate::store) struct Scratch {
 impl Scratch {
     /// Makes `KIND-PID-NUMBER` in the corpus. One that is there belongs to a process of another machine or
     /// of the past: the next number is taken.
-    pub(in crate::store) fn make(place: &Place, kind: &str) -> Result<Self, StoreError> {
+    pub(in crate::store) fn make(place: &CorpusDirectory, kind: &str) -> Result<Self, StoreError> {
         for number in 0_u32.. {
             let path = place.root.join(format!("{kind}-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
@@ -56,7 +56,7 @@ impl Drop for Scratch {
 
 /// Removes the directories of `kinds` whose owners are gone. What cannot be removed stays: it takes room, and
 /// harms nothing.
-pub(in crate::store) fn sweep(place: &Place, kinds: &[&str]) {
+pub(in crate::store) fn sweep(place: &CorpusDirectory, kinds: &[&str]) {
     let Ok(entries) = std::fs::read_dir(&place.root) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();

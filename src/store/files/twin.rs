@@ -2,8 +2,8 @@
 //! itself is not opened, so nothing in it changes, not even its format.
 
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::grown::refuse_shorter;
-use crate::store::files::place::Place;
 use crate::store::files::scratch::{Scratch, sweep};
 use std::path::Path;
 
@@ -25,14 +25,14 @@ impl Twin {
     /// # Errors
     /// [`StoreError`]: no corpus, another writer, or what the file system says.
     pub fn make(corpus: &Path) -> Result<Self, StoreError> {
-        let place = Place::new(corpus);
+        let place = CorpusDirectory::new(corpus);
         place.read_format()?;
         // Who has the lock is alone: no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[crate::store::files::held::KIND, KIND]);
         refuse_shorter(&place)?;
         let twin = Self { scratch: Scratch::make(&place, KIND)? };
-        let target = Place::new(twin.path());
+        let target = CorpusDirectory::new(twin.path());
         std::fs::create_dir(target.database())
             .map_err(StoreError::io("creating", &target.database()))?;
         share(&place.database(), &target.database())?;

@@ -3,11 +3,11 @@
 use crate::store::bands::BandIndex;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::grown::{Noted, refuse_shorter};
 use crate::store::files::held::Held;
 use crate::store::files::journal::{self, Entries};
 use crate::store::files::logs;
-use crate::store::files::place::Place;
 use crate::store::migrate;
 use crate::store::opening::writer::refuse_lost;
 use crate::store::view::View;
@@ -25,7 +25,7 @@ const HELD_TRIES: usize = 16;
 /// # Errors
 /// [`StoreError`]: no corpus, another format, lost commits, corruption, or a writer that is too busy.
 pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
-    let place = Place::new(path);
+    let place = CorpusDirectory::new(path);
     let found = place.read_format()?;
     if found < migrate::current() {
         return Err(StoreError::OlderFormat {
@@ -52,7 +52,7 @@ pub(in crate::store) enum Attempt<T> {
 /// them away. `attempt` opens the database in the directory it is given, with a journal that was read before,
 /// and is told whether the files are held.
 pub(in crate::store) fn patient<T>(
-    place: &Place,
+    place: &CorpusDirectory,
     mut attempt: impl FnMut(&Path, &Entries, bool) -> Result<Attempt<T>, StoreError>,
 ) -> Result<T, StoreError> {
     let mut missed: Option<String> = None;
@@ -78,7 +78,7 @@ pub(in crate::store) fn patient<T>(
 }
 
 fn attempt(
-    place: &Place,
+    place: &CorpusDirectory,
     database: &Path,
     journal: &Entries,
     is_held: bool,
@@ -132,9 +132,9 @@ mod tests {
 
     const MEMORY: u64 = 16 << 20;
 
-    fn corpus() -> (tempfile::TempDir, Place) {
+    fn corpus() -> (tempfile::TempDir, CorpusDirectory) {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::new(&directory.path().join("corpus"));
+        let place = CorpusDirectory::new(&directory.path().join("corpus"));
         create(&place.root, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
         (directory, place)
     }

@@ -5,8 +5,8 @@ use crate::model::DedupMode;
 use crate::model::Policy;
 use crate::store::database::tuning::Memory;
 use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{self, Entry, Journal};
-use crate::store::files::place::Place;
 use crate::store::migrate;
 use crate::store::read;
 
@@ -16,7 +16,7 @@ fn lost_commits_are_refused_before_the_corpus_is_migrated() {
     let path = directory.path().join("corpus");
     let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
     create(&path, &policy, &[]).unwrap();
-    let place = Place::new(&path);
+    let place = CorpusDirectory::new(&path);
     // A journal ahead of the database, in a corpus of an older format.
     let entries = journal::read(&place.journal()).unwrap();
     let ahead = Entry { commit: 7, documents: 3 };

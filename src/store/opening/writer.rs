@@ -7,11 +7,11 @@ use crate::store::columns::{self, Column, Commits, Meta};
 use crate::store::database::family;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
+use crate::store::files::directory::{CorpusDirectory, Lock};
 use crate::store::files::grown::{Noted, refuse_shorter};
 use crate::store::files::held;
 use crate::store::files::journal::{self, Entries, Entry, Journal};
 use crate::store::files::logs;
-use crate::store::files::place::{Lock, Place};
 use crate::store::files::scratch;
 use crate::store::files::twin;
 use crate::store::migrate;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// # Errors
 /// [`StoreError::AlreadyExists`], or what the file system and RocksDB say.
 pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
-    let place = Place::new(path);
+    let place = CorpusDirectory::new(path);
     place.make()?;
     let lock = place.lock()?;
     let memory = Memory::within(256 << 20);
@@ -119,7 +119,7 @@ pub struct Writer {
     /// A commit began and did not end.
     pub(in crate::store) is_torn: bool,
     batch_bytes: u64,
-    place: Place,
+    place: CorpusDirectory,
     noted: Option<Noted>,
     memory: Memory,
     _lock: Lock,
@@ -137,7 +137,7 @@ impl Writer {
     /// # Errors
     /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption.
     pub fn open(path: &Path, memory: Memory, threads: usize) -> Result<Self, StoreError> {
-        let place = Place::new(path);
+        let place = CorpusDirectory::new(path);
         let found = place.read_format()?;
         let lock = place.lock()?;
         scratch::sweep(&place, &[held::KIND, twin::KIND]);
@@ -273,7 +273,7 @@ impl Writer {
 }
 
 /// The database as it is, with whatever families it has; nothing is written.
-fn look(place: &Place, journal: &Entries, oldest_log: u64) -> Result<DB, StoreError> {
+fn look(place: &CorpusDirectory, journal: &Entries, oldest_log: u64) -> Result<DB, StoreError> {
     let database = place.database();
     let memory = Memory::within(0);
     let options = tuning::database(memory, 2);

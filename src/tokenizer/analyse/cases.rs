@@ -2,7 +2,7 @@
 
 use super::super::encode::Tokenizer;
 use super::super::error::TokenizerError;
-use super::super::pieces::{Piece, pieces};
+use super::super::shown_tokens::{Piece, pieces};
 use serde::Serialize;
 
 /// Longest run of digits that is looked at.

@@ -19,7 +19,7 @@ mod retrained;
 mod statistics;
 mod subject;
 mod tally;
-mod words;
+mod text_words;
 
 pub use super::train::{PretokenCounter, PretokenTable};
 pub use cases::{Case, CaseKind, DigitRun};
@@ -29,8 +29,8 @@ pub use reach::{ReachClass, ReachRow};
 pub use report::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 pub use statistics::{CoveredShare, LengthBin, RankedCount, VocabularyUse};
 pub use subject::Subject;
-pub use tally::{Counts, DearDocument, Tally};
-pub use words::TextWords;
+pub use tally::{DearDocument, Tally, TextCounts};
+pub use text_words::TextWords;
 
 #[cfg(test)]
 mod curve_tests;

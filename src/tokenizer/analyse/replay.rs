@@ -1,7 +1,7 @@
 //! What the curve is drawn from: pre-tokens that were counted, and of a byte-pair model its merges over them.
 
 use super::super::error::TokenizerError;
-use super::super::merges::{MergeTable, Words, replay};
+use super::super::merges::{CountedWords, MergeTable, replay};
 use super::super::oracle::guard;
 use super::super::train::PretokenTable;
 use super::curve::{Lengths, MergeCounts, VocabularyCurve};
@@ -22,7 +22,7 @@ const GROUPS: usize = 12;
 const PIECE: usize = 4096;
 
 /// Pre-tokens and how often each was counted.
-type Counts = BTreeMap<Box<str>, u64>;
+type TextCounts = BTreeMap<Box<str>, u64>;
 /// Merges as (left, right, made), by rank.
 type Ranked = Vec<(u32, u32, u32)>;
 
@@ -144,7 +144,7 @@ impl Subject<'_> {
     fn replayed(&self, sample: &Sample) -> Result<Lengths, TokenizerError> {
         let (ranked, unmerged) = self.merges()?;
         let ranks = MergeTable::new(ranked.iter().copied());
-        let mut words = Words::new(sample.rows.len());
+        let mut words = CountedWords::new(sample.rows.len());
         for (word, counts) in &sample.words {
             words.push(&tokenize(&unmerged, word)?, counts);
         }
@@ -224,8 +224,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(groups: &[String], tables: &[Counts]) -> Self {
-        let bytes = |table: &Counts| -> u64 {
+    fn of(groups: &[String], tables: &[TextCounts]) -> Self {
+        let bytes = |table: &TextCounts| -> u64 {
             table.iter().map(|(pretoken, count)| pretoken.len() as u64 * count).sum()
         };
         let mut order: Vec<(usize, u64)> = tables.iter().map(bytes).enumerate().collect();
@@ -247,7 +247,7 @@ impl Rows {
     }
 
     /// Every distinct pre-token with its count by row, in byte order.
-    fn pretokens<'a>(&self, tables: &'a [Counts]) -> impl Iterator<Item = (&'a str, Vec<u64>)> {
+    fn pretokens<'a>(&self, tables: &'a [TextCounts]) -> impl Iterator<Item = (&'a str, Vec<u64>)> {
         let mut all: BTreeMap<&'a str, Vec<u64>> = BTreeMap::new();
         for (table, row) in tables.iter().zip(&self.row_of) {
             for (pretoken, count) in table {

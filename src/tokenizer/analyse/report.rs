@@ -6,7 +6,7 @@ use super::census::VocabularyCensus;
 use super::curve::VocabularyCurve;
 use super::reach::{ReachRow, reach};
 use super::statistics::{VocabularyUse, gini};
-use super::tally::{Counts, DearDocument, Tally};
+use super::tally::{DearDocument, Tally, TextCounts};
 use serde::Serialize;
 
 /// Tokenizers side by side on one sample.
@@ -75,7 +75,7 @@ pub struct GroupMetrics {
     pub name: String,
     /// What was counted.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: TextCounts,
     /// UTF-8 bytes a token.
     pub bytes_per_token: f64,
     /// Characters a token.
@@ -93,7 +93,7 @@ pub struct GroupMetrics {
 }
 
 impl GroupMetrics {
-    fn new(name: &str, counts: Counts) -> Self {
+    fn new(name: &str, counts: TextCounts) -> Self {
         let of_words = |part| (counts.words > 0).then(|| ratio(part, counts.words));
         Self {
             name: name.to_owned(),

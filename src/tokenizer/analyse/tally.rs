@@ -1,14 +1,14 @@
-//! Counts over texts and their ids, by group; merged in any order to the same result.
+//! TextCounts over texts and their ids, by group; merged in any order to the same result.
 
 use super::super::error::TokenizerError;
 use super::subject::Subject;
-use super::words::{TextWords, align};
+use super::text_words::{TextWords, align};
 use serde::Serialize;
 use std::cmp::Ordering;
 
 /// What is counted of the texts of one group. 64-bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct TextCounts {
     /// Texts.
     pub documents: u64,
     /// UTF-8 bytes.
@@ -29,7 +29,7 @@ pub struct Counts {
     pub unplaced_documents: u64,
 }
 
-impl Counts {
+impl TextCounts {
     /// Adds the counts of other texts.
     pub fn add(&mut self, other: &Self) {
         self.documents += other.documents;
@@ -74,10 +74,10 @@ impl DearDocument {
     }
 }
 
-/// Counts of one tokenizer: one row a group, one number an id. Eight bytes an id, whatever is fed.
+/// TextCounts of one tokenizer: one row a group, one number an id. Eight bytes an id, whatever is fed.
 pub struct Tally<'s> {
     pub(super) subject: &'s Subject<'s>,
-    pub(super) groups: Vec<Counts>,
+    pub(super) groups: Vec<TextCounts>,
     /// How often each id was given.
     pub(super) uses: Vec<u64>,
     /// In order.
@@ -91,7 +91,7 @@ impl<'s> Tally<'s> {
     pub fn new(subject: &'s Subject<'s>, groups: usize) -> Self {
         Self {
             subject,
-            groups: vec![Counts::default(); groups],
+            groups: vec![TextCounts::default(); groups],
             uses: vec![0; subject.tokens.len()],
             dearest: Vec::new(),
             places: Vec::new(),
@@ -110,7 +110,7 @@ impl<'s> Tally<'s> {
         }
     }
 
-    /// Counts one text of `group` with the ids that the tokenizer gave for it. A group beyond the
+    /// TextCounts one text of `group` with the ids that the tokenizer gave for it. A group beyond the
     /// last is not counted.
     ///
     /// # Errors
@@ -121,12 +121,12 @@ impl<'s> Tally<'s> {
         text: &TextWords<'_>,
         ids: &[u32],
     ) -> Result<(), TokenizerError> {
-        let mut counts = Counts {
+        let mut counts = TextCounts {
             documents: 1,
             bytes: text.text.len() as u64,
             characters: text.characters,
             tokens: ids.len() as u64,
-            ..Counts::default()
+            ..TextCounts::default()
         };
         if self.place(text.text, ids)? {
             let words = align(&text.words, &self.places);
@@ -164,8 +164,8 @@ impl<'s> Tally<'s> {
 
     /// All groups together.
     #[must_use]
-    pub fn total(&self) -> Counts {
-        let mut total = Counts::default();
+    pub fn total(&self) -> TextCounts {
+        let mut total = TextCounts::default();
         self.groups.iter().for_each(|group| total.add(group));
         total
     }

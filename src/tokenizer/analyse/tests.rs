@@ -5,7 +5,7 @@ use super::super::{PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pipe
 use super::curve::knee as knee_over;
 use super::reach::is_within_utf8;
 use super::statistics::{gini, renyi, shannon};
-use super::words::{WordCounts, align};
+use super::text_words::{WordCounts, align};
 use super::*;
 use crate::model::{Interrupt, Silent};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn a_small_text_is_counted_as_by_hand() {
     feed(&mut tally, &SMALL, 0, "the the cat");
     feed(&mut tally, &SMALL, 1, "the .é");
     let english = tally.groups[0];
-    let expected = Counts {
+    let expected = TextCounts {
         documents: 1,
         bytes: 11,
         characters: 11,

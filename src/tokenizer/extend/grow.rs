@@ -6,7 +6,7 @@ use super::map::Origin;
 use super::terms::{Extension, finish};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::merges::{GrowOptions, Join, Words, grow};
+use crate::tokenizer::merges::{CountedWords, GrowOptions, Join, grow};
 use std::collections::BTreeMap;
 
 /// How a vocabulary grows.
@@ -49,7 +49,7 @@ pub fn extend_by_growth(
     }
     let mut bpe = Bpe::of(&loaded)?;
     let skips_merges = loaded.model().get("ignore_merges").is_some_and(|flag| flag == true);
-    let (mut words, mut symbols, mut word) = (Words::new(1), Vec::new(), String::new());
+    let (mut words, mut symbols, mut word) = (CountedWords::new(1), Vec::new(), String::new());
     for (pretoken, count) in counts {
         spell(pretoken, &mut word);
         // Such a word is one token already, by its spelling.

@@ -2,12 +2,12 @@
 //!
 //! Stages: `sniff` tells what bytes are, so that a file given as another is named in the error; then one
 //! converter for each form: `dialects` (the canonical form of tokenizers 1.0 back to the one the oracle
-//! reads), `gpt2` (vocab.json and merges.txt), `sentencepiece` (a `.model`, with `pieces` for its two kinds
+//! reads), `gpt2` (vocab.json and merges.txt), `sentencepiece` (a `.model`, with `from_pieces` for its two kinds
 //! of model), `tiktoken` (ranks and a split pattern). The user's files are kept beside the result, as given.
 
 mod dialects;
+mod from_pieces;
 mod gpt2;
-mod pieces;
 mod sentencepiece;
 mod sniff;
 mod tiktoken;

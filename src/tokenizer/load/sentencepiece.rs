@@ -4,7 +4,7 @@
 //! collapsed, one `▁` before the text, spaces written `▁`. The usual model is cut at each `▁`, which
 //! changes no id and lets encoders remember words; one whose pieces reach over words is not.
 
-use super::pieces::{self, Known, fail};
+use super::from_pieces::{self, Known, fail};
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::file::{Parts, added_token, replace, replace_regex, sequence, split};
 use crate::tokenizer::oracle::guard;
@@ -52,9 +52,9 @@ pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
         decoder: spaces.decoder(byte_fallback),
         model: if is_bpe {
             let is_merging = trainer.model_type != Some(CHAR);
-            pieces::bpe_model(&known, byte_fallback, is_merging)?
+            from_pieces::bpe_model(&known, byte_fallback, is_merging)?
         } else {
-            pieces::unigram_model(&known, byte_fallback)?
+            from_pieces::unigram_model(&known, byte_fallback)?
         },
     };
     parts.into_json()

@@ -3,7 +3,7 @@
 use super::dialects::readable;
 use super::sniff::{Form, form};
 use super::{Given, convert};
-use crate::tokenizer::proto::{Kind, Model, Piece, Trainer};
+use crate::tokenizer::proto::{Kind, Model, ModelPiece, Trainer};
 use crate::tokenizer::spelling::byte_characters;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use base64::Engine;
@@ -87,7 +87,7 @@ proptest! {
 fn model(pieces: &[(&str, Kind)], change: impl FnOnce(&mut Trainer)) -> Vec<u8> {
     let mut trainer = Trainer { model_type: Some(2), ..Trainer::default() };
     change(&mut trainer);
-    let pieces = pieces.iter().zip(0u16..).map(|((piece, kind), at)| Piece {
+    let pieces = pieces.iter().zip(0u16..).map(|((piece, kind), at)| ModelPiece {
         piece: Some((*piece).to_owned()),
         score: Some(-f32::from(at)),
         kind: Some(*kind as i32),

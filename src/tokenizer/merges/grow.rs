@@ -1,7 +1,7 @@
 //! Goes on merging the most frequent pair, as training does.
 
+use super::counted_words::CountedWords;
 use super::table::{MergeScratch, MergeTable, PairMap, key, pair};
-use super::words::Words;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -57,7 +57,7 @@ pub struct Merge {
 /// for each distinct pair and 4 for each word that it stands in. Long words cost their length
 /// in each merge that touches them, so callers cap them.
 pub fn grow(
-    words: &Words,
+    words: &CountedWords,
     table: &mut MergeTable,
     options: GrowOptions,
     mut join: impl FnMut(u32, u32) -> Join,
@@ -98,7 +98,7 @@ pub fn grow(
 /// The words as they stand, their pairs, and a queue of these by count.
 struct State {
     symbols: Vec<u32>,
-    places: Vec<Place>,
+    places: Vec<WordPlace>,
     pairs: PairMap<u32>,
     rows: Vec<Row>,
     /// Counts of pairs as they were when queued; a count that has changed is queued anew when popped.
@@ -111,7 +111,7 @@ struct State {
 
 /// Where a word lies; it shrinks in place.
 #[derive(Clone, Copy)]
-struct Place {
+struct WordPlace {
     start: usize,
     length: u32,
     count: u64,
@@ -125,7 +125,7 @@ struct Row {
 }
 
 impl State {
-    fn new(words: &Words, table: &MergeTable) -> Self {
+    fn new(words: &CountedWords, table: &MergeTable) -> Self {
         let mut state = Self {
             symbols: Vec::new(),
             places: Vec::with_capacity(words.len()),
@@ -149,7 +149,7 @@ impl State {
                 && count > 0
             {
                 state.symbols.extend_from_slice(&buffer);
-                state.places.push(Place { start, length, count });
+                state.places.push(WordPlace { start, length, count });
             }
             state.buffer = buffer;
         }
@@ -181,7 +181,7 @@ impl State {
         self.rows.get(at as usize)
     }
 
-    /// Words that may have the pair, each once, ascending; the row forgets them.
+    /// CountedWords that may have the pair, each once, ascending; the row forgets them.
     fn take_words(&mut self, left: u32, right: u32, words: &mut Vec<u32>) {
         words.clear();
         let row = self.pairs.get(&key(left, right)).and_then(|at| self.rows.get_mut(*at as usize));

@@ -1,10 +1,10 @@
 //! How many pairs each merge joined: the length of the text for every size of the vocabulary.
 
+use super::counted_words::CountedWords;
 use super::table::{MergeScratch, MergeTable};
-use super::words::Words;
 use rayon::prelude::*;
 
-/// Words per piece of parallel work, at least.
+/// CountedWords per piece of parallel work, at least.
 const PIECE: usize = 4096;
 
 /// The pairs that each merge joined.
@@ -32,7 +32,7 @@ impl Replay {
 ///
 /// Memory: 8 bytes a merge, group and thread. The result does not depend on the number of threads.
 #[must_use]
-pub fn replay(words: &Words, table: &MergeTable) -> Replay {
+pub fn replay(words: &CountedWords, table: &MergeTable) -> Replay {
     let groups = words.groups();
     let size = table.len() * groups;
     let piece = words.len().div_ceil(4 * rayon::current_num_threads().max(1)).max(PIECE);

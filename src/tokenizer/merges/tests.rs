@@ -45,7 +45,7 @@ fn stock(table: &Table, vocab_size: usize, min_frequency: u64, max: Option<usize
 /// old token was made by a further merge.
 fn grown(table: &Table, from: &Stock, size: usize, min: u64, max: usize) -> (Stock, bool) {
     let mut tokens = from.tokens.clone();
-    let mut words = Words::new(1);
+    let mut words = CountedWords::new(1);
     for (word, count) in table {
         let encoded = from.model.tokenize(word).unwrap();
         let ids: Vec<u32> = encoded.into_iter().map(|token| token.id).collect();
@@ -115,7 +115,7 @@ fn encode(symbols: &[u32], merges: &[(u32, u32, u32)]) -> Vec<u32> {
 
 /// As [`grow`], counting everything anew for each merge.
 fn grow_slowly(
-    words: &Words,
+    words: &CountedWords,
     merges: &mut Vec<(u32, u32, u32)>,
     options: GrowOptions,
     join: impl Fn(u32, u32, u32) -> Join,
@@ -151,7 +151,7 @@ fn grow_slowly(
 }
 
 /// Tokens of a group that the first merges leave.
-fn left(words: &Words, replayed: &Replay, group: usize, merges: usize) -> u64 {
+fn left(words: &CountedWords, replayed: &Replay, group: usize, merges: usize) -> u64 {
     let joined: u64 = (0..merges).map(|merge| replayed.joined(merge).unwrap()[group]).sum();
     words.mass()[group] - joined
 }
@@ -177,7 +177,7 @@ proptest! {
     fn a_replay_counts_the_tokens_that_encoding_gives(table in tables(), size in 4_usize..90) {
         let trained = stock(&table, size, 0, None);
         let ids: HashMap<&String, u32> = trained.tokens.iter().zip(0_u32..).collect();
-        let mut words = Words::new(1);
+        let mut words = CountedWords::new(1);
         for (word, count) in &table {
             let symbols: Vec<u32> = word.chars().map(|c| ids[&c.to_string()]).collect();
             words.push(&symbols, &[*count]);
@@ -201,7 +201,7 @@ proptest! {
         words in strange_words(), merges in strange_merges(),
     ) {
         let table = MergeTable::new(merges.iter().copied());
-        let mut packed = Words::new(2);
+        let mut packed = CountedWords::new(2);
         for (word, counts) in &words {
             packed.push(word, counts);
             let mut symbols = word.clone();
@@ -232,7 +232,7 @@ proptest! {
         words in strange_words(), merges in strange_merges(), new_ids in 0_u32..12,
         min_frequency in 0_u64..8,
     ) {
-        let mut packed = Words::new(2);
+        let mut packed = CountedWords::new(2);
         for (word, counts) in &words {
             packed.push(word, counts);
         }
@@ -267,7 +267,7 @@ fn a_run_of_one_symbol_is_merged_from_the_left() {
 
 #[test]
 fn counts_beyond_32_bits_keep_their_order() {
-    let mut words = Words::new(1);
+    let mut words = CountedWords::new(1);
     words.push(&[0, 1], &[9_000_000_000]);
     words.push(&[1, 2], &[4_000_000_000_000]);
     let options = GrowOptions { new_ids: 2, next_id: 3, min_frequency: 2 };

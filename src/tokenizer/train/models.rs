@@ -12,7 +12,7 @@
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use super::options::TrainOptions;
-use super::passes::Piece;
+use super::passes::ScoredPiece;
 use super::pipeline::END;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -152,17 +152,17 @@ pub(super) fn unigram(
 /// What the trainer makes of the pieces at which its passes end: the characters of `required`, whether the pieces
 /// have them or not, and of the others the first ones that have room; then as [`unigram`].
 pub(super) fn unigram_of_passes(
-    pieces: &[Piece],
+    pieces: &[ScoredPiece],
     first: &[String],
     required: &BTreeSet<char>,
     vocab_size: usize,
-) -> Vec<Piece> {
+) -> Vec<ScoredPiece> {
     let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
     let required: BTreeSet<String> = required.iter().map(char::to_string).collect();
     let found: HashMap<&str, f64> =
         pieces.iter().map(|(piece, score)| (piece.as_str(), *score)).collect();
     let mut penalty = 0.0;
-    let mut learned: Vec<Piece> = Vec::new();
+    let mut learned: Vec<ScoredPiece> = Vec::new();
     for character in &required {
         let score = found.get(character.as_str()).copied().unwrap_or_else(|| {
             let score = least + penalty;
@@ -179,12 +179,13 @@ pub(super) fn unigram_of_passes(
 }
 
 /// The pieces learnt behind the special ones.
-fn behind(first: &[String], learned: Vec<Piece>) -> Vec<Piece> {
+fn behind(first: &[String], learned: Vec<ScoredPiece>) -> Vec<ScoredPiece> {
     let learned = settled(learned);
     let least = learned.iter().map(|(_, score)| *score).fold(0.0, f64::min);
     // The model takes them from text like any piece: below what their characters cost, never.
     let score = |token: &String| (least - UNKNOWN_PENALTY) * count_of(token.chars().count() + 1);
-    let mut pieces: Vec<Piece> = first.iter().map(|token| (token.clone(), score(token))).collect();
+    let mut pieces: Vec<ScoredPiece> =
+        first.iter().map(|token| (token.clone(), score(token))).collect();
     pieces.extend(learned);
     pieces
 }

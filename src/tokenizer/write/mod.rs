@@ -1,11 +1,11 @@
 //! A tokenizer in another library's form.
 //!
-//! `sentencepiece` writes a `.model`: its vocabulary by `pieces`, what it does to a text by `steps`. Each refuses
+//! `sentencepiece` writes a `.model`: its vocabulary by `to_pieces`, what it does to a text by `steps`. Each refuses
 //! what a `.model` cannot say.
 
-mod pieces;
 mod sentencepiece;
 mod steps;
+mod to_pieces;
 
 #[cfg(test)]
 mod tests;

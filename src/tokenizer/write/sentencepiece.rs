@@ -1,8 +1,8 @@
 //! A `tokenizer.json` with `▁` for spaces as a SentencePiece `.model`.
 
 use super::fail;
-use super::pieces::{self, Tokens};
 use super::steps::Steps;
+use super::to_pieces::{self, Tokens};
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::proto::{BPE, Model, Trainer, UNIGRAM};
 use serde_json::Value;
@@ -34,9 +34,9 @@ pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
     let steps = Steps::of(&file)?;
     let tokens = Tokens::of(&file, &model)?;
     let written = if is_bpe {
-        pieces::of_bpe(&model, &tokens)?
+        to_pieces::of_bpe(&model, &tokens)?
     } else {
-        pieces::of_unigram(&model, &tokens)?
+        to_pieces::of_unigram(&model, &tokens)?
     };
     steps.check(&tokens)?;
     let control = |name: &str| {

@@ -4,7 +4,7 @@
 //! spaces written `▁`. It never splits: a split is as good as none where no token reaches over it.
 
 use super::fail;
-use super::pieces::Tokens;
+use super::to_pieces::Tokens;
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::proto::Normalizer;
 use base64::Engine;

@@ -1,6 +1,6 @@
 //! Reads JSON lines.
 
-use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
+use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde::Deserialize;
@@ -71,43 +71,43 @@ impl Line {
     }
 }
 
+impl Jsonl {
+    /// The next line's row; `text` is room for the line.
+    fn next_row(&mut self, text: &mut Vec<u8>) -> Result<Option<ReadRow>, ReadError> {
+        text.clear();
+        if let Err(error) = self.lines.read_until(b'\n', text) {
+            return malformed(&self.path, error);
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if text.last() != Some(&b'\n') {
+            return malformed(&self.path, "ends within a line");
+        }
+        let line: Line = match serde_json::from_slice(text) {
+            Ok(line) => line,
+            Err(error) => return malformed(&self.path, error),
+        };
+        let columns = match line.columns(&self.layout.columns) {
+            Ok(columns) => columns,
+            Err(why) => return malformed(&self.path, why),
+        };
+        Ok(Some(ReadRow {
+            number: None,
+            ids: line.input_ids,
+            source: line.source,
+            seq_lengths: line.seq_lengths,
+            doc_ids: line.doc_ids,
+            doc_offsets: line.doc_offsets,
+            columns,
+            ..ReadRow::default()
+        }))
+    }
+}
+
 impl Reader for Jsonl {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = Vec::new();
         let mut text = Vec::new();
-        let mut tokens = 0;
-        while rows.len() < ROWS && tokens < TOKENS {
-            text.clear();
-            if let Err(error) = self.lines.read_until(b'\n', &mut text) {
-                return malformed(&self.path, error);
-            }
-            if text.is_empty() {
-                break;
-            }
-            if text.last() != Some(&b'\n') {
-                return malformed(&self.path, "ends within a line");
-            }
-            let line: Line = match serde_json::from_slice(&text) {
-                Ok(line) => line,
-                Err(error) => return malformed(&self.path, error),
-            };
-            let columns = match line.columns(&self.layout.columns) {
-                Ok(columns) => columns,
-                Err(why) => return malformed(&self.path, why),
-            };
-            let row = ReadRow {
-                number: None,
-                ids: line.input_ids,
-                source: line.source,
-                seq_lengths: line.seq_lengths,
-                doc_ids: line.doc_ids,
-                doc_offsets: line.doc_offsets,
-                columns,
-                ..ReadRow::default()
-            };
-            tokens += row.ids.len();
-            rows.push(row);
-        }
-        Ok(rows)
+        gather(|| self.next_row(&mut text))
     }
 }

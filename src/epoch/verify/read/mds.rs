@@ -1,7 +1,7 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
 use super::{
-    EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number, read_json,
+    EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed, number, read_json,
 };
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
@@ -133,27 +133,26 @@ fn description(layout: &FileLayout) -> Value {
     })
 }
 
+impl MdsShard {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+        let (Some(start), Some(end)) = (self.offsets.next(), self.offsets.peek()) else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        (&mut self.samples)
+            .take(end - start)
+            .read_to_end(&mut bytes)
+            .map_err(EpochError::io("reading", &self.path))?;
+        match sample(&bytes, &self.columns, self.id_bytes) {
+            Some(row) => Ok(Some(row)),
+            None => malformed(&self.path, format!("has no sample at byte {start}")),
+        }
+    }
+}
+
 impl Reader for MdsShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = Vec::new();
-        let mut tokens = 0;
-        while rows.len() < ROWS && tokens < TOKENS {
-            let (Some(start), Some(end)) = (self.offsets.next(), self.offsets.peek()) else {
-                break;
-            };
-            let mut bytes = Vec::new();
-            (&mut self.samples)
-                .take(end - start)
-                .read_to_end(&mut bytes)
-                .map_err(EpochError::io("reading", &self.path))?;
-            match sample(&bytes, &self.columns, self.id_bytes) {
-                Some(row) => {
-                    tokens += row.ids.len();
-                    rows.push(row);
-                }
-                None => return malformed(&self.path, format!("has no sample at byte {start}")),
-            }
-        }
+        let rows = gather(|| self.next_row())?;
         // Nothing may follow the last sample.
         let more = rows.is_empty() && {
             let read =

@@ -3,7 +3,7 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed};
+use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -56,36 +56,37 @@ impl MegatronShard {
     }
 }
 
+impl MegatronShard {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+        let Some(mut row) = self.segments.next()? else { return Ok(None) };
+        let length =
+            self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
+        let Some(length) = length else {
+            return malformed(
+                &self.index_path,
+                "has fewer sequences than the segment table has rows",
+            );
+        };
+        let begins = self.index.begins.get(self.next).copied();
+        let first = row.doc_ids.first().zip(row.doc_offsets.first());
+        let continues = self.unpacked
+            && self.last.is_some_and(|(document, end)| first == Some((&document, &end)));
+        if begins != Some(!continues) {
+            return malformed(
+                &self.index_path,
+                format!("sequence {} and the document before it", self.next),
+            );
+        }
+        self.last = first.map(|(document, offset)| (*document, offset + length as i64));
+        self.next += 1;
+        row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
+        Ok(Some(row))
+    }
+}
+
 impl Reader for MegatronShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = Vec::new();
-        let mut held = 0;
-        while rows.len() < ROWS && held < TOKENS {
-            let Some(mut row) = self.segments.next()? else { break };
-            let length =
-                self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
-            let Some(length) = length else {
-                return malformed(
-                    &self.index_path,
-                    "has fewer sequences than the segment table has rows",
-                );
-            };
-            let begins = self.index.begins.get(self.next).copied();
-            let first = row.doc_ids.first().zip(row.doc_offsets.first());
-            let continues = self.unpacked
-                && self.last.is_some_and(|(document, end)| first == Some((&document, &end)));
-            if begins != Some(!continues) {
-                return malformed(
-                    &self.index_path,
-                    format!("sequence {} and the document before it", self.next),
-                );
-            }
-            self.last = first.map(|(document, offset)| (*document, offset + length as i64));
-            self.next += 1;
-            row.ids = read_ids(&mut self.tokens, length, self.index.width, &self.path)?;
-            held += row.ids.len();
-            rows.push(row);
-        }
+        let rows = gather(|| self.next_row())?;
         if rows.is_empty() {
             if self.next < self.index.lengths.len() {
                 return malformed(

@@ -66,6 +66,20 @@ const ROWS: usize = 512;
 /// takes some hundred bytes a token.
 const TOKENS: usize = 1 << 19;
 
+/// As many rows of those that `next` gives as are read at a time; fewer only at the end.
+fn gather(
+    mut next: impl FnMut() -> Result<Option<ReadRow>, ReadError>,
+) -> Result<Vec<ReadRow>, ReadError> {
+    let mut rows = Vec::new();
+    let mut tokens = 0;
+    while rows.len() < ROWS && tokens < TOKENS {
+        let Some(row) = next()? else { break };
+        tokens += row.ids.len();
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
 /// The rows of one shard.
 pub(in crate::epoch) trait Reader {
     /// The next rows, at most about a thousand, of about [`TOKENS`] or one; empty at the end.

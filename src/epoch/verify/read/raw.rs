@@ -1,7 +1,7 @@
 //! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ROWS, ReadError, ReadRow, Reader, TOKENS, malformed, number};
+use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed, number};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -48,23 +48,24 @@ impl RawShard {
     }
 }
 
+impl RawShard {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+        let Some(mut row) = self.segments.next()? else { return Ok(None) };
+        let own: i64 = row.seq_lengths.iter().map(|length| i64::from(*length)).sum();
+        let Some(tokens) = self.row_tokens.or_else(|| usize::try_from(own).ok()) else {
+            return malformed(&self.path, "a row has a negative length");
+        };
+        row.ids = read_ids(&mut self.tokens, tokens, self.id_bytes, &self.path)?;
+        if let Some(beside) = &mut self.beside {
+            beside.check(&mut row)?;
+        }
+        Ok(Some(row))
+    }
+}
+
 impl Reader for RawShard {
     fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
-        let mut rows = Vec::new();
-        let mut held = 0;
-        while rows.len() < ROWS && held < TOKENS {
-            let Some(mut row) = self.segments.next()? else { break };
-            let own: i64 = row.seq_lengths.iter().map(|length| i64::from(*length)).sum();
-            let Some(tokens) = self.row_tokens.or_else(|| usize::try_from(own).ok()) else {
-                return malformed(&self.path, "a row has a negative length");
-            };
-            row.ids = read_ids(&mut self.tokens, tokens, self.id_bytes, &self.path)?;
-            if let Some(beside) = &mut self.beside {
-                beside.check(&mut row)?;
-            }
-            held += row.ids.len();
-            rows.push(row);
-        }
+        let rows = gather(|| self.next_row())?;
         if rows.is_empty() {
             expect_end(&mut self.tokens, &self.path)?;
             if let Some(beside) = &mut self.beside {

@@ -8,7 +8,7 @@ use dary_heap::QuaternaryHeap;
 use std::cmp::Ordering;
 
 /// A piece with its log probability.
-pub(in super::super) type Piece = (String, f64);
+pub(in super::super) type ScoredPiece = (String, f64);
 
 /// What an unknown character costs below the worst piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
@@ -27,7 +27,7 @@ pub(in super::super) struct Cutter {
 
 impl Cutter {
     /// The first `hidden` pieces are never found in a word.
-    pub(in super::super) fn of(pieces: &[Piece], hidden: usize) -> Self {
+    pub(in super::super) fn of(pieces: &[ScoredPiece], hidden: usize) -> Self {
         let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
         let found = (0..).zip(pieces).skip(hidden);
         Self {

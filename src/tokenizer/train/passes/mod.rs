@@ -11,7 +11,7 @@
 mod lattice;
 mod trie;
 
-pub(super) use lattice::{Cutter, Piece};
+pub(super) use lattice::{Cutter, ScoredPiece};
 
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
@@ -43,11 +43,11 @@ pub(super) fn sizes(
     longest: usize,
     sizes: &[u32],
     interrupt: &Interrupt,
-) -> Result<Option<BTreeMap<u32, Vec<Piece>>>, TokenizerError> {
+) -> Result<Option<BTreeMap<u32, Vec<ScoredPiece>>>, TokenizerError> {
     let mut pieces = vec![(UNKNOWN.to_owned(), f64::NAN)];
     pieces.extend(seeds(words, longest)?);
     let mut ended = BTreeMap::new();
-    let mut turned: Vec<(u32, Vec<Piece>)> = Vec::new();
+    let mut turned: Vec<(u32, Vec<ScoredPiece>)> = Vec::new();
     let mut waiting: BTreeSet<u32> = sizes.iter().copied().collect();
     let mut before = usize::MAX;
     while !waiting.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn sizes(
         pieces = order.first(&pieces, quarter_off);
     }
     let alone = |(size, pieces)| alone(size, pieces, words, interrupt);
-    let ends: Vec<Option<(u32, Vec<Piece>)>> =
+    let ends: Vec<Option<(u32, Vec<ScoredPiece>)>> =
         turned.into_par_iter().map(alone).collect::<Result<_, _>>()?;
     ended.extend(ends.into_iter().flatten());
     Ok((!interrupt.is_raised()).then_some(ended))
@@ -81,10 +81,10 @@ pub(super) fn sizes(
 /// Goes on to one size. None when the pieces do not become fewer: the stock trainer would not end.
 fn alone(
     size: u32,
-    mut pieces: Vec<Piece>,
+    mut pieces: Vec<ScoredPiece>,
     words: &[Word],
     interrupt: &Interrupt,
-) -> Result<Option<(u32, Vec<Piece>)>, TokenizerError> {
+) -> Result<Option<(u32, Vec<ScoredPiece>)>, TokenizerError> {
     let mut before = usize::MAX;
     loop {
         weigh(&mut pieces, words)?;
@@ -117,7 +117,7 @@ fn shrunk(pieces: usize) -> usize {
 
 /// The strings that the trainer begins with. It gives them when it is asked for more than there are and not to
 /// weigh them; their order is that of count, then of text, characters first.
-fn seeds(words: &[Word], longest: usize) -> Result<Vec<Piece>, TokenizerError> {
+fn seeds(words: &[Word], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerError> {
     /// Twice the strings that it begins with at most.
     const MORE: u32 = 2_000_000;
     let mut trainer = UnigramTrainer::default();
@@ -129,7 +129,8 @@ fn seeds(words: &[Word], longest: usize) -> Result<Vec<Piece>, TokenizerError> {
     guard("training", || trainer.do_train(words.to_vec(), &mut model))?
         .map_err(TokenizerError::Train)?;
     // What the trainer puts between words is no piece, also where a text has it.
-    let mut pieces: Vec<Piece> = model.iter().filter(|(piece, _)| piece != "\0").cloned().collect();
+    let mut pieces: Vec<ScoredPiece> =
+        model.iter().filter(|(piece, _)| piece != "\0").cloned().collect();
     let is_longer = |piece: &str| piece.chars().nth(1).is_some();
     pieces.sort_unstable_by(|(a, score_a), (b, score_b)| {
         is_longer(a)
@@ -141,7 +142,7 @@ fn seeds(words: &[Word], longest: usize) -> Result<Vec<Piece>, TokenizerError> {
 }
 
 /// Expectation and maximisation, by turns.
-fn weigh(pieces: &mut Vec<Piece>, words: &[Word]) -> Result<(), TokenizerError> {
+fn weigh(pieces: &mut Vec<ScoredPiece>, words: &[Word]) -> Result<(), TokenizerError> {
     for _ in 0..ROUNDS {
         let expected = expected(pieces, words)?;
         let mut sum = 0.0;
@@ -164,7 +165,7 @@ fn weigh(pieces: &mut Vec<Piece>, words: &[Word]) -> Result<(), TokenizerError> 
 }
 
 /// How often each piece is expected in the words.
-fn expected(pieces: &[Piece], words: &[Word]) -> Result<Vec<f64>, TokenizerError> {
+fn expected(pieces: &[ScoredPiece], words: &[Word]) -> Result<Vec<f64>, TokenizerError> {
     let cutter = Cutter::of(pieces, 1);
     let mut expected = vec![0.0; pieces.len()];
     for words in words.chunks(AT_ONCE) {
@@ -198,7 +199,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(pieces: &[Piece], words: &[Word]) -> Result<Self, TokenizerError> {
+    fn of(pieces: &[ScoredPiece], words: &[Word]) -> Result<Self, TokenizerError> {
         let cutter = Cutter::of(pieces, 1);
         let alternatives: Vec<Way> = pieces
             .par_iter()
@@ -252,7 +253,7 @@ impl Order {
     }
 
     /// The kept ones, filled up to `most`; when they are more than that, all: as the trainer has it.
-    fn first(&self, pieces: &[Piece], most: usize) -> Vec<Piece> {
+    fn first(&self, pieces: &[ScoredPiece], most: usize) -> Vec<ScoredPiece> {
         let room = most.checked_sub(self.kept.len()).unwrap_or(usize::MAX);
         let all = self.kept.iter().chain(self.others.iter().take(room));
         all.filter_map(|at| pieces.get(*at).cloned()).collect()

@@ -2,7 +2,7 @@
 
 use super::fail;
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::proto::{Kind, Piece};
+use crate::tokenizer::proto::{Kind, ModelPiece};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -103,14 +103,14 @@ impl Tokens {
         tokens.filter(|(id, token)| self.kind(*id, token) == Kind::Normal).map(|(_, t)| t.as_str())
     }
 
-    fn pieces(&self, score: impl Fn(u32, &str) -> Option<f32>) -> Vec<Piece> {
+    fn pieces(&self, score: impl Fn(u32, &str) -> Option<f32>) -> Vec<ModelPiece> {
         let pieces = (0u32..).zip(&self.by_id).map(|(id, token)| {
             let kind = self.kind(id, token);
             let found = score(id, token);
             // One that nothing joins to must not be joined to here either.
             let kind = if found.is_none() && kind == Kind::Normal { Kind::Control } else { kind };
             let piece = Some(token.clone());
-            Piece { piece, score: Some(found.unwrap_or_default()), kind: Some(kind as i32) }
+            ModelPiece { piece, score: Some(found.unwrap_or_default()), kind: Some(kind as i32) }
         });
         pieces.collect()
     }
@@ -134,7 +134,7 @@ fn is_byte_token(token: &str) -> bool {
 }
 
 /// A piece's score is the rank of its first merge, negated: the best is joined first.
-pub(super) fn of_bpe(model: &Value, tokens: &Tokens) -> Result<Vec<Piece>, TokenizerError> {
+pub(super) fn of_bpe(model: &Value, tokens: &Tokens) -> Result<Vec<ModelPiece>, TokenizerError> {
     let is_set = |key: &str| {
         model.get(key).is_some_and(|value| {
             !value.is_null() && value != &Value::Bool(false) && value.as_str() != Some("")
@@ -178,7 +178,10 @@ pub(super) fn of_bpe(model: &Value, tokens: &Tokens) -> Result<Vec<Piece>, Token
 }
 
 /// Scores as they are, in 32 bits.
-pub(super) fn of_unigram(model: &Value, tokens: &Tokens) -> Result<Vec<Piece>, TokenizerError> {
+pub(super) fn of_unigram(
+    model: &Value,
+    tokens: &Tokens,
+) -> Result<Vec<ModelPiece>, TokenizerError> {
     let vocab = model.get("vocab").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (id, entry) in vocab.iter().enumerate() {
         let score = entry.get(1).and_then(Value::as_f64);

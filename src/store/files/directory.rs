@@ -11,11 +11,11 @@ const LOCK: &str = "writer.lock";
 
 /// Paths inside a corpus.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Place {
+pub(in crate::store) struct CorpusDirectory {
     pub(in crate::store) root: PathBuf,
 }
 
-impl Place {
+impl CorpusDirectory {
     pub(in crate::store) fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }

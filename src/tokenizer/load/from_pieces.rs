@@ -2,7 +2,7 @@
 
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::file::{BpeSettings, bpe};
-use crate::tokenizer::proto::{Kind, Model, Piece};
+use crate::tokenizer::proto::{Kind, Model, ModelPiece};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -51,7 +51,7 @@ fn merges(known: &Known<'_>) -> Vec<Value> {
     found.into_iter().map(|(_, _, _, left, right)| json!([left, right])).collect()
 }
 
-fn score(piece: &Piece) -> f32 {
+fn score(piece: &ModelPiece) -> f32 {
     piece.score.unwrap_or_default()
 }
 
@@ -98,7 +98,7 @@ pub(super) fn fail(what: &str) -> TokenizerError {
 
 /// Pieces with their ids and kinds, known to be distinct and to have one unknown token.
 pub(super) struct Known<'a> {
-    pub(super) pieces: Vec<(u32, &'a Piece, Kind)>,
+    pub(super) pieces: Vec<(u32, &'a ModelPiece, Kind)>,
     pub(super) unknown: u32,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Known<'a> {
         Ok(Self { pieces, unknown })
     }
 
-    pub(super) fn of_kind(&self, wanted: Kind) -> Vec<(u32, &'a Piece)> {
+    pub(super) fn of_kind(&self, wanted: Kind) -> Vec<(u32, &'a ModelPiece)> {
         let of_kind = self.pieces.iter().filter(|(_, _, kind)| *kind == wanted);
         of_kind.map(|(id, piece, _)| (*id, *piece)).collect()
     }

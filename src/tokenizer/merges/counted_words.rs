@@ -6,7 +6,7 @@
 /// Memory: 4 bytes a symbol, 8 a word, 8 a word and group. The products of counts and lengths must
 /// together stay below 2^64.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct CountedWords {
     symbols: Vec<u32>,
     /// End of each word in `symbols`.
     ends: Vec<usize>,
@@ -15,7 +15,7 @@ pub struct Words {
     groups: usize,
 }
 
-impl Words {
+impl CountedWords {
     /// No words yet; each will have `groups` counts, at least one.
     #[must_use]
     pub fn new(groups: usize) -> Self {

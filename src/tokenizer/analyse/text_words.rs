@@ -40,7 +40,7 @@ pub(super) struct WordCounts {
     pub(super) continued: u64,
 }
 
-/// Counts over `words`, given where the tokens stand; both ascending. A token is of the first word
+/// TextCounts over `words`, given where the tokens stand; both ascending. A token is of the first word
 /// that it holds some of, and counts once, so that a token of several words lowers the mean.
 pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> WordCounts {
     let mut counts = WordCounts::default();
