@@ -4,9 +4,9 @@
 mod migrations;
 
 use crate::store::columns::{Meta, corrupt};
+use crate::store::database::family;
 use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::codec;
-use crate::store::rows::meta;
+use crate::store::rows::{codec, meta};
 use migrations::STEPS;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
@@ -18,7 +18,7 @@ pub fn current() -> u32 {
 
 /// Version of an open database; 0 when it was never written.
 pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
-    let family = crate::store::database::family::<Meta>(db)?;
+    let family = family::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
         return Ok(0);
     };
@@ -27,7 +27,7 @@ pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
 
 /// The last commit of an open database of any format; 0 when there is none.
 pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
-    let family = crate::store::database::family::<Meta>(db)?;
+    let family = family::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
         return Ok(0);
     };
@@ -47,7 +47,7 @@ pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
         (step.apply)(db, &mut rows)?;
         let mut format = step.to.to_le_bytes().to_vec();
         format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        rows.put_cf(&crate::store::database::family::<Meta>(db)?, "format", format);
+        rows.put_cf(&family::<Meta>(db)?, "format", format);
         let mut options = WriteOptions::default();
         options.set_sync(true);
         db.write_opt(rows, &options)?;

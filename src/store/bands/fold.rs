@@ -4,8 +4,7 @@
 use super::look_up::newest;
 use crate::model::{DocId, Generation};
 use crate::store::columns::{BandRuns, Bands, BandsMore, Column};
-use crate::store::database::family;
-use crate::store::database::tuning;
+use crate::store::database::{family, tuning};
 use crate::store::error::StoreError;
 use crate::store::rows::band_counters::BandCounters;
 use crate::store::rows::band_firsts::{encode_first, key_of, member_key_of};

@@ -8,6 +8,7 @@ use crate::store::columns::{BandRuns, Bands, corrupt};
 use crate::store::database::Pinned;
 use crate::store::error::StoreError;
 use crate::store::rows::band_counters::BandCounters;
+use crate::store::rows::band_firsts::decode_first;
 use crate::store::rows::band_runs::{BandRunRow, First, Run};
 use crate::store::rows::keys::{BandRunKey, Key};
 use rayon::prelude::*;
@@ -55,7 +56,7 @@ impl BandIndex {
         }
         let mark = super::fold::mark();
         let Some(found) = pinned.get_bytes::<Bands>(&mark)? else { return Ok(true) };
-        let (until, _) = crate::store::rows::band_firsts::decode_first(&found)
+        let (until, _) = decode_first(&found)
             .map_err(|why| corrupt::<Bands>("mark of folded runs", &mark, why))?;
         Ok(until.0 < folded)
     }

@@ -8,8 +8,7 @@ use crate::store::fields;
 use crate::store::rows::header::Header;
 use crate::store::rows::ids;
 use crate::store::rows::indexed::Indexed;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{DocumentKey, IdentityKey, NumberKey};
+use crate::store::rows::keys::{DocumentKey, IdentityKey, Key, NumberKey};
 use crate::store::rows::texts::{self, TextEncoder};
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 
 use super::Batch;
 use crate::model::{FileId, SourceId};
-use crate::store::columns::Column;
-use crate::store::columns::{Files, Sources};
+use crate::store::columns::{Column, Files, Sources};
 use crate::store::error::StoreError;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{FileKey, SourceKey};

@@ -2,17 +2,15 @@
 //! documents would leave in what planning reads (token counts, standing, sources), without texts or ids.
 
 use crate::model::{DocId, SourceId, Standing, TokenizerId};
-use crate::store::Batch;
 use crate::store::columns::{Column, Columns, Postings};
-use crate::store::database::family;
-use crate::store::database::tuning;
+use crate::store::database::{family, tuning};
 use crate::store::error::StoreError;
-use crate::store::fields;
 use crate::store::opening::Writer;
 use crate::store::rows::bitmap;
 use crate::store::rows::keys::{Block, ColumnKey, Key, PostingKey};
 use crate::store::rows::numbers::ColumnBlock;
 use crate::store::rows::records::CommitRecord;
+use crate::store::{Batch, fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter};
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use super::Batch;
 use crate::model::{DocId, Generation, Policy};
 use crate::store::columns::{Bands, BandsMore};
 use crate::store::error::StoreError;
+use crate::store::rows::matches::generation_prefix;
 use roaring::RoaringTreemap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,9 +27,7 @@ impl Batch<'_> {
         &mut self,
         generations: Range<u32>,
     ) -> Result<(), StoreError> {
-        let bound = |generation: u32| {
-            crate::store::rows::matches::generation_prefix(Generation(generation))
-        };
+        let bound = |generation: u32| generation_prefix(Generation(generation));
         let (from, to) = (bound(generations.start).to_vec(), bound(generations.end).to_vec());
         self.delete_range::<Bands>(from.clone(), to.clone())?;
         self.delete_range::<BandsMore>(from, to)?;

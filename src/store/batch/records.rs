@@ -4,7 +4,7 @@ use super::Batch;
 use crate::store::columns::{Epochs, Rejects, Snapshots};
 use crate::store::error::StoreError;
 use crate::store::rows::codec;
-use crate::store::rows::keys::{IdentityKey, NameKey};
+use crate::store::rows::keys::{IdentityKey, NameKey, after_prefix};
 use crate::store::rows::records::{EpochRecord, RejectRecord, SnapshotRecord};
 use roaring::RoaringTreemap;
 
@@ -81,7 +81,7 @@ impl Batch<'_> {
     /// [`StoreError`] when the family is absent.
     pub fn drop_epoch(&mut self, number: u32) -> Result<(), StoreError> {
         let name = format!("{number:010}");
-        let end = crate::store::rows::keys::after_prefix(format!("{name}\0").as_bytes());
+        let end = after_prefix(format!("{name}\0").as_bytes());
         self.delete::<Epochs>(&NameKey(name.clone()))?;
         self.delete_range::<Epochs>(format!("{name}\0").into_bytes(), end.unwrap_or_default())
     }

@@ -3,6 +3,7 @@
 use crate::model::{BLOCK_SIZE, DocId, Progress, Standing};
 use crate::store::error::StoreError;
 use crate::store::fields;
+use crate::store::rows::loss::{encode_form, encode_loss};
 use crate::store::view::View;
 
 /// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
@@ -95,7 +96,7 @@ impl Hasher {
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
         let Some(form) = view.text_form(document)? else { return Ok(()) };
-        self.part(&crate::store::rows::loss::encode_form(&form));
+        self.part(&encode_form(&form));
         for (tokenizer, _) in view.tokenizers() {
             // Ids that came along mean something whatever the standing: nothing could make them again.
             if form.given == Some(tokenizer) && standing != Some(Standing::Kept) {
@@ -106,9 +107,7 @@ impl Hasher {
             if form.given == Some(tokenizer) || standing == Some(Standing::Kept) {
                 let spans = view.loss(tokenizer, document)?;
                 self.number(spans.as_ref().map_or(0, |spans| 1 + spans.len() as u64));
-                self.part(&crate::store::rows::loss::encode_loss(
-                    spans.as_deref().unwrap_or_default(),
-                ));
+                self.part(&encode_loss(spans.as_deref().unwrap_or_default()));
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! The merge operators as RocksDB calls them. They never panic: unreadable bytes poison the value.
 
-use crate::store::rows::bitmap;
-use crate::store::rows::numbers;
+use crate::store::rows::{bitmap, numbers};
 use rocksdb::MergeOperands;
 
 pub(in crate::store) fn bitmaps_full(

@@ -1,9 +1,10 @@
 //! The open database and a pinned moment of it; typed reads. Iteration only through `rows`.
 
+use super::tuning;
 use crate::store::columns::{Column, FAMILIES, corrupt};
 use crate::store::database::scan::Rows;
 use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::keys::Key;
+use crate::store::rows::keys::{Key, after_prefix};
 use rocksdb::{BoundColumnFamily, DB, DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use std::sync::Arc;
 
@@ -122,8 +123,8 @@ impl Pinned {
     ) -> Result<Rows<'_, C>, StoreError> {
         let family = self.family::<C>()?;
         // A prefix that the filters know: a table without it is not read.
-        let filtered = crate::store::database::tuning::prefix_width(C::NAME) == Some(prefix.len());
-        let end = crate::store::rows::keys::after_prefix(prefix);
+        let filtered = tuning::prefix_width(C::NAME) == Some(prefix.len());
+        let end = after_prefix(prefix);
         Ok(Rows::new(&self.borrow_dependent().0, &family, prefix, end, filtered))
     }
 }

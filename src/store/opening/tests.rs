@@ -1,14 +1,12 @@
 //! The order of an opening: what is lost is said before anything is written.
 
 use super::{Writer, create};
-use crate::model::DedupMode;
-use crate::model::Policy;
+use crate::model::{DedupMode, Policy};
 use crate::store::database::tuning::Memory;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{self, Entry, Journal};
-use crate::store::migrate;
-use crate::store::read;
+use crate::store::{migrate, read};
 
 #[test]
 fn lost_commits_are_refused_before_the_corpus_is_migrated() {

@@ -1,19 +1,15 @@
 //! Creating a corpus, and becoming its writer.
 
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, Progress, TermId};
-use crate::store::bands::BandIndex;
-use crate::store::bands::BandWriter;
+use crate::store::bands::{BandIndex, BandWriter};
 use crate::store::columns::{self, Column, Commits, Meta};
 use crate::store::database::family;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::{CorpusDirectory, Lock};
 use crate::store::files::grown::{Noted, refuse_shorter};
-use crate::store::files::held;
 use crate::store::files::journal::{self, Entries, Entry, Journal};
-use crate::store::files::logs;
-use crate::store::files::scratch;
-use crate::store::files::twin;
+use crate::store::files::{held, logs, scratch, twin};
 use crate::store::migrate;
 use crate::store::opening::aside::Aside;
 use crate::store::rows::codec;
@@ -219,10 +215,10 @@ impl Writer {
         self.bands.fold()?;
         self.committed()?;
         self.flush()?;
-        progress.begin("compacting", Some(crate::store::columns::FAMILIES.len() as u64));
+        progress.begin("compacting", Some(columns::FAMILIES.len() as u64));
         let mut options = CompactOptions::default();
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-        for (done, family) in (1..).zip(crate::store::columns::FAMILIES) {
+        for (done, family) in (1..).zip(columns::FAMILIES) {
             if let Some(handle) = self.db.cf_handle(family.name) {
                 let all = None::<&[u8]>;
                 self.db.compact_range_cf_opt(&handle, all, all, &options);
@@ -242,7 +238,7 @@ impl Writer {
             self.committed()?;
         }
         let mut families = Vec::new();
-        for family in crate::store::columns::FAMILIES {
+        for family in columns::FAMILIES {
             if let Some(handle) = self.db.cf_handle(family.name) {
                 families.push(handle);
             }

@@ -8,6 +8,7 @@ use crate::store::fields;
 use crate::store::opening::Writer;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{Block, Key, PostingKey};
+use crate::store::rows::matches::generation_prefix;
 use crate::store::rows::meta::MetaKey;
 use crate::store::rows::records::{Charter, RedoRecord};
 use crate::store::view::View;
@@ -124,9 +125,7 @@ impl Batch<'_> {
     }
 
     fn delete_generation<C: Column>(&mut self, generation: Generation) -> Result<(), StoreError> {
-        let bound = |generation: u32| {
-            crate::store::rows::matches::generation_prefix(Generation(generation))
-        };
+        let bound = |generation: u32| generation_prefix(Generation(generation));
         let (from, to) = (bound(generation.0), bound(generation.0 + 1));
         self.delete_range::<C>(from.to_vec(), to.to_vec())
     }

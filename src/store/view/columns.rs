@@ -4,8 +4,7 @@ use super::View;
 use crate::model::ColumnId;
 use crate::store::columns::{Columns, corrupt};
 use crate::store::error::StoreError;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{Block, ColumnKey};
+use crate::store::rows::keys::{Block, ColumnKey, Key};
 use crate::store::rows::numbers::ColumnBlock;
 use crate::store::rows::values::ColumnValues;
 

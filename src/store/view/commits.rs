@@ -4,8 +4,7 @@ use super::View;
 use crate::model::CommitSeq;
 use crate::store::columns::Commits;
 use crate::store::error::StoreError;
-use crate::store::rows::keys::CommitKey;
-use crate::store::rows::keys::Key;
+use crate::store::rows::keys::{CommitKey, Key};
 use crate::store::rows::records::CommitRecord;
 
 impl View {

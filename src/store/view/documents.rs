@@ -5,8 +5,7 @@ use crate::model::{DocId, FileId};
 use crate::store::columns::{Dictionaries, Documents, Metadata, Sketches, Sources, Texts, corrupt};
 use crate::store::error::StoreError;
 use crate::store::rows::header::Header;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{DocumentKey, NumberKey, SourceKey};
+use crate::store::rows::keys::{DocumentKey, Key, NumberKey, SourceKey};
 use crate::store::rows::named::SourceRow;
 use std::ops::Range;
 

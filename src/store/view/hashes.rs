@@ -2,10 +2,10 @@
 
 use super::View;
 use crate::model::DocId;
-use crate::store::columns::{Exact, Keys, corrupt};
+use crate::store::columns::{Column, Exact, Keys, corrupt};
 use crate::store::error::StoreError;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{ExactKey, IdentityKey};
+use crate::store::rows::ids::decode_document;
+use crate::store::rows::keys::{ExactKey, IdentityKey, Key};
 use crate::store::rows::kinds::TextKind;
 
 impl View {
@@ -47,7 +47,7 @@ impl View {
         )
     }
 
-    fn sorted_lookup<C: crate::store::columns::Column>(
+    fn sorted_lookup<C: Column>(
         &self,
         keys: Vec<Vec<u8>>,
     ) -> Result<Vec<Option<DocId>>, StoreError> {
@@ -59,8 +59,8 @@ impl View {
             order.iter().zip(&sorted).zip(self.pinned().multi_get::<C>(&sorted)?)
         {
             if let (Some(answer), Some(bytes)) = (answers.get_mut(*at), found) {
-                let document = crate::store::rows::ids::decode_document(&bytes)
-                    .map_err(|why| corrupt::<C>("document id", key, why))?;
+                let document =
+                    decode_document(&bytes).map_err(|why| corrupt::<C>("document id", key, why))?;
                 *answer = Some(document);
             }
         }

@@ -5,8 +5,7 @@ use crate::model::{CommitSeq, DocId, Match};
 use crate::store::columns::{Matches, Members};
 use crate::store::database::Rows;
 use crate::store::error::StoreError;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::{MatchKey, MemberKey};
+use crate::store::rows::keys::{Key, MatchKey, MemberKey};
 use crate::store::rows::matches::generation_prefix;
 
 /// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.

@@ -4,8 +4,8 @@ use super::View;
 use crate::model::{DocId, TokenizerId};
 use crate::store::columns::{Tokens, corrupt};
 use crate::store::error::StoreError;
-use crate::store::rows::keys::Key;
-use crate::store::rows::keys::TokensKey;
+use crate::store::rows::ids;
+use crate::store::rows::keys::{Key, TokensKey};
 
 impl View {
     /// Appends a document's token ids to `out`; false when it was never encoded.
@@ -23,7 +23,7 @@ impl View {
         let Some(bytes) = self.pinned().get::<Tokens>(&key)? else {
             return Ok(false);
         };
-        crate::store::rows::ids::decode(&bytes, wide, out)
+        ids::decode(&bytes, wide, out)
             .map_err(|why| corrupt::<Tokens>("token ids", &key.to_bytes(), why))?;
         Ok(true)
     }
@@ -38,6 +38,6 @@ impl View {
             family: "tokenizers",
             key: tokenizer.to_string(),
         })?;
-        Ok(crate::store::rows::ids::is_wide(record.vocab_size))
+        Ok(ids::is_wide(record.vocab_size))
     }
 }
