@@ -18,7 +18,7 @@ endif
 
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 
-.PHONY: help setup build demo test check bench bench-peers bench-growth bench-nightly fmt docs
+.PHONY: help setup build demo test check bench bench-peers bench-growth bench-nightly fmt docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -73,6 +73,9 @@ bench-nightly: build ## Measure a crawl that comes again every night: DOCUMENTS,
 
 fmt: ## Format the sources
 	cargo fmt
+
+surface: ## Write tests/surface.txt anew: what programs can name of the library
+	CORPUSDB_WRITE_SURFACE=1 cargo test --release --locked --test it -- the_public_surface
 
 docs: build ## Write docs/reference/cli.md and the picture of docs/ARCHITECTURE.md anew
 	$(CORPUSDB) reference > docs/reference/cli.md

@@ -162,7 +162,7 @@ fn generate(arguments: &Arguments, n: u64) -> Answer<()> {
     }
     let started = Instant::now();
     Corpus::init(&corpus, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-    let mut writer = CorpusWriter::open(&corpus, MEMORY, 2)?;
+    let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&corpus)?;
     let (silent, interrupt) = (Silent, Interrupt::default());
     writer.add_tokenizer("generated", TOKENIZER.as_bytes(), "", &silent, &interrupt)?;
     let names: Vec<&str> = ["web", "books", "code"].into_iter().take(arguments.sources).collect();
@@ -234,7 +234,7 @@ fn chunks(histogram: &BTreeMap<u32, u64>, length: u32) -> BTreeMap<u32, u64> {
 
 fn plan(arguments: &Arguments) -> Answer<()> {
     let path = arguments.dir.join("corpus");
-    let (corpus, opening) = timed(|| Corpus::open(&path, MEMORY));
+    let (corpus, opening) = timed(|| Corpus::options().memory(MEMORY).open(&path));
     let corpus = corpus?;
     let recipe = recipe(arguments)?;
     let (planned, whole) = timed(|| corpus.plan(&recipe, &Silent));
@@ -280,7 +280,7 @@ fn plan(arguments: &Arguments) -> Answer<()> {
 
 /// An epoch of the plan: opening, its index, rows at random, going on late, rows in order.
 fn give(path: &Path, planned: &Planned) -> Answer<()> {
-    let (corpus, opening) = timed(|| Corpus::open(path, MEMORY));
+    let (corpus, opening) = timed(|| Corpus::options().memory(MEMORY).open(path));
     let corpus = corpus?;
     let view = corpus.view();
     let (opened, open) = timed(|| OpenedPlan::open(view, planned));

@@ -40,7 +40,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-    let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
 
     let june = crawl(&mut writer, &JUNE)?;
     println!("June: {} added, {} kept", june.added, june.kept);
@@ -52,7 +52,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!((july.added, july.updated, july.near_duplicates, july.unchanged), (3, 1, 1, 1));
     drop(writer);
 
-    let corpus = Corpus::open(&path, 256 << 20)?;
+    let corpus = Corpus::options().memory(256 << 20).open(&path)?;
     for pair in corpus.duplicates(None)? {
         let pair = pair?;
         println!("{} is a copy of {}: {:.2}", pair.key, pair.witness_key, pair.jaccard);

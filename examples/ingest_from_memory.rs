@@ -5,9 +5,7 @@
 
 use corpusdb::arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
 use corpusdb::ingest::{ReadOptions, Record, Records};
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent,
-};
+use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let path = directory.path().join("corpus");
     let fields = [("lang".to_owned(), FieldKind::Keyword)];
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &fields)?;
-    let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
     let interrupt = Interrupt::default();
 
     // One by one, pulled as they are needed: this could be a crawler, a queue, or a table of another database.
@@ -57,7 +55,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     }
 
     drop(writer);
-    let corpus = Corpus::open(&path, 256 << 20)?;
+    let corpus = Corpus::options().memory(256 << 20).open(&path)?;
     println!("{} German texts are kept", corpus.count(Some("kept AND lang = 'de'"))?);
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use corpusdb::duplicates::{SimilarOptions, SimilarTo};
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
 use std::error::Error;
 
 /// A corpus of eight hundred recipes, and two texts that may be among them.
@@ -13,13 +13,13 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.7)?, &[])?;
-    let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
     let recipes = (0..800).map(|n| Record::new(recipe(n)).with_key(format!("recipe-{n}")));
     let (records, options) = (Records::new("recipes", recipes), IngestOptions::new("cook"));
     writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default())?;
     drop(writer);
 
-    let corpus = Corpus::open(&path, 256 << 20)?;
+    let corpus = Corpus::options().memory(256 << 20).open(&path)?;
     let copied = format!("{} Enjoy!", recipe(123));
     let own = "Nobody has written down before how this soup is made, and nobody will.";
     for (text, expected) in [(copied.as_str(), Some("recipe-123")), (own, None)] {

@@ -7,9 +7,7 @@ use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::csv::Writer;
 use corpusdb::arrow::datatypes::UInt64Type;
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent,
-};
+use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent};
 use std::error::Error;
 
 /// Fills a corpus, then reads from it in two ways.
@@ -18,14 +16,14 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let path = directory.path().join("corpus");
     let fields = [("year".to_owned(), FieldKind::Int)];
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8)?, &fields)?;
-    let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
     let notes = (0..3000)
         .map(|n| Record::new(format!("Note {n} of the harbour.")).with_field("year", 2000 + n % 3));
     let options = IngestOptions::new("notes");
     let records = Records::new("notes", notes);
     writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default())?;
     drop(writer);
-    let corpus = Corpus::open(&path, 256 << 20)?;
+    let corpus = Corpus::options().memory(256 << 20).open(&path)?;
 
     // The columns are known before a row is made: enough to open a file or to allocate.
     let rows =

@@ -7,7 +7,7 @@ use corpusdb::curate::TrainedOn;
 use corpusdb::epoch::EpochBatch;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::tokenizer::TrainOptions;
-use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Recipe, Silent};
+use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Recipe, Silent};
 use std::error::Error;
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn train(
     ((number, next), mut tokens): Checkpoint,
     steps: usize,
 ) -> Result<Checkpoint, Box<dyn Error>> {
-    let corpus = Corpus::open(path, 256 << 20)?;
+    let corpus = Corpus::options().memory(256 << 20).open(path)?;
     let epoch = corpus.epoch(&corpus.stored_plan(plan)?, number, &Interrupt::default())?;
     let mut stream = epoch.stream(next, 0, 2, 2)?;
     for batch in stream.by_ref().take(steps) {
@@ -64,7 +64,7 @@ fn step(batch: &EpochBatch) -> usize {
 /// A corpus with a tokenizer of its own and the plan of a run; answers the number of the plan.
 fn plan(path: &Path) -> Result<u32, Box<dyn Error>> {
     Corpus::init(path, &Policy::new(DedupMode::Exact, 0.8)?, &[])?;
-    let mut writer = CorpusWriter::open(path, 256 << 20, 2)?;
+    let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(path)?;
     let interrupt = Interrupt::default();
     let logs = (0..2000).map(|n| Record::new(format!("Ship {n} passes the light at {}.", n % 24)));
     let (records, options) = (Records::new("log", logs), IngestOptions::new("log"));

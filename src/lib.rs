@@ -31,13 +31,13 @@
 //! std::fs::write(&file, format!("{{\"text\":\"{page}\"}}\n{{\"text\":\"{page}!\"}}\n"))?;
 //!
 //! Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-//! let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+//! let mut writer = CorpusWriter::open(&path)?;
 //! let options = IngestOptions::new("web");
 //! let paths = [file.display().to_string()];
 //! let report = writer.ingest(&paths, &options, &[], &Silent, &Interrupt::default())?;
 //! assert_eq!((report.kept, report.near_duplicates), (1, 1));
 //!
-//! let corpus = Corpus::open(&path, 256 << 20)?;
+//! let corpus = writer.corpus();
 //! assert_eq!(corpus.count(Some("kept"))?, 1);
 //! let pairs = corpus.duplicates(None)?.collect::<Result<Vec<_>, _>>()?;
 //! assert_eq!((pairs[0].id, pairs[0].witness, pairs[0].jaccard), (1, 0, 1.0));
@@ -76,7 +76,7 @@ pub use arrow;
 /// Roaring bitmaps at the version that this library answers in: what [`Corpus::select`] selects.
 pub use roaring;
 
-pub use corpus::{Corpus, CorpusWriter};
+pub use corpus::{Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};

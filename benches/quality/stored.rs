@@ -4,7 +4,7 @@ use crate::join::Pair;
 use anyhow::ensure;
 use corpusdb::dedup::{reaches, shared};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Corpus, CorpusWriter, IngestOptions, IngestReport, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, IngestOptions, IngestReport, Interrupt, Policy, Silent};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,8 @@ impl Stored {
     /// Ingests one file as `corpusdb ingest` does. Keys are positions: nothing is superseded, and documents
     /// are numbered as they stand in the file.
     pub fn ingest(&self, file: &Path) -> anyhow::Result<IngestReport> {
-        let mut writer = CorpusWriter::open(&self.path, MEMORY, threads())?;
+        let mut writer =
+            Corpus::options().memory(MEMORY).threads(threads()).open_writer(&self.path)?;
         let read = ReadOptions { text_field: Some("text".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { read, ..IngestOptions::new("quality") };
         let paths = [file.display().to_string()];
@@ -53,7 +54,7 @@ impl Stored {
 
     /// What stands in it now.
     pub fn standings(&self) -> anyhow::Result<Standings> {
-        let corpus = Corpus::open(&self.path, MEMORY)?;
+        let corpus = Corpus::options().memory(MEMORY).open(&self.path)?;
         let documents = usize::try_from(corpus.view().documents())?;
         let mut kept = vec![false; documents];
         for document in corpus.view().kept()? {

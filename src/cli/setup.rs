@@ -53,16 +53,15 @@ impl Context {
         .context("cannot handle Ctrl-C")?;
         let progress: Box<dyn Progress> =
             if setup.no_progress || setup.json { Box::new(Silent) } else { Box::new(Bar::new()) };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = setup.threads.map_or(cores, usize::from);
+        let threads = setup.threads.map_or(Corpus::options().thread_count(), usize::from);
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let memory = setup.memory.unwrap_or_else(|| machine_memory() / 4);
+        let memory = setup.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
         Ok(Self { json: setup.json, memory, threads, progress, interrupt })
     }
 
     pub(super) fn read(&self, path: &Path) -> anyhow::Result<Corpus> {
-        Ok(Corpus::open(path, self.memory)?)
+        Ok(Corpus::options().memory(self.memory).open(path)?)
     }
 
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
@@ -74,13 +73,13 @@ impl Context {
     }
 
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
-        Ok(CorpusWriter::open(path, self.memory, self.threads)?)
+        Ok(Corpus::options().memory(self.memory).threads(self.threads).open_writer(path)?)
     }
 
     /// As [`Context::write`], for what is written in moments: waits a minute for another writer to end.
     pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
         for tried in 0_u32.. {
-            match CorpusWriter::open(path, self.memory, self.threads) {
+            match Corpus::options().memory(self.memory).threads(self.threads).open_writer(path) {
                 Err(Error::Store(StoreError::Locked { .. }))
                     if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
                 {
@@ -106,15 +105,6 @@ impl Target {
             Self::Copy(copy) => copy.path(),
         }
     }
-}
-
-/// Bytes of main memory; 8 GiB where the system does not say.
-fn machine_memory() -> u64 {
-    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    told.map_or(8 << 30, |kib| kib.saturating_mul(1024))
 }
 
 /// Reads a size: a number with an optional unit (kB, MB, GB of 1000; KiB, MiB, GiB of 1024).

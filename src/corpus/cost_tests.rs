@@ -33,7 +33,7 @@ struct Place {
 impl Place {
     fn under(policy: &Policy) -> Self {
         let place = Self { directory: tempfile::tempdir().unwrap() };
-        Corpus::init(&place.path(), policy, &[]).unwrap();
+        Corpus::init(place.path(), policy, &[]).unwrap();
         place
     }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 
     fn writer(&self) -> CorpusWriter {
-        CorpusWriter::open(&self.path(), MEMORY, 1).unwrap()
+        Corpus::options().memory(MEMORY).threads(1).open_writer(self.path()).unwrap()
     }
 
     fn pour(&self, writer: &mut CorpusWriter, numbers: std::ops::Range<u64>) {
@@ -160,7 +160,7 @@ fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
 fn a_key_is_looked_up_and_headers_are_not_read_through() {
     let cost = |documents: u64| {
         let place = Place::new(DedupMode::Witness, documents);
-        let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let found = rows(|| {
             assert_eq!(corpus.find_key("k7").unwrap().len(), 1);
             assert!(corpus.find_key("nobody has it").unwrap().is_empty());
@@ -179,7 +179,7 @@ fn info_reads_the_commits_that_it_lists() {
         writer.create_snapshot(&format!("s{number}")).unwrap();
     }
     drop(writer);
-    let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
     let read = rows(|| {
         let info = corpus.info().unwrap();
         assert_eq!(info.commits.len(), 10);
@@ -225,7 +225,7 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
     let file = [file.display().to_string()];
     place.writer().ingest(&file, &options, &[], &silent, &interrupt).unwrap();
     drop(with_tokenizer(&place));
-    let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
     let cost = |pack: &str, length: u32| {
         let text = format!("version = 1\n[pack]\nkind = \"{pack}\"\nlength = {length}\n");
         let planned = corpus.plan(&Recipe::parse(&text).unwrap(), &silent).unwrap();
@@ -253,7 +253,7 @@ fn extending_walks_each_epoch_once() {
     let (silent, interrupt) = (Silent, Interrupt::default());
     let text = "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n[[source]]\nname = \"web\"\nmax_repeats = 100\n";
     let (record, planned) = writer.plan(&Recipe::parse(text).unwrap(), &silent).unwrap();
-    let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
     let rows_of_epoch = corpus.epoch(&planned, 0, &interrupt).unwrap().rows();
     let mut cost = |epochs: u64| {
         let read = rows(|| {
@@ -280,7 +280,7 @@ fn opening_a_plan_reads_nothing_of_the_others() {
             }
             writer.plan(&Recipe::parse(&text).unwrap(), &Silent).unwrap();
         }
-        let corpus = Corpus::open(&place.path(), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let opened = rows(|| {
             corpus.stored_plan(1).unwrap();
         });

@@ -6,7 +6,10 @@ mod epochs;
 #[cfg(feature = "generated")]
 mod generated;
 mod joined;
+mod options;
 mod tokenizer_verbs;
+
+pub use options::CorpusOptions;
 
 use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
 use crate::decide::Reach;
@@ -21,11 +24,12 @@ use crate::query::{
     DuplicatesSummary, Info, Rows, Shown, ShownDocuments, SimilarOptions, SimilarReport, SimilarTo,
 };
 use crate::store::{
-    self, CommitRecord, Depth, Fault, Memory, Rejected, SnapshotRecord, StoreError, View, Writer,
+    self, CommitRecord, Depth, Fault, Lock, Rejected, SnapshotRecord, StoreError, View, Writer,
     fields,
 };
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokenizer_verbs::{find, load_to_write, load_tokenizers};
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
@@ -34,6 +38,8 @@ pub struct Corpus {
     view: View,
     /// Bytes that caches and work in memory may take.
     memory: u64,
+    /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
+    _lock: Option<Arc<Lock>>,
 }
 
 impl Corpus {
@@ -44,24 +50,27 @@ impl Corpus {
     /// keep order needs a field that is not declared as a number; [`Error::Policy`] when settings do not
     /// go together.
     pub fn init(
-        path: &Path,
+        path: impl AsRef<Path>,
         policy: &Policy,
         declared: &[(String, FieldKind)],
     ) -> Result<(), Error> {
         policy.check()?;
         let fields = declare(declared)?;
         check_keep(&policy.keep, &fields)?;
-        Ok(store::create(path, policy, &fields)?)
+        Ok(store::create(path.as_ref(), policy, &fields)?)
     }
 
-    /// Opens the corpus at `path` for reading, with at most about `memory` bytes of caches
-    /// and, while an epoch is built, of rows.
+    /// How much of the machine a corpus may take, to be said before it is opened.
+    pub fn options() -> CorpusOptions {
+        CorpusOptions::default()
+    }
+
+    /// Opens the corpus at `path` for reading, as [`CorpusOptions::open`] does with all defaults.
     ///
     /// # Errors
     /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
-    pub fn open(path: &Path, memory: u64) -> Result<Self, Error> {
-        let view = store::read(path, Memory::within(memory))?;
-        Ok(Self { path: path.to_path_buf(), view, memory })
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::options().open(path)
     }
 
     /// The moment shown.
@@ -242,22 +251,29 @@ impl Corpus {
 
 /// A corpus opened for writing. One process at a time; readers may go on.
 pub struct CorpusWriter {
+    path: PathBuf,
     writer: Writer,
     /// Bytes that caches and work in memory may take.
     memory: u64,
 }
 
 impl CorpusWriter {
-    /// Opens the corpus at `path` for writing.
+    /// Opens the corpus at `path` for writing, as [`CorpusOptions::open_writer`] does with all defaults.
     ///
     /// # Errors
     /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
     /// [`Error::Policy`]: sketches that this release does not make.
-    pub fn open(path: &Path, memory: u64, threads: usize) -> Result<Self, Error> {
-        let writer = Writer::open(path, Memory::within(memory), threads)?;
-        // Sketches of two versions must not come into one corpus.
-        writer.view().policy().check()?;
-        Ok(Self { writer, memory })
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Corpus::options().open_writer(path)
+    }
+
+    /// What is committed by now, to be read without a second opening. It goes on showing this moment while the writer
+    /// writes on; ask again for a later one. It keeps the database open: until it is dropped too, no other writer
+    /// can be.
+    #[must_use]
+    pub fn corpus(&self) -> Corpus {
+        let (path, view, memory) = (self.path.clone(), self.view().clone(), self.memory);
+        Corpus { path, view, memory, _lock: Some(self.writer.lock()) }
     }
 
     /// The last committed moment.

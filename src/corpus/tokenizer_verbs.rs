@@ -5,7 +5,7 @@ use crate::curate::{self, Added, AnalyseOptions, CurateError, ShownTokens, Train
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Plan;
 use crate::error::Error;
-use crate::ingest::{ChatTemplate, IngestError, unknown_markers};
+use crate::ingest::{ChatTemplate, unknown_markers};
 use crate::model::{DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
 use crate::tokenizer::{
@@ -19,7 +19,7 @@ impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when its file is damaged.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
         load_one(&self.view, name)
     }
@@ -27,7 +27,7 @@ impl Corpus {
     /// What is stored about the tokenizer of that name.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`].
+    /// [`TokenizerError::Unknown`].
     pub fn tokenizer_record(&self, name: &str) -> Result<(TokenizerId, &TokenizerRecord), Error> {
         find(&self.view, name)
     }
@@ -36,7 +36,7 @@ impl Corpus {
     /// them is trained on.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it was never encoded.
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it was never encoded.
     pub fn tokens_of(
         &self,
         document: DocId,
@@ -50,7 +50,7 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when the text is refused.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
@@ -65,7 +65,7 @@ impl Corpus {
     /// relative to `reference`, or else to the first one.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
+    /// [`TokenizerError::Unknown`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
     /// when nothing is selected.
     pub fn analyse(
         &self,
@@ -82,7 +82,7 @@ impl Corpus {
         let reference = reference.unwrap_or(first);
         if !names.iter().any(|name| name == reference) {
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            return Err(IngestError::unknown_tokenizer(reference, &known).into());
+            return Err(TokenizerError::unknown(reference, &known).into());
         }
         let selected = match condition {
             Some(_) => self.select(condition)?,
@@ -99,7 +99,7 @@ impl Corpus {
     /// ids with those that the texts have now.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error`] when a text cannot be read or encoded.
+    /// [`TokenizerError::Unknown`]; [`Error`] when a text cannot be read or encoded.
     pub fn check_tokenizer(&self, name: &str) -> Result<(TokenizerCheck, Option<DocId>), Error> {
         let (id, _) = find(&self.view, name)?;
         let sample = curate::sample_texts(&self.view)?;
@@ -112,7 +112,7 @@ impl Corpus {
     /// The bytes of a tokenizer's `tokenizer.json`.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Store`] when it cannot be read.
+    /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view.tokenizer_file(find(&self.view, name)?.0)?)
     }
@@ -120,7 +120,7 @@ impl Corpus {
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Store`] when one cannot be read.
+    /// [`TokenizerError::Unknown`]; [`Error::Store`] when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(&self.view, name)?;
         let files = self.view.tokenizer_originals(id, record)?;
@@ -133,7 +133,7 @@ impl Corpus {
     /// A tokenizer as the bytes of a SentencePiece model.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when no such model can do what it does.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when no such model can do what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
     }
@@ -141,7 +141,7 @@ impl Corpus {
     /// What differs between two tokenizers.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when a file is damaged.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
         Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
@@ -149,7 +149,7 @@ impl Corpus {
     /// The text of ids, special tokens spelled out.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
         let vocab_size = loaded.tokenizer.vocab_size();
@@ -227,7 +227,7 @@ impl CorpusWriter {
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`], what was committed before it stays.
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`], what was committed before it stays.
     pub fn backfill(
         &mut self,
         name: &str,
@@ -264,7 +264,7 @@ impl CorpusWriter {
     /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
     pub fn extend_by_growth(
         &self,
         base: &str,
@@ -282,7 +282,7 @@ impl CorpusWriter {
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Tokenizer`] when it cannot be extended.
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when it cannot be extended.
     pub fn extend_by_terms(
         &self,
         base: &str,
@@ -297,7 +297,7 @@ impl CorpusWriter {
     /// records, unless `force`; such plans cannot be opened afterwards. Answers their numbers.
     ///
     /// # Errors
-    /// [`IngestError::UnknownTokenizer`]; [`Error::Curate`] when something depends on it.
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when something depends on it.
     pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
         let (id, record) = find(self.view(), name)?;
         let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
@@ -349,7 +349,7 @@ pub(super) fn find<'v>(
 ) -> Result<(TokenizerId, &'v TokenizerRecord), Error> {
     view.tokenizer_named(name).ok_or_else(|| {
         let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
-        IngestError::unknown_tokenizer(name, &known).into()
+        TokenizerError::unknown(name, &known).into()
     })
 }
 
@@ -357,7 +357,7 @@ fn load_one(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
     let (id, record) = match (name, view.tokenizers().next()) {
         (Some(name), _) => find(view, name)?,
         (None, Some(first)) => first,
-        (None, None) => return Err(IngestError::unknown_tokenizer("", &[]).into()),
+        (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
     };
     load(view, id, record)
 }

@@ -71,14 +71,6 @@ pub enum IngestError {
         /// The command that removes what was committed before.
         undo: String,
     },
-    /// A tokenizer asked for that the corpus does not have.
-    #[error("tokenizer `{name}` is not registered ({known}); add it with `corpusdb tokenizer add`")]
-    UnknownTokenizer {
-        /// The name asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
     /// A chat template for other tokenizers than the corpus has.
     #[error(
         "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it: use the template of this tokenizer, register one that has it as a special token, or take it as text with --template-markers text"
@@ -125,16 +117,4 @@ pub enum IngestError {
         /// Why.
         why: String,
     },
-}
-
-impl IngestError {
-    /// A tokenizer asked for that is not among the registered ones.
-    pub(crate) fn unknown_tokenizer(name: &str, known: &[&str]) -> Self {
-        let known = if known.is_empty() {
-            "there is none".to_owned()
-        } else {
-            format!("there is {}", known.join(", "))
-        };
-        Self::UnknownTokenizer { name: name.to_owned(), known }
-    }
 }

@@ -74,7 +74,7 @@ impl Former {
                 let tokenizer = found.ok_or_else(|| {
                     let names: Vec<&str> =
                         tokenizers.iter().map(|known| known.name.as_str()).collect();
-                    IngestError::unknown_tokenizer(name, &names)
+                    TokenizerError::unknown(name, &names)
                 })?;
                 let specials = tokenizer.tokenizer.specials().into_iter().map(|(id, _)| id);
                 Kind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }

@@ -15,6 +15,14 @@ pub enum TokenizerError {
     /// The file asks for random encoding.
     #[error("the tokenizer's model sets `dropout` to {0}, so its ids are random; set it to null")]
     Dropout(f32),
+    /// A tokenizer asked for that the corpus does not have.
+    #[error("tokenizer `{name}` is not registered ({known}); add it with `corpusdb tokenizer add`")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// The tokenizer has neither tokens nor added tokens.
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
@@ -172,6 +180,16 @@ pub enum TokenizerError {
 }
 
 impl TokenizerError {
+    /// A tokenizer asked for that is not among the registered ones.
+    pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
+        let known = if known.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("there is {}", known.join(", "))
+        };
+        Self::Unknown { name: name.to_owned(), known }
+    }
+
     /// Why it is the text, not the tokenizer or its file, that cannot be used: then others can.
     pub(crate) fn refusal(&self) -> Option<String> {
         match self {

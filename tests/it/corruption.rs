@@ -91,7 +91,7 @@ fn ask(path: &Path) -> Answers {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
     };
-    match Corpus::open(path, MEMORY) {
+    match Corpus::options().memory(MEMORY).open(path) {
         Err(error) => Answers { opened: Err(words(error)), answers: Vec::new(), faults: Ok(0) },
         Ok(corpus) => Answers {
             opened: Ok(()),
@@ -259,7 +259,7 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
         writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
     }
     let bytes_of = |family: &str| {
-        let corpus = Corpus::open(&corpus, MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
         let found = corpus.view().disk_usage().unwrap();
         found.into_iter().find(|(name, _)| *name == family).unwrap().1
     };
@@ -356,7 +356,7 @@ fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
     assert!(length > 50_000, "the log is {length} bytes");
     let journal = corpus.join("journal");
     let records = std::fs::read(&journal).unwrap().len() / 48;
-    let commit = Corpus::open(&corpus, MEMORY).unwrap().view().commit().0;
+    let commit = Corpus::options().memory(MEMORY).open(&corpus).unwrap().view().commit().0;
     if commit > records as u64 {
         // The kill came between the two writes: a commit that was never acknowledged may be lost.
         return;

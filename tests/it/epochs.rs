@@ -114,7 +114,7 @@ pub struct Stored {
 
 impl Stored {
     pub fn of(corpus: &str) -> Self {
-        let corpus = Corpus::open(Path::new(corpus), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(corpus).unwrap();
         let view = corpus.view();
         let kept = corpus.select(Some("kept")).unwrap();
         let mut stored = Self { source: Vec::new(), kept: Vec::new(), ids: Vec::new() };
@@ -649,7 +649,7 @@ fn a_flipped_byte_is_found_wherever_it_is() {
     for (number, format) in (1..).zip(["megatron", "parquet", "raw"]) {
         let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n");
         let out = place.build(&recipe, format, &[]);
-        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         let planned = corpus.stored_plan(number).unwrap();
         let verify =
             || corpus.verify(&planned, &out, &Silent, &Interrupt::default()).unwrap().passed();
@@ -747,7 +747,7 @@ fn a_killed_build_leaves_nothing_under_its_name() {
 fn an_interrupted_build_leaves_nothing_at_all() {
     let place = Place::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
-    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let planned = corpus.stored_plan(1).unwrap();
     let interrupt = Interrupt::default();
     interrupt.raise();
@@ -889,7 +889,7 @@ fn widened(json: &str, last: u32) -> String {
 fn the_type_of_ids_follows_the_vocabulary() {
     let place = Place::holding(60);
     let json = {
-        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         String::from_utf8(corpus.view().tokenizer_file(TokenizerId(0)).unwrap()).unwrap()
     };
     let stored = Stored::of(&place.corpus);

@@ -207,7 +207,7 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
         let recipe = recipe(pack, output).replace("length = 128", "length = 8");
         let whole = place.build(&recipe, &format!("whole-{number}"), &[]);
         let plan = manifest(&whole)["plan"].as_str().unwrap().to_owned();
-        let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         let stored = corpus.info().unwrap().epochs;
         let stored = stored.iter().find(|epoch| epoch.hash == plan).unwrap().number;
         let planned = corpus.stored_plan(stored).unwrap();
@@ -292,7 +292,7 @@ fn recorded(out: &Path) -> u64 {
 fn two_builds_of_one_output_do_not_meet() {
     let place = Place::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
-    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let planned = corpus.stored_plan(1).unwrap();
     let hash: String = planned.plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
     let staging = place.path(&format!("out.tmp-{}", &hash[..12]));
@@ -313,12 +313,12 @@ fn two_builds_of_one_output_do_not_meet() {
 #[test]
 fn damage_to_any_file_of_any_format_is_found() {
     let place = Place::holding(120);
-    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     for output in OUTPUTS {
         let name = name("damaged", output);
         let out = place.build(&recipe("best-fit", output), &name, &[]);
         let hash = manifest(&out)["plan"].as_str().unwrap().to_owned();
-        let corpus_now = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+        let corpus_now = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         let stored = corpus_now.info().unwrap().epochs;
         let number = stored.iter().find(|epoch| epoch.hash == hash).unwrap().number;
         let planned = corpus_now.stored_plan(number).unwrap();
@@ -393,7 +393,7 @@ fn what_a_format_cannot_hold_is_refused_first() {
 #[test]
 fn tokens_of_many_documents_are_those_of_each() {
     let place = Place::holding(400);
-    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let view = corpus.view();
     let mut random = crate::support::Random::new(3);
     // Dense sets are scanned, thin ones looked up; a document without tokens is told in both.

@@ -556,7 +556,7 @@ fn similar_documents_are_those_that_share_a_band_whatever_their_number() {
 fn policy_of(scratch: &Scratch, name: &str, flags: &[&str]) -> Policy {
     let corpus = scratch.arg(name);
     init(&corpus, flags);
-    Corpus::open(&scratch.path(name), MEMORY).unwrap().view().policy().clone()
+    Corpus::options().memory(MEMORY).open(scratch.path(name)).unwrap().view().policy().clone()
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use crate::epochs::{Place, SPECIALS};
 use crate::shards::rows;
 use crate::support::{MEMORY, command, corpusdb, sound};
-use corpusdb::CorpusWriter;
+use corpusdb::Corpus;
 use serde_json::Value;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ fn builds_from_recipes_wait_for_one_another_and_for_another_writer() {
             (seed, file, place.scratch.arg(&format!("at-once-{seed}")))
         })
         .collect();
-    let writer = CorpusWriter::open(Path::new(&place.corpus), MEMORY, 1).unwrap();
+    let writer = Corpus::options().memory(MEMORY).threads(1).open_writer(&place.corpus).unwrap();
     let mut children: Vec<_> = builds
         .iter()
         .map(|(_, file, out)| {

@@ -46,7 +46,7 @@ impl Place {
     }
 
     fn open(&self) -> Corpus {
-        Corpus::open(Path::new(&self.corpus), MEMORY).unwrap()
+        Corpus::options().memory(MEMORY).open(&self.corpus).unwrap()
     }
 }
 

@@ -84,7 +84,7 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
             let mut seen = Vec::new();
             loop {
                 let last = done.load(Ordering::SeqCst);
-                let corpus = Corpus::open(&path, 16 << 20).unwrap();
+                let corpus = Corpus::options().memory(16 << 20).open(&path).unwrap();
                 let view = corpus.view();
                 let documents = corpus.count(None).unwrap();
                 assert_eq!(documents, view.documents());
@@ -193,7 +193,7 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
             "use that release or a newer one",
         ]);
     }
-    let error = Corpus::open(Path::new(&corpus), 16 << 20).unwrap_err();
+    let error = Corpus::options().memory(16 << 20).open(&corpus).unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::NewerFormat { found: 99, .. })), "{error}");
     for nonsense in ["", "corpusdb\n", "corpusdb x 1\n", "postgres 1 1\n"] {
         std::fs::write(&format, nonsense).unwrap();

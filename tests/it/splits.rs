@@ -5,7 +5,7 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::Depth;
-use corpusdb::{CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, Silent};
+use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, Silent};
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
 pub fn trained() -> Vec<u8> {
@@ -78,7 +78,8 @@ impl Input {
     fn pour(&self, scratch: &Scratch, name: &str, tokenizer: &[u8], way: Way) -> (Sums, String) {
         let path = scratch.path(name);
         make(&path, DedupMode::Witness, 0.7);
-        let mut writer = CorpusWriter::open(&path, MEMORY, way.threads).unwrap();
+        let mut writer =
+            Corpus::options().memory(MEMORY).threads(way.threads).open_writer(&path).unwrap();
         let read =
             ReadOptions { id_field: self.keyed.then(|| "id".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions {

@@ -5,7 +5,6 @@ use arrow::array::AsArray;
 use corpusdb::Corpus;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
 
 /// What a query over little data may hold at `--memory 64MB`: the program with its threads, and its share.
 const HELD: u64 = 320 << 20;
@@ -305,7 +304,7 @@ fn every_column_of_every_table_can_be_selected_in_any_place_of_a_list() {
     let file =
         scratch.write("a.jsonl", (0..3).map(|n| format!("{}\n", line(n))).collect::<String>());
     ingest(&corpus, &[&file], &["--source", "web"]);
-    let corpus = Corpus::open(Path::new(&corpus), 64 << 20).unwrap();
+    let corpus = Corpus::options().memory(64 << 20).open(&corpus).unwrap();
     let asked = |sql: &str| {
         let rows = corpus.sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let schema = rows.schema();

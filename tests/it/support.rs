@@ -270,11 +270,11 @@ pub fn make(path: &Path, mode: DedupMode, threshold: f64) {
 }
 
 pub fn writer(path: &Path) -> CorpusWriter {
-    CorpusWriter::open(path, MEMORY, 2).unwrap()
+    Corpus::options().memory(MEMORY).threads(2).open_writer(path).unwrap()
 }
 
 pub fn reader(path: &Path) -> Corpus {
-    Corpus::open(path, MEMORY).unwrap()
+    Corpus::options().memory(MEMORY).open(path).unwrap()
 }
 
 /// Ingests through the library.

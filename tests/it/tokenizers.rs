@@ -39,7 +39,7 @@ impl Place {
     }
 
     pub fn open(&self) -> Corpus {
-        Corpus::open(Path::new(&self.corpus), MEMORY).unwrap()
+        Corpus::options().memory(MEMORY).open(&self.corpus).unwrap()
     }
 
     /// A tokenizer's `tokenizer.json`, written beside the corpus.

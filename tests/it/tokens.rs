@@ -5,7 +5,6 @@ use crate::support::{
 };
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Texts that trip encoders.
 fn hostile() -> Vec<String> {
@@ -63,7 +62,7 @@ pub fn ids_as_reference(corpus: &Corpus, name: &str) -> Vec<usize> {
 /// Every kept document has the reference's ids of every tokenizer; `tokens` counts them. How many were compared.
 #[track_caller]
 fn as_reference(corpus: &str) -> usize {
-    let opened = Corpus::open(Path::new(corpus), MEMORY).unwrap();
+    let opened = Corpus::options().memory(MEMORY).open(corpus).unwrap();
     let mut compared = 0;
     for (_, record) in opened.view().tokenizers() {
         let column = format!("\"tokens_{}\"", record.name);
@@ -113,7 +112,7 @@ impl Place {
 
     /// A tokenizer's file, out of the corpus.
     fn file(&self, name: &str) -> Vec<u8> {
-        let corpus = Corpus::open(Path::new(&self.corpus), MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&self.corpus).unwrap();
         let (id, _) = corpus.view().tokenizer_named(name).unwrap();
         corpus.view().tokenizer_file(id).unwrap()
     }
@@ -153,7 +152,7 @@ fn ids_are_the_reference_librarys_before_and_after() {
     sound(&place.corpus);
 
     // Special tokens in texts are text: never the special ids.
-    let corpus = Corpus::open(Path::new(&place.corpus), MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let document = corpus.find_key("early-3").unwrap()[0];
     assert_eq!(corpus.view().text(document).unwrap(), "<|endoftext|>");
     for (id, _) in corpus.view().tokenizers() {

@@ -102,7 +102,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     teller.step("Make a corpus")?;
     teller.command(&["init", &demo.corpus])?;
     let policy = Policy::new(DedupMode::Witness, 0.8).map_err(corpusdb::Error::from)?;
-    Corpus::init(&demo.place.corpus(), &policy, &[])?;
+    Corpus::init(demo.place.corpus(), &policy, &[])?;
     teller.prose(
         "An empty corpus and its policy: of texts that are at least 80 % similar, one is kept.",
     )?;

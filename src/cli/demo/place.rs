@@ -1,7 +1,7 @@
 //! The demo's directory: made, marked as the demo's own, and replaced only when it is.
 
 use anyhow::{Context as _, bail};
-use corpusdb::CorpusWriter;
+use corpusdb::Corpus;
 use corpusdb::store::StoreError;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Place {
         let corpus = self.corpus();
         if corpus.exists()
             && let Err(corpusdb::Error::Store(error @ StoreError::Locked { .. })) =
-                CorpusWriter::open(&corpus, memory, 1)
+                Corpus::options().memory(memory).threads(1).open_writer(&corpus)
         {
             return Err(corpusdb::Error::Store(error)).context("the earlier demo is in use");
         }

@@ -157,7 +157,7 @@ impl CorpusDirectory {
 }
 
 /// The writer's lock, as long as it lives.
-pub(in crate::store) struct Lock(File);
+pub(crate) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {

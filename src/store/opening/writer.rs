@@ -118,7 +118,7 @@ pub struct Writer {
     place: CorpusDirectory,
     noted: Option<Noted>,
     memory: Memory,
-    _lock: Lock,
+    lock: Arc<Lock>,
 }
 
 impl Writer {
@@ -188,8 +188,14 @@ impl Writer {
             place,
             noted,
             memory,
-            _lock: lock,
+            lock: Arc::new(lock),
         })
+    }
+
+    /// The right to write, to be held by whoever keeps the database open longer than this writer.
+    #[must_use]
+    pub fn lock(&self) -> Arc<Lock> {
+        Arc::clone(&self.lock)
     }
 
     /// The last committed moment.

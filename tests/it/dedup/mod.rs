@@ -306,5 +306,5 @@ fn page_of(random: &mut Random, texts: &[String], keys: Option<usize>) -> Page {
 }
 
 fn corpus_writer(path: &std::path::Path, threads: usize) -> CorpusWriter {
-    CorpusWriter::open(path, MEMORY, threads).unwrap()
+    Corpus::options().memory(MEMORY).threads(threads).open_writer(path).unwrap()
 }

@@ -6,7 +6,7 @@ use super::{Raise, init, options, policy};
 use crate::support::{MEMORY, Page, Scratch, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
-use corpusdb::{CorpusWriter, DedupMode, DocId, IngestReport, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy, Silent};
 use std::path::Path;
 
 /// So little that a crowd of some hundred does not fit.
@@ -14,7 +14,7 @@ const LITTLE: u64 = 1 << 19;
 
 fn ingest(path: &Path, policy: &Policy, file: &str, pages: &[Page], memory: u64) -> IngestReport {
     init(path, policy);
-    let mut writer = CorpusWriter::open(path, memory, 2).unwrap();
+    let mut writer = Corpus::options().memory(memory).threads(2).open_writer(path).unwrap();
     let files = [file.to_owned()];
     writer
         .ingest(&files, &options("web", 100 << 10, pages), &[], &Silent, &Interrupt::default())
@@ -61,7 +61,8 @@ fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
             // A mark is no fault.
             sound_digest(&reader(&small));
 
-            let mut writer = CorpusWriter::open(&small, LITTLE, 2).unwrap();
+            let mut writer =
+                Corpus::options().memory(LITTLE).threads(2).open_writer(&small).unwrap();
             let stopped = Interrupt::default();
             stopped.raise();
             assert!(writer.settle(&Silent, &stopped).unwrap_err().is_interrupt());
@@ -113,7 +114,8 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
         let expected = sound_digest(&reader(&large));
 
         ingest(&undisturbed, &policy, &file, &pages, LITTLE);
-        let mut writer = CorpusWriter::open(&undisturbed, LITTLE, 2).unwrap();
+        let mut writer =
+            Corpus::options().memory(LITTLE).threads(2).open_writer(&undisturbed).unwrap();
         let report = writer.settle(&Silent, &Interrupt::default()).unwrap();
         assert!(report.commits > 3, "{policy}: {} commits", report.commits);
         // Not with every kept member of the family, of which some hundred are close enough. In other orders
@@ -130,7 +132,8 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
         let marked = crowded(&stopped);
         let mut runs = 0;
         loop {
-            let mut writer = CorpusWriter::open(&stopped, LITTLE, 2).unwrap();
+            let mut writer =
+                Corpus::options().memory(LITTLE).threads(2).open_writer(&stopped).unwrap();
             let interrupt = Interrupt::default();
             let raise = Raise { interrupt: interrupt.clone(), at: 100 };
             let left = writer.view().crowded().unwrap().len();

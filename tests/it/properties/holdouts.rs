@@ -31,7 +31,7 @@ impl Pages {
     }
 
     pub(super) fn writer(&self) -> CorpusWriter {
-        CorpusWriter::open(&self.path, MEMORY, 2).unwrap()
+        Corpus::options().memory(MEMORY).threads(2).open_writer(&self.path).unwrap()
     }
 
     pub(super) fn pour(&mut self, pages: &[Page]) -> IngestReport {
@@ -50,7 +50,7 @@ impl Pages {
 
     /// Documents on each side now: trained on, held out.
     pub(super) fn sides(&self) -> (BTreeSet<u64>, BTreeSet<u64>) {
-        let corpus = Corpus::open(&self.path, MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&self.path).unwrap();
         let side = |take: &str| -> BTreeSet<u64> {
             let text = format!("[select]\nholdout = {{ share = {SHARE}, take = \"{take}\" }}\n");
             let planned = plan(&corpus, &text).unwrap();
@@ -81,7 +81,7 @@ pub(super) fn leaks(
     before: &(BTreeSet<u64>, BTreeSet<u64>),
     after: &(BTreeSet<u64>, BTreeSet<u64>),
 ) -> usize {
-    let corpus = Corpus::open(&pages.path, MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
     let texts = |ids: &BTreeSet<u64>| -> Vec<BTreeSet<String>> {
         ids.iter().map(|id| words(&pages.text(&corpus, *id))).collect()
     };
@@ -213,7 +213,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
     let mut pages = Pages::new(keep);
     let mut crawl = first_crawl(&mut random, 40);
     pages.pour(&crawl);
-    let open = |pages: &Pages| Corpus::open(&pages.path, MEMORY).unwrap();
+    let open = |pages: &Pages| Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
     let mut moment = Moment::of(&open(&pages));
     let mut ledger = Ledger::default();
     // Sides and roots at each snapshot.
@@ -309,7 +309,7 @@ fn the_sides_of_a_snapshot_never_change() {
     pages.writer().create_snapshot("then").unwrap();
     let text = format!("snapshot = \"then\"\n[select]\nholdout = {{ share = {SHARE} }}\n");
     let hash = |pages: &Pages| {
-        let corpus = Corpus::open(&pages.path, MEMORY).unwrap();
+        let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
         corpus.plan(&recipe(&text), &Silent).unwrap().plan.hash()
     };
     let before = hash(&pages);
@@ -335,7 +335,7 @@ fn documents_on_neither_side_are_counted_and_said() {
     let moved: Vec<Page> = moved.collect();
     pages.pour(&moved);
     let (train, held) = pages.sides();
-    let corpus = Corpus::open(&pages.path, MEMORY).unwrap();
+    let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
     let kept: BTreeSet<u64> = corpus.select(Some("kept")).unwrap().iter().collect();
     let neither = kept.iter().filter(|id| !train.contains(id) && !held.contains(id)).count();
     assert!(neither > 3, "{neither} of {}", kept.len());

@@ -56,11 +56,11 @@ impl Place {
     }
 
     pub fn writer(&self) -> CorpusWriter {
-        CorpusWriter::open(&self.path, MEMORY, 2).unwrap()
+        Corpus::options().memory(MEMORY).threads(2).open_writer(&self.path).unwrap()
     }
 
     pub fn reader(&self) -> Corpus {
-        Corpus::open(&self.path, MEMORY).unwrap()
+        Corpus::options().memory(MEMORY).open(&self.path).unwrap()
     }
 
     /// Ingests pages under a source.

@@ -1,0 +1,89 @@
+//! How a corpus is opened: what it may take of the machine.
+
+use super::{Corpus, CorpusWriter};
+use crate::error::Error;
+use crate::store::{self, Memory, Writer};
+use std::path::Path;
+
+/// Main memory where the system does not say: 8 GiB.
+const UNTOLD_MEMORY: u64 = 8 << 30;
+
+/// What an opened corpus may take of the machine; [`Corpus::options`] begins with all defaults.
+///
+/// ```
+/// # use corpusdb::{Corpus, DedupMode, Policy};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("corpus");
+/// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+/// let corpus = Corpus::options().memory(256 << 20).threads(2).open(&path)?;
+/// assert_eq!(corpus.count(None)?, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct CorpusOptions {
+    memory: Option<u64>,
+    threads: Option<usize>,
+}
+
+impl CorpusOptions {
+    /// About how many bytes caches and work in memory may take together. A quarter of the machine's memory unless said.
+    pub const fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// How many threads flush, compact and load in the background of a writer, and lay out the rows of an epoch. One a core
+    /// unless said.
+    pub const fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Opens the corpus at `path` for reading: its last commit, also beside a writer.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
+        let (path, memory) = (path.as_ref(), self.memory_bytes());
+        let view = store::read(path, Memory::within(memory))?;
+        Ok(Corpus { path: path.to_path_buf(), view, memory, _lock: None })
+    }
+
+    /// Opens the corpus at `path` for writing. One process at a time; readers may go on.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`Error::Policy`]: sketches that this release does not make.
+    pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
+        let (path, memory) = (path.as_ref(), self.memory_bytes());
+        let writer = Writer::open(path, Memory::within(memory), self.thread_count())?;
+        // Sketches of two versions must not come into one corpus.
+        writer.view().policy().check()?;
+        Ok(CorpusWriter { path: path.to_path_buf(), writer, memory })
+    }
+
+    /// The bytes that a corpus opened with these options may take.
+    #[must_use]
+    pub fn memory_bytes(self) -> u64 {
+        self.memory.unwrap_or_else(|| machine_memory() / 4)
+    }
+
+    /// The threads that a corpus opened with these options may use.
+    #[must_use]
+    pub fn thread_count(self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.filter(|threads| *threads > 0).unwrap_or_else(cores)
+    }
+}
+
+/// Bytes of main memory.
+fn machine_memory() -> u64 {
+    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    told.map_or(UNTOLD_MEMORY, |kib| kib.saturating_mul(1024))
+}

@@ -1,0 +1,429 @@
+//! The public surface as a file: what a program can name, so that a change of it is seen in a diff.
+//!
+//! The sources are read line by line, which formatting makes dependable: items stand in the first column, fields,
+//! variants and methods in the fifth. `make surface` writes `tests/surface.txt` anew.
+
+use crate::support::repository;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// A module by its path from the root of the crate.
+type Path = Vec<String>;
+
+/// What one module says.
+#[derive(Default)]
+struct Module {
+    /// Items by name: kind, derived traits, public parts.
+    items: BTreeMap<String, Item>,
+    /// Names taken from elsewhere: whether they are given on to programs, under which name, and the path.
+    uses: Vec<(bool, String, Path)>,
+    /// Modules that programs can name.
+    open: Vec<String>,
+    /// Public methods and implemented traits by the name of their type.
+    impls: BTreeMap<String, Vec<String>>,
+}
+
+struct Item {
+    is_given: bool,
+    kind: String,
+    parts: Vec<String>,
+}
+
+// ---- reading ----
+
+fn sources() -> BTreeMap<Path, Module> {
+    let root = repository("src");
+    let mut waiting = vec![root.clone()];
+    let mut found = BTreeMap::new();
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+            let Some(name) = name.strip_suffix(".rs") else { continue };
+            if name == "main" || name.starts_with("cli/") || name.ends_with("tests") {
+                continue;
+            }
+            let name = name.strip_suffix("/mod").unwrap_or(name);
+            let at: Path = match name {
+                "lib" => Vec::new(),
+                name => name.split('/').map(str::to_owned).collect(),
+            };
+            read(&at, &std::fs::read_to_string(&path).unwrap(), &mut found);
+        }
+    }
+    found
+}
+
+/// The lines of an item from `at` on, joined, up to the one that `ends` it.
+fn joined<'t>(lines: &[&'t str], at: &mut usize, ends: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    while let Some(line) = lines.get(*at) {
+        let line: &'t str = line.trim();
+        text += line;
+        if ends(line) {
+            break;
+        }
+        text.push(' ');
+        *at += 1;
+    }
+    text
+}
+
+/// A signature as one line, as it would be written with room enough.
+fn tidy(signature: &str) -> String {
+    let signature = signature.trim_end_matches(['{', ';', ' ']);
+    signature.replace("( ", "(").replace(", )", ")").replace(",)", ")").replace("< ", "<")
+}
+
+/// Reads the text of the module `path`, and of those that are written within it.
+fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
+    let mut module = Module::default();
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut at, mut derived, mut hidden) = (0, Vec::new(), false);
+    while let Some(line) = lines.get(at) {
+        let block = || at + lines[at..].iter().position(|line| *line == "}").unwrap_or(0);
+        if let Some(traits) = line.strip_prefix("#[derive(") {
+            let mut text = traits.to_owned();
+            while !text.ends_with(")]") {
+                at += 1;
+                text += lines[at].trim();
+            }
+            derived = text.trim_end_matches(")]").split(',').map(|t| t.trim().to_owned()).collect();
+        } else if line.starts_with("#[cfg(") {
+            hidden = line.contains("test") || line.contains("feature");
+        } else if line.starts_with("#") || line.starts_with("//") || line.is_empty() {
+        } else if hidden {
+            if line.ends_with('{') {
+                at = block();
+            }
+            (hidden, derived) = (false, Vec::new());
+        } else {
+            let given = line.strip_prefix("pub ");
+            let bare = given.or(line.strip_prefix("pub(crate) "));
+            let bare = bare.or(line.strip_prefix("pub(super) ")).unwrap_or(line);
+            let (word, rest) = bare.split_once(' ').unwrap_or((bare, ""));
+            let end = |rest: &str| {
+                rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())
+            };
+            match word {
+                "use" => {
+                    let tree = joined(&lines, &mut at, |line| line.ends_with(';'));
+                    let tree = tree.split_once("use ").map_or("", |(_, tree)| tree);
+                    for (name, from) in uses(tree.trim_end_matches(';')) {
+                        module.uses.push((given.is_some(), name, from));
+                    }
+                }
+                "mod" => {
+                    let name = rest[..end(rest)].to_owned();
+                    if rest.ends_with('{') {
+                        let inner: Vec<&str> = lines[at + 1..block()]
+                            .iter()
+                            .map(|line| line.strip_prefix("    ").unwrap_or(line))
+                            .collect();
+                        read(
+                            &[path.clone(), vec![name.clone()]].concat(),
+                            &inner.join("\n"),
+                            found,
+                        );
+                        at = block();
+                    }
+                    module.open.extend(given.map(|_| name));
+                }
+                "impl" | "impl<'a>" => implementation(line, &lines, &mut at, &mut module),
+                _ if word.starts_with("impl<") => {
+                    implementation(line, &lines, &mut at, &mut module);
+                }
+                "struct" | "enum" | "trait" | "fn" | "const" | "type" | "static" => {
+                    let name = rest.strip_prefix("fn ").unwrap_or(rest);
+                    let name = name[..end(name)].to_owned();
+                    let kind = if rest.starts_with("fn ") { "fn" } else { word };
+                    let (is_given, parts) =
+                        (given.is_some(), declaration(kind, &lines, &mut at, &derived));
+                    module.items.insert(name, Item { is_given, kind: kind.to_owned(), parts });
+                }
+                _ if line.ends_with('{') => at = block(),
+                _ => {}
+            }
+            derived = Vec::new();
+        }
+        at += 1;
+    }
+    found.insert(path.clone(), module);
+}
+
+/// What stands from line `at` to the end of a field, variant or declaration, comments left out.
+fn whole(lines: &[&str], at: &mut usize) -> String {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (first, mut text) = (lines[*at], lines[*at].trim().to_owned());
+    if first.ends_with(['{', '(', '[', '<']) {
+        loop {
+            *at += 1;
+            let line = lines[*at];
+            if !line.trim().starts_with("//") && !line.trim().starts_with('#') {
+                text = text + " " + line.trim();
+            }
+            if !line.trim().is_empty() && indent(line) <= indent(first) && !line.ends_with('(') {
+                break;
+            }
+        }
+    }
+    tidy(text.trim_end_matches(','))
+}
+
+/// An item with what of it is public: fields, variants, methods of a trait, or its signature.
+fn declaration(kind: &str, lines: &[&str], at: &mut usize, derived: &[String]) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !derived.is_empty() {
+        parts.push(format!("derive {}", derived.join(", ")));
+    }
+    let first = lines[*at];
+    match kind {
+        "fn" => {
+            parts.push(tidy(&joined(lines, at, |line| line.ends_with('{'))));
+            while lines[*at] != "}" {
+                *at += 1;
+            }
+        }
+        "const" | "static" | "type" => {
+            let text = joined(lines, at, |line| line.ends_with(';'));
+            parts.push(tidy(text.split(" = ").next().unwrap_or_default()));
+        }
+        _ if first.ends_with(';') && first.contains("(pub ") => parts.push(tidy(first)),
+        _ if first.ends_with(';') => {}
+        _ if first.ends_with('(') => parts.push(whole(lines, at)),
+        _ => {
+            if first.contains('<') || kind == "trait" {
+                parts.push(tidy(first));
+            }
+            while !first.ends_with("{}") && lines[*at] != "}" {
+                *at += 1;
+                let Some(line) = lines[*at].strip_prefix("    ") else { continue };
+                let is_part = match kind {
+                    "struct" => line.starts_with("pub "),
+                    "enum" => line.starts_with(|c: char| c.is_uppercase()),
+                    _ => line.starts_with("fn ") || line.starts_with("type "),
+                };
+                if is_part && kind == "trait" {
+                    parts.push(tidy(&joined(lines, at, |line| line.ends_with([';', '{', '}']))));
+                } else if is_part {
+                    parts.push(whole(lines, at));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// The public methods of an `impl` block, or the trait that it implements.
+fn implementation(head: &str, lines: &[&str], at: &mut usize, module: &mut Module) {
+    let head = head.trim_end_matches(['{', '}', ' ']);
+    let mut depth = 0_usize;
+    let behind = head.char_indices().skip(4).find(|(_, c)| {
+        depth += usize::from(*c == '<');
+        depth -= usize::from(*c == '>');
+        depth == 0 && *c == ' '
+    });
+    let told = behind.map_or("", |(i, _)| &head[i + 1..]);
+    let (of, name) = told.split_once(" for ").map_or((None, told), |(of, name)| (Some(of), name));
+    let name = name.trim_start_matches('&');
+    let name = name.split(['<', ' ']).next().unwrap_or(name).to_owned();
+    let parts = module.impls.entry(name).or_default();
+    if let Some(of) = of {
+        parts.push(format!("impl {of}"));
+    }
+    while !lines[*at].ends_with('}') || lines[*at].starts_with(' ') {
+        *at += 1;
+        let line = lines[*at].strip_prefix("    ").unwrap_or_default();
+        if ["pub fn", "pub const ", "pub async "].iter().any(|word| line.starts_with(word)) {
+            parts.push(tidy(&joined(lines, at, |line| line.ends_with([';', '{', '}']))));
+        }
+    }
+}
+
+/// The names of a tree of `use`, each with its path.
+fn uses(tree: &str) -> Vec<(String, Path)> {
+    let Some((head, group)) = tree.split_once('{') else {
+        let (path, name) = tree.split_once(" as ").unwrap_or((tree, tree));
+        let path: Path = path.trim().split("::").map(str::to_owned).collect();
+        return vec![(name.trim().split("::").last().unwrap_or(name).to_owned(), path)];
+    };
+    let group = group.trim().strip_suffix('}').unwrap_or(group);
+    let (mut depth, mut parts) = (0, vec![String::new()]);
+    for c in group.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            ',' if depth == 0 => parts.push(String::new()),
+            c => parts.last_mut().unwrap().push(c),
+        }
+    }
+    let parts = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty());
+    parts
+        .flat_map(|part| match part {
+            "self" => uses(head.trim_end_matches("::")),
+            part => uses(&format!("{head}{part}")),
+        })
+        .collect()
+}
+
+// ---- finding out ----
+
+/// The module and name of the item that `path` means in module `from`.
+fn home(modules: &BTreeMap<Path, Module>, from: &Path, path: &[String]) -> Option<(Path, String)> {
+    let (name, way) = path.split_last()?;
+    let mut at = from.clone();
+    for (i, step) in way.iter().enumerate() {
+        match step.as_str() {
+            "crate" => at.clear(),
+            "super" => drop(at.pop()),
+            "self" => {}
+            step => {
+                at.push(step.to_owned());
+                if !modules.contains_key(&at) {
+                    at.pop();
+                    let taken = modules.get(&at)?.uses.iter().find(|(_, name, _)| name == step)?;
+                    let rest = [taken.2.clone(), path[i + 1..].to_vec()].concat();
+                    return home(modules, &at, &rest);
+                }
+            }
+        }
+    }
+    let module = modules.get(&at)?;
+    if module.items.contains_key(name)
+        || modules.contains_key(&[at.clone(), vec![name.clone()]].concat())
+    {
+        return Some((at, name.clone()));
+    }
+    let taken = module
+        .uses
+        .iter()
+        .find(|(_, known, way)| known == name && (way.len() > 1 || way[0] != *name))?;
+    home(modules, &at, &taken.2)
+}
+
+/// Everything that programs can name, a module and an item at a time.
+fn surface(modules: &BTreeMap<Path, Module>) -> String {
+    let mut impls: BTreeMap<(Path, String), Vec<String>> = BTreeMap::new();
+    for (path, module) in modules {
+        for (name, parts) in &module.impls {
+            if let Some(of) = home(modules, path, std::slice::from_ref(name)) {
+                impls.entry(of).or_default().extend(parts.iter().cloned());
+            }
+        }
+    }
+    let mut text = String::new();
+    let mut waiting: Vec<(String, Path)> = vec![("corpusdb".to_owned(), Vec::new())];
+    let mut told: BTreeMap<(Path, String), String> = BTreeMap::new();
+    while let Some((shown, path)) = waiting.pop() {
+        let module = &modules[&path];
+        let mut children: BTreeSet<(String, Path)> = BTreeSet::new();
+        let mut items: BTreeMap<String, Option<(Path, String)>> = BTreeMap::new();
+        for name in &module.open {
+            children
+                .insert((format!("{shown}::{name}"), [path.clone(), vec![name.clone()]].concat()));
+        }
+        for (is_given, name, from) in &module.uses {
+            let found = home(modules, &path, from);
+            let folder = found.as_ref().map(|(at, name)| [at.clone(), vec![name.clone()]].concat());
+            if !is_given {
+                continue;
+            }
+            match folder.filter(|folder| modules.contains_key(folder)) {
+                Some(folder) => {
+                    children.insert((format!("{shown}::{name}"), folder));
+                }
+                None => {
+                    items.insert(name.clone(), found);
+                }
+            }
+        }
+        for (name, _) in module.items.iter().filter(|(_, item)| item.is_given) {
+            items.insert(name.clone(), Some((path.clone(), name.clone())));
+        }
+        writeln!(text, "\n{shown}").unwrap();
+        for (name, found) in items {
+            let Some(found) = found else {
+                // A crate, or what a macro declares.
+                writeln!(text, "    {name}").unwrap();
+                continue;
+            };
+            let item = &modules[&found.0].items[&found.1];
+            if let Some(first) = told.get(&found) {
+                writeln!(text, "    {} {name} = {first}", item.kind).unwrap();
+                continue;
+            }
+            writeln!(text, "    {} {name}", item.kind).unwrap();
+            let mut parts = item.parts.clone();
+            let mut more = impls.get(&found).cloned().unwrap_or_default();
+            more.sort();
+            parts.append(&mut more);
+            for part in parts {
+                writeln!(text, "        {part}").unwrap();
+            }
+            told.insert(found, format!("{shown}::{name}"));
+        }
+        waiting.extend(children.into_iter().rev());
+    }
+    text.trim_start().to_owned()
+}
+
+#[test]
+fn the_public_surface_is_the_one_written_down() {
+    let (now, file) = (surface(&sources()), repository("tests/surface.txt"));
+    if std::env::var_os("CORPUSDB_WRITE_SURFACE").is_some() {
+        std::fs::write(&file, &now).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    let [before, after]: [BTreeSet<&str>; 2] =
+        [&written, &now].map(|text| text.lines().map(str::trim).collect());
+    let changed: Vec<String> = before
+        .difference(&after)
+        .map(|line| format!("- {line}"))
+        .chain(after.difference(&before).map(|line| format!("+ {line}")))
+        .collect();
+    assert!(
+        written == now,
+        "the public surface has changed; if it was meant to, run `make surface` and look at the diff\n{}",
+        changed.join("\n")
+    );
+}
+
+/// Modules of sources in memory.
+fn modules(sources: &[(&str, &str)]) -> BTreeMap<Path, Module> {
+    let mut found = BTreeMap::new();
+    for (path, text) in sources {
+        let path: Path =
+            path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        read(&path, text, &mut found);
+    }
+    found
+}
+
+#[test]
+fn a_surface_has_what_programs_can_name_and_nothing_else() {
+    let found = modules(&[
+        (
+            "",
+            "pub mod a;\nmod b;\npub mod c {\n    pub use crate::b::Taken as Named;\n}\npub use arrow;\npub use b::run;",
+        ),
+        (
+            "a",
+            "pub use crate::b::Taken;\npub(crate) use crate::b::Kept;\n#[derive(Clone, Debug)]\npub enum Way {\n    /// One.\n    \
+             In(u8),\n    Out {\n        /// Where.\n        to: u8,\n    },\n}\nstruct Hidden;\n#[cfg(test)]\npub fn tested() {\n}",
+        ),
+        (
+            "b",
+            "pub struct Taken {\n    pub known: u8,\n    secret: u8,\n}\npub struct Kept;\nimpl Taken {\n    /// X.\n    pub fn ask(\n        \
+             &self,\n        what: u8,\n    ) -> u8 {\n        1\n    }\n    fn inner(&self) {\n    }\n}\nimpl Iterator for Taken {\n}\n\
+             pub fn run(to: &str) -> u8 {\n    1\n}",
+        ),
+    ]);
+    let expected = "corpusdb\n    arrow\n    fn run\n        pub fn run(to: &str) -> u8\n\n\
+         corpusdb::a\n    struct Taken\n        pub known: u8\n        impl Iterator\n        pub fn ask(&self, what: u8) -> u8\n    \
+         enum Way\n        derive Clone, Debug\n        In(u8)\n        Out { to: u8, }\n\n\
+         corpusdb::c\n    struct Named = corpusdb::a::Taken\n";
+    assert_eq!(surface(&found), expected);
+}
