@@ -62,7 +62,7 @@ mod model;
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
 /// [`Corpus::duplicates_summary`], [`Corpus::similar`] and [`Corpus::explain_dedup`].
 pub mod duplicates {
-    pub use crate::query::{
+    pub use crate::query::duplicates::{
         CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
         DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates, DuplicatesOptions,
         DuplicatesSummary, ExamplePair, FamilyBytes, LargeCluster, PolicyChange, RemovedCount,

@@ -1,12 +1,15 @@
 //! Looking: selections, SQL, samples, single documents, duplicates, and a summary of the corpus.
 //!
-//! [`sql`] answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
+//! Use it to name what the readings of [`Corpus`](crate::Corpus) answer, and to print rows as the command does
+//! ([`Printer`]). What dedup did is in [`duplicates`](crate::duplicates).
+//!
+//! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
 //! did, pair by pair, by cluster and in numbers; `show`, `sample` and `info` look at one document, some, and all;
 //! `format` prints. Nothing here writes, and all of it reads one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
-mod duplicates;
+pub(crate) mod duplicates;
 mod error;
 mod format;
 mod info;
@@ -19,22 +22,23 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
-pub use duplicates::{
-    CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-    DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates, DuplicatesOptions,
-    DuplicatesSummary, ExamplePair, FamilyBytes, LargeCluster, PolicyChange, RemovedCount,
-    ShownBlocker, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, Similarities,
-    SimilarityBin, SourceLoss, SourcePair, StoredBytes, diff, document_duplicates, duplicates,
-    duplicates_summary, explain_dedup, explain_policy, similar,
+pub use duplicates::ShownBlocker;
+pub(crate) use duplicates::{
+    DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
+    DuplicatesSummary, SimilarOptions, SimilarReport, SimilarTo, diff, document_duplicates,
+    duplicates, duplicates_summary, explain_dedup, similar,
 };
 pub use error::QueryError;
 pub use format::{Format, Printer};
+pub(crate) use info::info;
 pub use info::{
     CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
-    TokenizerInfo, info,
+    TokenizerInfo,
 };
-pub use keys::find_key;
+pub(crate) use keys::find_key;
 pub use policy_settings::{PolicySetting, policy_settings};
-pub use sample::sample;
-pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate, documents, show};
-pub use sql::{Dependence, Rows, count, dependence, numbers, select, sql, texts};
+pub(crate) use sample::sample;
+pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
+pub(crate) use show::{documents, show};
+pub use sql::Rows;
+pub(crate) use sql::{Dependence, count, dependence, numbers, select, sql, texts};

@@ -25,7 +25,7 @@ pub trait Column {
     /// asks it about every row.
     ///
     /// # Errors
-    /// [`Malformed`] with the offset where the bytes stop making sense.
+    /// `Malformed` with the offset where the bytes stop making sense.
     fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, Malformed>;
 }
 
