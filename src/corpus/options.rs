@@ -35,8 +35,7 @@ impl CorpusOptions {
         self
     }
 
-    /// How many threads flush, compact and load in the background of a writer, and lay out the rows of an epoch. One a core
-    /// unless said.
+    /// How many threads flush, compact and load in the background of a writer. One a core unless said.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
