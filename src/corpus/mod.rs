@@ -73,7 +73,7 @@ impl Corpus {
         Self::options().open(path)
     }
 
-    /// The moment shown.
+    /// The state of the store that this corpus reads: that of its last commit when it was opened.
     #[must_use]
     pub fn view(&self) -> &View {
         &self.view
@@ -95,7 +95,7 @@ impl Corpus {
         Ok(query::count(&self.view, condition)?)
     }
 
-    /// Their ids.
+    /// The ids of the documents that satisfy a SQL boolean expression over `documents`; of all stored ones without.
     ///
     /// # Errors
     /// [`Error::Query`] when the expression is wrong.

@@ -32,8 +32,8 @@ impl Corpus {
         find(&self.view, name)
     }
 
-    /// The stored tokens of a document by the tokenizer of that name, or by the first, with what of
-    /// them is trained on.
+    /// The stored token ids of a document, each with its text and whether it is trained on. Without a name the first
+    /// tokenizer of the corpus is meant.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it was never encoded.

@@ -37,7 +37,7 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
     Ok(texts)
 }
 
-/// What a backfill did.
+/// Counts of a backfill: stored documents that a tokenizer encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backfilled {
     /// Documents that got ids.
@@ -53,12 +53,12 @@ pub struct Backfilled {
     pub refused: Refused,
 }
 
-/// What registering or backfilling did.
+/// A tokenizer that was registered or backfilled, and what it encoded.
 #[derive(Clone, Debug)]
 pub struct Added {
     /// The record as it is now.
     pub record: TokenizerRecord,
-    /// What was encoded.
+    /// Counts of the documents that it encoded.
     pub done: Backfilled,
     /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
     /// how many tokens it becomes.

@@ -24,9 +24,9 @@ pub enum CurateError {
         "this corpus cannot go over to {asked}: it has {stored}; what sketches are made with is fixed at `init`: make a new corpus and ingest again"
     )]
     OtherSketches {
-        /// What was asked for.
+        /// The setting asked for.
         asked: String,
-        /// What the corpus has.
+        /// The setting that the corpus was made with.
         stored: String,
     },
     /// Nothing that could be made current.

@@ -54,13 +54,13 @@ pub struct RedoSource {
     pub kept_before: u64,
     /// Documents kept after.
     pub kept_after: u64,
-    /// Kept before and not after.
+    /// Documents that were kept and are not kept any more.
     pub newly_removed: u64,
-    /// Kept after and not before.
+    /// Documents that are kept now and were not kept before.
     pub newly_kept: u64,
     /// UTF-8 bytes of kept texts before.
     pub bytes_before: u64,
-    /// The same after.
+    /// UTF-8 bytes of kept texts after.
     pub bytes_after: u64,
 }
 

@@ -15,7 +15,7 @@ const ROOM: usize = 1 << 13;
 /// Documents decided again in one commit, at least and at most.
 const CHUNK: RangeInclusive<usize> = 64..=1 << 14;
 
-/// What settling came to.
+/// Counts of `dedup settle`: documents decided again with all their candidates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SettleReport {

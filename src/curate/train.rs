@@ -64,7 +64,7 @@ pub struct TrainDecisions {
 pub struct Training {
     /// The bytes of its `tokenizer.json`.
     pub json: Vec<u8>,
-    /// What decided it.
+    /// The settings and the sample that its vocabulary follows from.
     pub decisions: TrainDecisions,
 }
 

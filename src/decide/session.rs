@@ -197,7 +197,8 @@ impl Session {
         self.scene.ranker.field()
     }
 
-    /// Says the name of a source that this commit may make.
+    /// Tells the session the name that a new source will have, before its first document: the keep order
+    /// `source-priority` ranks documents by it.
     pub fn name_source(&mut self, source: SourceId, name: &str) {
         let policy = self.scene.view.policy().clone();
         self.scene.ranker.name_source(&policy, source.0 as usize, name);

@@ -120,7 +120,7 @@ impl EncodedBatch {
         self.ends.push(self.ids.len());
     }
 
-    /// The ids of each document, and what of them is trained; none: all of them.
+    /// The ids of each document, and the spans of them that are trained on; none: all are.
     pub fn iter(&self) -> impl Iterator<Item = (&[u32], Option<&[LossSpan]>)> {
         let mut spans = self.spans.iter().peekable();
         let mut start = 0;

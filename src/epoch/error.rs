@@ -14,9 +14,9 @@ pub enum EpochError {
     /// The recipe asks for something this release does not have.
     #[error("recipe: {what} is not built yet; {instead}")]
     NotBuilt {
-        /// What was asked, as the recipe spells it.
+        /// The setting asked for, as the recipe spells it.
         what: String,
-        /// What works.
+        /// The setting to use instead.
         instead: String,
     },
     /// A source, tokenizer or special token that does not exist.
@@ -26,7 +26,7 @@ pub enum EpochError {
         what: &'static str,
         /// The name asked for.
         name: String,
-        /// What exists, listed.
+        /// The names that exist, listed.
         known: String,
     },
     /// Two sources of the recipe select the same document.
@@ -36,11 +36,11 @@ pub enum EpochError {
     Overlap {
         /// A source of the recipe.
         first: String,
-        /// The other one.
+        /// The other source of the recipe that selects the same documents.
         second: String,
         /// Documents in both.
         documents: u64,
-        /// One of them.
+        /// The id of one of these documents.
         example: u64,
     },
     /// Nothing is left to pack.
@@ -48,7 +48,7 @@ pub enum EpochError {
     Empty {
         /// A source of the recipe, or the whole selection.
         what: String,
-        /// What removed them all.
+        /// The setting or the state of the corpus that leaves it no documents.
         why: String,
     },
     /// A selected document has no token ids.
@@ -71,15 +71,15 @@ pub enum EpochError {
         epoch: u64,
         /// Size of one epoch.
         budget: u64,
-        /// What is counted.
+        /// The unit of the mix that budget and shares are counted in.
         unit: &'static str,
-        /// What is asked of the source by the end of that epoch.
+        /// How much the mix takes of the source by the end of that epoch, in `unit`.
         asked: u64,
         /// The source.
         name: String,
         /// Its passes, in words.
         passes: String,
-        /// What all of them hold.
+        /// How much all its passes hold, in `unit`.
         available: u64,
         /// The largest budget of an epoch that would do.
         feasible: u64,
@@ -103,9 +103,9 @@ pub enum EpochError {
     Limit {
         /// The format, with its layout.
         format: String,
-        /// What does not fit.
+        /// The property of the epoch that the format cannot hold.
         why: String,
-        /// What works.
+        /// The setting or the format to use instead.
         instead: String,
     },
     /// Another build makes the same folder.
@@ -201,9 +201,9 @@ pub enum EpochError {
     /// The file system.
     #[error("{action} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed, such as `write`.
         action: &'static str,
-        /// To what.
+        /// The file or folder that it was done to.
         path: PathBuf,
         /// Why it failed.
         #[source]
@@ -212,9 +212,9 @@ pub enum EpochError {
     /// The Parquet library.
     #[error("{action} {}", path.display())]
     Parquet {
-        /// What was being done.
+        /// The operation that failed, such as `write`.
         action: &'static str,
-        /// To what.
+        /// The file or folder that it was done to.
         path: PathBuf,
         /// Why it failed.
         #[source]

@@ -40,7 +40,7 @@ pub struct FieldDeclaration {
     pub id: FieldId,
     /// Its name in the user's records and in queries.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: FieldKind,
 }
 

@@ -160,10 +160,10 @@ impl fmt::Display for KeepOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// All.
+    /// Documents are compared with those of every source.
     #[default]
     Global,
-    /// Those of one source.
+    /// Documents are compared with those of their own source only.
     PerSource,
 }
 
@@ -314,7 +314,7 @@ pub enum PolicyError {
         hashes: u32,
         /// The sketch function.
         signature: &'static str,
-        /// What it has.
+        /// The numbers of slots that it can have.
         range: &'static str,
     },
 }

@@ -27,7 +27,7 @@ pub enum RecordKey {
 /// A record as read: text and the user's other fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadRecord {
-    /// What identifies it.
+    /// The key under which the record is stored once.
     pub key: RecordKey,
     /// The text to deduplicate and tokenize.
     pub text: String,

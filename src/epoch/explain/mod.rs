@@ -37,7 +37,7 @@ pub struct Explanation {
     pub capacity: u32,
     /// Size asked of one epoch, in `unit`.
     pub budget: u64,
-    /// What shares are counted in.
+    /// The unit in which shares and the budget are counted.
     pub unit: String,
     /// Epochs that `max_repeats` allows.
     pub epochs: u64,
@@ -91,7 +91,7 @@ pub struct SourceExplanation {
     pub name: String,
     /// Documents selected.
     pub documents: u64,
-    /// Their stored tokens.
+    /// Stored tokens of the selected documents.
     pub tokens: u64,
     /// BOS and EOS tokens added in one pass.
     pub specials_added: u64,
@@ -101,7 +101,7 @@ pub struct SourceExplanation {
     pub efficiency: f64,
     /// Documents left out of a pass for their length.
     pub dropped_documents: u64,
-    /// Their tokens.
+    /// Tokens of the documents left out.
     pub dropped_tokens: u64,
     /// Tokens cut off in a pass.
     pub truncated_tokens: u64,

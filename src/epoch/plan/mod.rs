@@ -91,11 +91,11 @@ pub struct PlannedSource {
     pub documents: u64,
     /// Stored tokens of one pass.
     pub tokens: u64,
-    /// The same with BOS and EOS.
+    /// Tokens of one pass with the BOS and EOS that packing adds.
     pub effective_tokens: u64,
     /// Tokens of one pass: what the long-document policy leaves of them.
     pub packed_tokens: u64,
-    /// What one pass leaves out.
+    /// Documents and tokens that one pass leaves out.
     pub losses: Losses,
     /// Rows of the first pass.
     pub rows: u64,
@@ -103,9 +103,9 @@ pub struct PlannedSource {
     pub full_rows: u64,
     /// Share of the rows of the first pass that is real tokens; 1 when rows have no fixed length.
     pub efficiency: f64,
-    /// What the first pass counts in the mix's unit.
+    /// Size of the first pass in the mix's unit.
     pub amount: u64,
-    /// What each further pass counts.
+    /// Size of each further pass in the mix's unit.
     pub later_amount: u64,
     /// Its share, relative to the other sources' weights; 0 where a schedule sets it.
     pub weight: u64,

@@ -32,7 +32,7 @@ pub struct PinnedStratum {
     pub pools: Vec<PinnedPool>,
 }
 
-/// What one pass holds.
+/// The documents that one pass holds, whole and in parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PinnedPool {
     /// Whole documents: layer `k` has those that come more than `k` times.

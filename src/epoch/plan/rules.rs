@@ -14,7 +14,7 @@ pub(in crate::epoch) struct Rules {
     pub order: OrderKind,
     /// Passes over the documents in the whole run, at most.
     pub max_repeats: u32,
-    /// What rows are counted in.
+    /// The mix's unit, in which rows are counted.
     pub unit: Unit,
     /// Rows are drawn with replacement from the open strata.
     pub replace: bool,

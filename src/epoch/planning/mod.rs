@@ -74,7 +74,7 @@ pub fn plan(
     continued(against, recipe, None, progress)
 }
 
-/// What a plan goes on from.
+/// The plan that an extension goes on from, and how much of it is consumed.
 #[derive(Clone, Copy)]
 pub struct Rest<'a> {
     /// The plan that it extends, behind those which that one went on from, the first one first.

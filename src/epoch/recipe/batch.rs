@@ -12,10 +12,11 @@ pub struct Batch {
     /// Tokens a batch, at most; a row longer than that is a batch by itself. Instead of `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// What `max_tokens` counts.
+    /// Which positions `max_tokens` counts.
     pub count: Count,
-    /// `a` of the cost a * tokens + sum of squared segment lengths, by which ranks are balanced; absent:
-    /// positions of a batch are permuted.
+    /// The weight of tokens in the cost of a row, which is `balance` * tokens + the sum of the squares of its segment
+    /// lengths. Rows are dealt to ranks by falling cost, so that ranks have about equal work. Absent: the rows of a
+    /// batch are put in a random order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<u64>,
     /// What happens to the rows that fill no batch at an epoch's end.
@@ -33,7 +34,7 @@ pub enum PadTo {
     Longest,
 }
 
-/// What `max_tokens` counts.
+/// Which positions of a batch `max_tokens` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Count {

@@ -40,7 +40,7 @@ pub struct Recipe {
     /// How rows become global batches; absent: rows come one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Batch>,
-    /// What is written.
+    /// The files that a build writes.
     #[serde(default)]
     pub output: Output,
     /// The sources; none listed: every source of the corpus under its own name.

@@ -11,7 +11,7 @@ pub struct Mix {
     /// Absent: `weights` when a source has a weight, else `natural`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// What shares are counted in.
+    /// The unit in which shares and the size of an epoch are counted.
     pub unit: Unit,
     /// Size of one epoch in `unit`; absent: the largest that `max_repeats` allows, and with
     /// `natural` one pass over everything.
@@ -56,7 +56,7 @@ pub enum Method {
     Unimax,
 }
 
-/// What shares are counted in.
+/// The unit in which shares and the size of an epoch are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {

@@ -3,7 +3,7 @@
 use super::column::Column;
 use serde::{Deserialize, Serialize};
 
-/// What is written.
+/// The files that a build writes: format, columns, compression.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {

@@ -62,10 +62,10 @@ fn cluster() -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// What is not held out.
+    /// The documents that are not held out.
     #[default]
     Train,
-    /// What is.
+    /// The documents that are held out.
     Holdout,
 }
 

@@ -281,7 +281,7 @@ impl SourceRows {
     }
 }
 
-/// What one pass comes to.
+/// Rows, tokens and size of one pass over a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PassCount {
     pub rows: u64,
