@@ -310,7 +310,7 @@ impl CorpusWriter {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("corpus");
     /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-    /// # let mut writer = CorpusWriter::open(&path, 256 << 20, 2)?;
+    /// # let mut writer = CorpusWriter::open(&path)?;
     /// # let options = IngestOptions::new("web");
     /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
     /// let records = Records::new("crawl", pages);
