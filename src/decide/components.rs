@@ -120,15 +120,10 @@ impl Session {
         }
         let is_unverified = self.mode() == DedupMode::Lsh;
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
-        // Those that are to be decided meet each other in this commit; counted here, they would crowd
-        // the decided ones out.
         let found = if is_unverified {
             // One decided member links to the whole bucket when nothing is verified.
             let eligible = Eligible::new(&self.scene)?;
-            let admit = |other: DocId| match self.scene.standings.get(&other) {
-                Some(change) => change.now.is_some_and(Standing::is_eligible),
-                None => eligible.contains(other),
-            };
+            let admit = |other: DocId| eligible.is_met(other);
             let found = look_up(&self.scene.view, &keys, &|_, _| true, 1, &admit)?;
             eligible.end()?;
             found

@@ -29,8 +29,17 @@ impl<'s> Eligible<'s> {
         Ok(Self { scene, terms, blocks, failed })
     }
 
+    /// Whether links may lead to the document by now: it is eligible as the commit has it, or else as the store does.
+    /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
+    pub(super) fn is_met(&self, document: DocId) -> bool {
+        match self.scene.standings.get(&document) {
+            Some(change) => change.now.is_some_and(Standing::is_eligible),
+            None => self.contains(document),
+        }
+    }
+
     /// Whether the store has the document as kept, exact or near.
-    pub(super) fn contains(&self, document: DocId) -> bool {
+    fn contains(&self, document: DocId) -> bool {
         if self.scene.stored_kept().contains(document.0) {
             return true;
         }

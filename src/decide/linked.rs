@@ -79,10 +79,7 @@ pub(super) fn look_up_eligible(
     keys: &[&[u64]],
 ) -> Result<Found, DecideError> {
     let eligible = Eligible::new(scene)?;
-    let admit = |other: DocId| match scene.standings.get(&other) {
-        Some(change) => change.now.is_some_and(Standing::is_eligible),
-        None => eligible.contains(other),
-    };
+    let admit = |other: DocId| eligible.is_met(other);
     let is_open = |band, hash| crowd.held(band, hash).is_none();
     let mut found = look_up(&scene.view, keys, &is_open, CROWDED, &admit)?;
     let mut met = Vec::new();

@@ -224,9 +224,9 @@ impl Filled {
     fn of(plan: &Plan, marks: &Marks, batch_padding: Option<Padding>) -> Self {
         let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
         let all = marks.end.row - marks.start.row + marks.pads;
-        let places = u128::from(all) * u128::from(plan.capacity);
+        let places_of_rows = u128::from(all) * u128::from(plan.capacity);
         let (efficiency, places) = if plan.fixed_length() {
-            (ratio(tokens.into(), places), crate::epoch::plan::narrow(places))
+            (ratio(tokens.into(), places_of_rows), crate::epoch::plan::narrow(places_of_rows))
         } else {
             (1.0, tokens)
         };
@@ -240,7 +240,6 @@ impl Filled {
         };
         // Every row repeats a token, but the first one of a pass, which is not told here.
         let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
-        let places_of_rows = u128::from(all) * u128::from(plan.capacity);
         let padding_percent = match (plan.fixed_length(), batch_padding) {
             (true, _) if repeated > 0 => {
                 (1.0 - ratio(u128::from(tokens) + repeated, places_of_rows)).max(0.0) * 100.0

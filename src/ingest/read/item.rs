@@ -63,6 +63,11 @@ pub struct ResumePoint {
     pub prefix: [u8; 32],
 }
 
+/// A length as reports and limits have it.
+pub(super) fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
 /// A reject with as much of its raw bytes as is kept.
 pub(super) fn reject(reason: RejectReason, origin: Origin, raw: &[u8], raw_bytes: u64) -> Item {
     let raw = raw.get(..Reject::MAX_RAW).unwrap_or(raw).to_vec();

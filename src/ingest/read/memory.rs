@@ -1,7 +1,7 @@
 //! Records that a program hands over: one by one, or as Arrow record batches.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, reject};
+use super::item::{Item, ReadOptions, length, reject};
 use super::paths::Input;
 use super::table::{Columns, TableRows};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
@@ -279,8 +279,4 @@ impl<'m> Batches<'m> {
 
 fn failed(name: &Path, number: u64, source: BoxError) -> ReadError {
     ReadError::Records { name: name.display().to_string(), number, source }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

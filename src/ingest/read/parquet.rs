@@ -1,7 +1,7 @@
 //! Rows of a Parquet file, a row group's pages at a time.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions};
+use super::item::{Item, ReadOptions, length};
 use super::table::{Columns, TableRows};
 use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
@@ -231,8 +231,4 @@ fn guard<T>(run: impl FnOnce() -> T) -> Result<T, String> {
 
 fn corrupt(path: &Path, offset: u64, what: String) -> ReadError {
     ReadError::Corrupt { path: path.to_path_buf(), offset, what }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::foreign::foreign;
-use super::item::{Format, Item, ReadOptions, ResumePoint, reject};
+use super::item::{Format, Item, ReadOptions, ResumePoint, length, reject};
 use super::jsonl;
 use super::memory::{Memory, Records};
 use super::parquet::Parquet;
@@ -349,10 +349,6 @@ fn next_text(
             Stretch::TooLong { head, bytes } => reject(reason, origin, head, bytes),
         },
     })
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn size(bytes: u64) -> usize {

@@ -2,6 +2,7 @@
 
 use super::decompress::Decompressed;
 use super::error::ReadError;
+use super::item::length;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -286,8 +287,4 @@ fn line_end(mut bytes: &[u8]) -> Option<usize> {
     let whole = bytes;
     let end = bytes.skip_until(b'\n').ok()?;
     (whole.get(..end)?.last() == Some(&b'\n')).then_some(end)
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

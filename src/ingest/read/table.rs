@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::guess;
-use super::item::{Item, ReadOptions, reject};
+use super::item::{Item, ReadOptions, length, reject};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
@@ -182,8 +182,4 @@ fn value_type(kind: &DataType) -> &DataType {
         DataType::Dictionary(_, values) => values,
         other => other,
     }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

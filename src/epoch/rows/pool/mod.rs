@@ -49,15 +49,18 @@ impl PoolRows {
             PackKind::None => rules.order != OrderKind::Sequential && rules.exact.is_none(),
             PackKind::Greedy | PackKind::Concat => false,
         };
-        if !patterned {
+        let counted = || {
             let mut histogram = Histogram::new();
-            let mut blocks = BTreeSet::new();
             for layer in &pool.layers {
                 lengths.count(layer, &mut histogram)?;
-                blocks.extend(blocks_of(layer).into_iter().map(|(block, _)| block));
             }
-            blocks.extend(pool.fragments.iter().map(|part| part.document.block()));
-            let blocks: Vec<u64> = blocks.into_iter().collect();
+            Ok::<_, EpochError>(histogram)
+        };
+        if !patterned {
+            let layers = pool.layers.iter().flat_map(blocks_of).map(|(block, _)| block);
+            let fragments = pool.fragments.iter().map(|part| part.document.block());
+            let blocks: BTreeSet<u64> = layers.chain(fragments).collect();
+            let (blocks, histogram) = (Vec::from_iter(blocks), counted()?);
             let held = Held::new(rules, lengths, at, trained, histogram)?;
             let body = match rules.exact {
                 Some(_) => Body::Listed(ListedRows::list(&held, &blocks)?),
@@ -71,11 +74,7 @@ impl PoolRows {
             let (classes, histogram) = ClassIndex::of(lengths, &pool.layers)?;
             (Some(Box::new(classes)), histogram)
         } else {
-            let mut histogram = Histogram::new();
-            for layer in &pool.layers {
-                lengths.count(layer, &mut histogram)?;
-            }
-            (None, histogram)
+            (None, counted()?)
         };
         let held = Held::new(rules, lengths, at, trained, histogram)?;
         let body = Body::Patterned(PatternedRows::pack(&held, classes)?);
