@@ -81,12 +81,11 @@ fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     let mut policy = writer.view().policy().clone();
     args.decision.change(&mut policy)?;
     args.decision.remark(&policy);
-    let mut report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
-    report.dry_run = args.dry_run;
+    let report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
     if context.json {
-        print::json(&report)?;
+        print::report("redo", &report, args.dry_run)?;
     } else {
-        show_redo(&report)?;
+        show_redo(&report, args.dry_run)?;
     }
     if !args.dry_run {
         writer.switch(&policy)?;
@@ -97,17 +96,16 @@ fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
 fn settle(args: &Settle, context: &Context) -> anyhow::Result<Outcome> {
     let target = context.target(&args.corpus, args.dry_run)?;
     let mut writer = context.write(target.path())?;
-    let mut report = writer.settle(context.progress.as_ref(), &context.interrupt)?;
-    report.dry_run = args.dry_run;
+    let report = writer.settle(context.progress.as_ref(), &context.interrupt)?;
     if context.json {
-        print::json(&report)?;
+        print::report("settle", &report, args.dry_run)?;
         return Ok(Outcome::Good);
     }
     let n = print::number;
     if report.crowded == 0 {
         print::line("no document has candidates that were not compared")?;
     } else {
-        let verb = if report.dry_run { "would be " } else { "" };
+        let verb = if args.dry_run { "would be " } else { "" };
         print::line(&format!(
             "{} of {} documents {verb}settled: {} no longer kept, {} kept again",
             n(report.settled),
@@ -119,11 +117,11 @@ fn settle(args: &Settle, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn show_redo(report: &RedoReport) -> anyhow::Result<()> {
+fn show_redo(report: &RedoReport, dry_run: bool) -> anyhow::Result<()> {
     let n = print::number;
     print::line(&format!("from: {}", report.before))?;
     print::line(&format!("to:   {}", report.policy))?;
-    let verb = if report.dry_run { "would be kept" } else { "kept" };
+    let verb = if dry_run { "would be kept" } else { "kept" };
     print::line(&format!(
         "{} of {} documents {verb}, {} before",
         n(report.kept_after),

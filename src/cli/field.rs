@@ -65,19 +65,19 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     let target = context.target(&set.corpus, set.dry_run)?;
     let mut writer = context.write(target.path())?;
     let progress = context.progress.as_ref();
-    let mut report = writer.set_field(&set.files, &options, progress, &context.interrupt)?;
-    report.dry_run = set.dry_run;
-    show(&report, context)?;
+    let report = writer.set_field(&set.files, &options, progress, &context.interrupt)?;
+    if context.json {
+        print::report("field_set", &report, set.dry_run)?;
+    } else {
+        show(&report, set.dry_run)?;
+    }
     let is_bad = report.records > 0 && report.changed + report.unchanged == 0;
     Ok(if is_bad { Outcome::Bad } else { Outcome::Good })
 }
 
-fn show(report: &JoinReport, context: &Context) -> anyhow::Result<()> {
-    if context.json {
-        return print::json(report);
-    }
+fn show(report: &JoinReport, dry_run: bool) -> anyhow::Result<()> {
     let n = print::number;
-    let would = if report.dry_run { "would change" } else { "changed" };
+    let would = if dry_run { "would change" } else { "changed" };
     print::line(&format!(
         "{}: {} records; {would} {} documents, {} had the value already",
         report.field,

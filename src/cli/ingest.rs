@@ -130,12 +130,11 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         max_cluster: args.max_cluster,
     };
     let target = context.target(&args.corpus, args.dry_run)?;
-    let mut report = ingest(target.path(), &args.paths, &options, &args.tokenizers, context)?;
-    report.dry_run = args.dry_run;
+    let report = ingest(target.path(), &args.paths, &options, &args.tokenizers, context)?;
     if context.json {
-        print::json(&report)?;
+        print::report("ingest", &report, args.dry_run)?;
     } else {
-        show(&report)?;
+        show(&report, args.dry_run)?;
     }
     let is_lost = report.alarms.iter().any(|alarm| matches!(alarm, Alarm::AllRejected { .. }));
     Ok(if is_lost { Outcome::Bad } else { Outcome::Good })
@@ -153,10 +152,10 @@ fn ingest(
 }
 
 /// The report for people.
-pub(super) fn show(report: &IngestReport) -> anyhow::Result<()> {
+pub(super) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
     let n = print::number;
     let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
-    let verb = if report.dry_run { "would add" } else { "added" };
+    let verb = if dry_run { "would add" } else { "added" };
     print::line(&format!(
         "{}: read {} records ({}) in {:.1} s, {rate:.1} MB/s",
         report.source,

@@ -38,6 +38,22 @@ pub(super) fn typed<T: Serialize>(name: &'static str, value: &T) -> anyhow::Resu
     json(&Typed { r#type: name, value })
 }
 
+/// Prints what a verb did as one JSON object: the verb as its `type`, the fields of `report`, and whether nothing was
+/// changed because the verb was only tried.
+pub(super) fn report<T: Serialize>(
+    verb: &'static str,
+    report: &T,
+    dry_run: bool,
+) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Tried<'a, T> {
+        #[serde(flatten)]
+        report: &'a T,
+        dry_run: bool,
+    }
+    typed(verb, &Tried { report, dry_run })
+}
+
 /// Prints a line of data on stdout.
 pub(super) fn line(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)

@@ -7,6 +7,11 @@ use corpusdb::curate::{Reach, RemovalReport};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 
+/// The `type` of the JSON object of a removal.
+const REMOVE: &str = "remove";
+/// The same where a removal is taken back.
+const RESTORE: &str = "restore";
+
 /// Remove documents: they stay stored, and are neither kept nor come back with the next ingest
 ///
 /// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are
@@ -78,24 +83,24 @@ impl Which {
 
     fn change(
         &self,
+        verb: &'static str,
         context: &Context,
         change: impl FnOnce(&Path, &RoaringTreemap) -> anyhow::Result<RemovalReport>,
     ) -> anyhow::Result<Outcome> {
         let selection = self.select(&context.read(&self.corpus)?)?;
         let target = context.target(&self.corpus, self.dry_run)?;
-        let mut report = change(target.path(), &selection)?;
-        report.dry_run = self.dry_run;
+        let report = change(target.path(), &selection)?;
         if context.json {
-            print::json(&report)?;
+            print::report(verb, &report, self.dry_run)?;
         } else {
-            show(&report)?;
+            show(verb == REMOVE, &report, self.dry_run)?;
         }
         Ok(Outcome::Good)
     }
 }
 
 pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome> {
-    args.which.change(context, |path, selection| {
+    args.which.change(REMOVE, context, |path, selection| {
         let mut writer = context.write(path)?;
         let progress = context.progress.as_ref();
         let reach = match args.block {
@@ -109,16 +114,15 @@ pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome>
 }
 
 pub(super) fn restore(args: Restore, context: &Context) -> anyhow::Result<Outcome> {
-    args.which.change(context, |path, selection| {
+    args.which.change(RESTORE, context, |path, selection| {
         let mut writer = context.write(path)?;
         Ok(writer.restore(selection, context.progress.as_ref(), &context.interrupt)?)
     })
 }
 
-fn show(report: &RemovalReport) -> anyhow::Result<()> {
+fn show(is_removal: bool, report: &RemovalReport, dry_run: bool) -> anyhow::Result<()> {
     let n = print::number;
-    let is_removal = report.r#type == "remove";
-    let verb = match (is_removal, report.dry_run) {
+    let verb = match (is_removal, dry_run) {
         (true, false) => "removed",
         (true, true) => "would remove",
         (false, false) => "restored",

@@ -26,11 +26,12 @@ fn records(numbers: std::ops::Range<u64>) -> String {
         .collect()
 }
 
-struct Place {
+/// A corpus of which reads are counted, and the directory that it lies in.
+struct CountedCorpus {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl CountedCorpus {
     fn under(policy: &Policy) -> Self {
         let place = Self { directory: tempfile::tempdir().unwrap() };
         Corpus::init(place.path(), policy, &[]).unwrap();
@@ -93,7 +94,7 @@ fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
     for keep in ["first", "longest"].map(|order| KeepOrder::parse(order).unwrap()) {
         let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.8).unwrap() };
         let cost = |count: u64| {
-            let place = Place::under(&policy);
+            let place = CountedCorpus::under(&policy);
             let mut writer = place.writer();
             place.ingest(&mut writer, &alike(count));
             let kept = writer.view().kept().unwrap();
@@ -119,7 +120,7 @@ fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
 #[test]
 fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus() {
     let cost = |documents: u64| {
-        let place = Place::new(DedupMode::Witness, documents);
+        let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
         let one: RoaringTreemap = [5].into_iter().collect();
         let (silent, interrupt) = (Silent, Interrupt::default());
@@ -139,7 +140,7 @@ fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus(
 #[test]
 fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
     let cost = |documents: u64, reach: crate::decide::Reach| {
-        let place = Place::new(DedupMode::Exact, documents);
+        let place = CountedCorpus::new(DedupMode::Exact, documents);
         let mut writer = place.writer();
         let half: RoaringTreemap = (0..documents).step_by(2).collect();
         let removed = rows(|| {
@@ -159,7 +160,7 @@ fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
 #[test]
 fn a_key_is_looked_up_and_headers_are_not_read_through() {
     let cost = |documents: u64| {
-        let place = Place::new(DedupMode::Witness, documents);
+        let place = CountedCorpus::new(DedupMode::Witness, documents);
         let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let found = rows(|| {
             assert_eq!(corpus.find_key("k7").unwrap().len(), 1);
@@ -173,7 +174,7 @@ fn a_key_is_looked_up_and_headers_are_not_read_through() {
 
 #[test]
 fn info_reads_the_commits_that_it_lists() {
-    let place = Place::new(DedupMode::None, 3);
+    let place = CountedCorpus::new(DedupMode::None, 3);
     let mut writer = place.writer();
     for number in 0..30 {
         writer.create_snapshot(&format!("s{number}")).unwrap();
@@ -191,7 +192,7 @@ fn info_reads_the_commits_that_it_lists() {
 #[test]
 fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() {
     for mode in [DedupMode::Components, DedupMode::Lsh] {
-        let place = Place::new(mode, 60);
+        let place = CountedCorpus::new(mode, 60);
         let mut writer = place.writer();
         // Duplicates, so that there are standings to read.
         place.pour(&mut writer, 0..1);
@@ -201,7 +202,7 @@ fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() 
 }
 
 /// A writer with a tokenizer of its own over what is stored.
-fn with_tokenizer(place: &Place) -> CorpusWriter {
+fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     let mut writer = place.writer();
     let (silent, interrupt) = (Silent, Interrupt::default());
     let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
@@ -214,7 +215,7 @@ fn with_tokenizer(place: &Place) -> CorpusWriter {
 /// A document was read once for each row that it is cut into: quadratic in its length.
 #[test]
 fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
-    let place = Place::new(DedupMode::None, 40);
+    let place = CountedCorpus::new(DedupMode::None, 40);
     let file = place.directory.path().join("long.jsonl");
     let words = (0..6000).map(|at| format!("word{}", at * 31)).collect::<Vec<_>>().join(" ");
     std::fs::write(&file, format!("{}\n", serde_json::json!({ "id": "long", "text": words })))
@@ -248,7 +249,7 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
 /// Each epoch was walked from the beginning of the run: quadratic in the epochs consumed.
 #[test]
 fn extending_walks_each_epoch_once() {
-    let place = Place::new(DedupMode::None, 60);
+    let place = CountedCorpus::new(DedupMode::None, 60);
     let mut writer = with_tokenizer(&place);
     let (silent, interrupt) = (Silent, Interrupt::default());
     let text = "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n[[source]]\nname = \"web\"\nmax_repeats = 100\n";
@@ -270,7 +271,7 @@ fn extending_walks_each_epoch_once() {
 /// Opening a plan read what every plan pins.
 #[test]
 fn opening_a_plan_reads_nothing_of_the_others() {
-    let place = Place::new(DedupMode::None, 30);
+    let place = CountedCorpus::new(DedupMode::None, 30);
     let mut writer = with_tokenizer(&place);
     let mut cost = |plans: std::ops::Range<u64>| {
         for seed in plans {

@@ -24,8 +24,6 @@ const CHUNK: u64 = 1 << 13;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RedoReport {
-    /// Always `redo`.
-    pub r#type: &'static str,
     /// The policy before, in words.
     pub before: String,
     /// The new one.
@@ -40,8 +38,6 @@ pub struct RedoReport {
     pub sources: Vec<RedoSource>,
     /// Buckets that were read only in part.
     pub capped: u64,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }
 
 /// What another policy changes in one source.
@@ -257,7 +253,6 @@ fn compare(
         bytes_after: of(&totals_after, id).bytes,
     });
     Ok(RedoReport {
-        r#type: "redo",
         before: view.policy().to_string(),
         policy: policy.to_string(),
         documents: view.documents(),
@@ -265,7 +260,6 @@ fn compare(
         kept_after: after.len(),
         sources: sources.collect(),
         capped,
-        dry_run: false,
     })
 }
 

@@ -18,8 +18,6 @@ const SIMILAR_CHUNK: usize = 1 << 11;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RemovalReport {
-    /// `remove` or `restore`.
-    pub r#type: &'static str,
     /// Documents asked for.
     pub selected: u64,
     /// Of these, removed (or restored) now.
@@ -36,8 +34,6 @@ pub struct RemovalReport {
     pub dedup: DecisionCounts,
     /// Commits made.
     pub commits: u64,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }
 
 /// Removes documents: they stay stored and are not kept. What `reach` says is stored as `blocked` from now on, until
@@ -54,8 +50,7 @@ pub fn remove(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<RemovalReport, CurateError> {
-    let mut report =
-        RemovalReport { r#type: "remove", selected: selection.len(), ..RemovalReport::default() };
+    let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let before = writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.intersection_len(&before);
     let documents = if reach > Reach::Exact { selection.clone() } else { selection - &before };
@@ -121,8 +116,7 @@ pub fn restore(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<RemovalReport, CurateError> {
-    let mut report =
-        RemovalReport { r#type: "restore", selected: selection.len(), ..RemovalReport::default() };
+    let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
     let mut met = equals::Restored::default();

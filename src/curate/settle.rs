@@ -19,8 +19,6 @@ const CHUNK: RangeInclusive<usize> = 64..=1 << 14;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SettleReport {
-    /// Always `settle`.
-    pub r#type: &'static str,
     /// Documents that were marked.
     pub crowded: u64,
     /// Of these, decided again with all candidates: their marks are gone.
@@ -33,8 +31,6 @@ pub struct SettleReport {
     pub commits: u64,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }
 
 /// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd
@@ -50,8 +46,7 @@ pub fn settle(
     interrupt: &Interrupt,
 ) -> Result<SettleReport, CurateError> {
     let mut marked = writer.view().crowded()?;
-    let mut report =
-        SettleReport { r#type: "settle", crowded: marked.len(), ..SettleReport::default() };
+    let mut report = SettleReport { crowded: marked.len(), ..SettleReport::default() };
     progress.begin("settling", Some(marked.len()));
     while !marked.is_empty() {
         settle_round(writer, tokenizers, &marked, &mut report, progress, interrupt)?;

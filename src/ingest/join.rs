@@ -69,8 +69,7 @@ pub fn join(
         whole: true,
         ..options.read.clone()
     };
-    let mut report =
-        JoinReport { r#type: "field_set", field: options.field.clone(), ..JoinReport::default() };
+    let mut report = JoinReport { field: options.field.clone(), ..JoinReport::default() };
     let sizes =
         inputs.iter().map(|input| std::fs::metadata(input.path.as_ref()).map(|of| of.len()));
     progress.begin("joining", sizes.sum::<Result<u64, _>>().ok());

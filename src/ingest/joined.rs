@@ -6,8 +6,6 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JoinReport {
-    /// Always `field_set`.
-    pub r#type: &'static str,
     /// The field.
     pub field: String,
     /// Records read.
@@ -24,6 +22,4 @@ pub struct JoinReport {
     pub unknown_examples: Vec<String>,
     /// Commits made.
     pub commits: u64,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }

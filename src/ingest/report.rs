@@ -25,8 +25,6 @@ pub struct StageSeconds {
 /// The report of an ingest. `added` counts stored documents, kept or removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IngestReport {
-    /// Always `ingest`.
-    pub r#type: &'static str,
     /// The source.
     pub source: String,
     /// Records read, bad ones included.
@@ -68,8 +66,6 @@ pub struct IngestReport {
     pub alarms: Vec<Alarm>,
     /// Where the time went.
     pub stages: StageSeconds,
-    /// Nothing was changed: `--dry-run`.
-    pub dry_run: bool,
 }
 
 impl IngestReport {

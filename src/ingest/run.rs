@@ -42,7 +42,6 @@ pub fn ingest(
     let inputs = look_up(inlets, &view, options)?;
     let (policy, fields) = (view.policy().clone(), view.fields().to_vec());
     let mut report = IngestReport {
-        r#type: "ingest",
         source: options.source.clone(),
         policy: view.policy().to_string(),
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),

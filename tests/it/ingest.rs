@@ -456,6 +456,11 @@ fn a_dry_run_tells_what_would_be_and_changes_nothing() {
         &[&arguments[..], &["--dry-run", "--decisions", &decisions]].concat(),
     );
     assert_eq!(dry["dry_run"], true);
+    // Those who read the lines of a log by their beginning find the verb there.
+    let again = [&["ingest", &corpus, &second][..], &arguments[..], &["--dry-run", "--json"]];
+    let told = corpusdb(&again.concat()).good().stdout;
+    assert!(told.starts_with(r#"{"type":"ingest","source":"web","read":61,"#), "{told}");
+    assert!(told.ends_with(",\"dry_run\":true}\n"), "{told}");
     assert_eq!(state(), before);
     let told = std::fs::read_to_string(&decisions).unwrap();
     let wet = ingest(&corpus, &[&second], &[&arguments[..], &["--decisions", &decisions]].concat());

@@ -1,7 +1,7 @@
 //! The text that the command carries, for where cargo has no crates to offer: one declaration in many languages.
 
+use super::directory::DemoDirectory;
 use super::input::{Input, Inputs};
-use super::place::Place;
 use anyhow::Context as _;
 use corpusdb::ingest::Format;
 use std::fs;
@@ -15,7 +15,7 @@ const FILES: [(usize, &str, &str); 4] = [
 ];
 
 /// Writes the files that the command carries into the directories of the crawls.
-pub(super) fn write(place: &Place) -> anyhow::Result<Inputs> {
+pub(super) fn write(place: &DemoDirectory) -> anyhow::Result<Inputs> {
     let mut crawls: Vec<Vec<Input>> = vec![Vec::new(), Vec::new()];
     for (number, source, lines) in FILES {
         let directory = place.crawl(number);

@@ -1,7 +1,7 @@
 //! What the demo ingests: files of crates gathered into one directory a source, or the user's paths.
 
 use super::crates::{Choice, Crate, SOURCES};
-use super::place::Place;
+use super::directory::DemoDirectory;
 use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::Interrupt;
@@ -56,7 +56,7 @@ impl Inputs {
 /// that the demo shows can be run as it stands.
 pub(super) fn gather(
     choice: Choice,
-    place: &Place,
+    place: &DemoDirectory,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Inputs> {
     let mut crawls = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn gather(
     Ok(Inputs { crawls, crates: Some(choice), is_carried: false })
 }
 
-fn empty(place: &Place, directory: &Path, source: &str) -> Input {
+fn empty(place: &DemoDirectory, directory: &Path, source: &str) -> Input {
     let path = place.show(&directory.join(source));
     let format = Format::Text;
     Input { source: source.to_owned(), path, format, id_field: None, files: 0, bytes: 0 }

@@ -7,10 +7,10 @@ mod carried;
 mod crates;
 mod crawl;
 mod differ;
+mod directory;
 mod epochs;
 mod examples;
 mod input;
-mod place;
 mod queries;
 mod teller;
 mod tokens;
@@ -20,8 +20,8 @@ use super::{Outcome, print};
 use corpusdb::curate::CurateError;
 use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
 use crates::Choice;
+use directory::DemoDirectory;
 use input::Inputs;
-use place::Place;
 use std::path::PathBuf;
 use std::time::Instant;
 use teller::Teller;
@@ -52,7 +52,7 @@ pub(super) struct Args {
 struct Demo<'a> {
     context: &'a Context,
     teller: Teller,
-    place: Place,
+    place: DemoDirectory,
     /// The corpus, as a user would write it.
     corpus: String,
     text_field: Option<String>,
@@ -79,7 +79,7 @@ fn stop_if_asked(interrupt: &Interrupt) -> anyhow::Result<()> {
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let choice = if args.paths.is_empty() { Some(crates::choose()) } else { None };
-    let place = Place::make(&args.dir, context.memory)?;
+    let place = DemoDirectory::make(&args.dir, context.memory)?;
     let corpus = place.show(&place.corpus());
     let demo = Demo {
         context,

@@ -72,7 +72,7 @@ pub struct Records<'m> {
 
 enum Supply<'m> {
     OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
-    Batches(Box<dyn RecordBatchReader + Send + 'm>),
+    Batches(Box<Batches<'m>>),
 }
 
 impl<'m> Records<'m> {
@@ -100,7 +100,7 @@ impl<'m> Records<'m> {
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
     /// text and key, all others are kept as fields. Batches of any size, of which one is held at a time.
     pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
-        Self { name: name.into(), supply: Supply::Batches(Box::new(batches)) }
+        Self { name: name.into(), supply: Supply::Batches(Box::new(Batches::new(batches))) }
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
@@ -121,14 +121,10 @@ impl std::fmt::Debug for Records<'_> {
 
 /// Records being read.
 pub(super) struct Memory<'m> {
-    supply: Option<Source<'m>>,
+    /// None behind the end.
+    supply: Option<Supply<'m>>,
     /// Bytes of texts and fields given.
     given: u64,
-}
-
-enum Source<'m> {
-    OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
-    Batches(Box<Batches<'m>>),
 }
 
 impl<'m> Memory<'m> {
@@ -137,13 +133,11 @@ impl<'m> Memory<'m> {
         path: &Arc<PathBuf>,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
-        let supply = match records.supply {
-            Supply::OneByOne(records) => Source::OneByOne(records),
-            Supply::Batches(reader) => {
-                Source::Batches(Box::new(Batches::open(reader, path, options)?))
-            }
-        };
-        Ok(Self { supply: Some(supply), given: 0 })
+        if let Supply::Batches(batches) = &records.supply {
+            // What cannot be read is said before the first batch is made.
+            Columns::of(&batches.reader.schema(), path, options)?;
+        }
+        Ok(Self { supply: Some(records.supply), given: 0 })
     }
 
     /// The next record; behind the end or an error there is none.
@@ -156,12 +150,12 @@ impl<'m> Memory<'m> {
         let number = origin.number;
         let item = match &mut self.supply {
             None => return Ok(None),
-            Some(Source::OneByOne(records)) => {
+            Some(Supply::OneByOne(records)) => {
                 let next = records.next().transpose();
                 let next = next.map_err(|source| failed(&path, number, source));
                 next.map(|record| record.map(|record| item(record, options, origin)))
             }
-            Some(Source::Batches(batches)) => batches.next(options, origin),
+            Some(Supply::Batches(batches)) => batches.next(options, origin),
         };
         match &item {
             Ok(Some(Item::Record(ReadRecord { text, metadata, .. }))) => {
@@ -209,70 +203,59 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
 
 /// Record batches, of which one is held, and as many of its rows as records as memory should hold.
 struct Batches<'m> {
-    path: Arc<PathBuf>,
     reader: Box<dyn RecordBatchReader + Send + 'm>,
-    batch: Option<RecordBatch>,
-    /// Rows of the batch that are made into records, and how many are made next.
-    made: usize,
+    held: Option<HeldBatch>,
+    /// Rows that are made into records next.
     rows_next: u64,
+}
+
+/// A record batch whose rows become records.
+struct HeldBatch {
+    batch: RecordBatch,
     columns: Columns,
+    /// Its rows that were made into records.
+    made: usize,
+    /// Those of them that are not all given.
     rows: Option<TableRows>,
 }
 
 impl<'m> Batches<'m> {
-    fn open(
-        reader: Box<dyn RecordBatchReader + Send + 'm>,
-        path: &Arc<PathBuf>,
-        options: &ReadOptions,
-    ) -> Result<Self, ReadError> {
-        let columns = Columns::of(&reader.schema(), path, options)?;
-        let path = Arc::clone(path);
-        let (made, rows_next) = (0, ROWS.0);
-        Ok(Self { path, reader, batch: None, made, rows_next, columns, rows: None })
+    fn new(reader: impl RecordBatchReader + Send + 'm) -> Self {
+        Self { reader: Box::new(reader), held: None, rows_next: ROWS.0 }
     }
 
     fn next(&mut self, options: &ReadOptions, origin: Origin) -> Result<Option<Item>, ReadError> {
         loop {
-            if let Some(rows) = self.rows.as_mut().filter(|rows| !rows.are_done()) {
-                return Ok(Some(rows.take(&self.columns, options.max_doc_bytes, origin)));
+            let Some(held) = &mut self.held else {
+                let next = self.reader.next().transpose();
+                let next = next.map_err(|error| failed(&origin.path, origin.number, error.into()));
+                let Some(batch) = next? else { return Ok(None) };
+                // A reader may give batches that do not have the columns it promised.
+                let columns = Columns::of(&batch.schema(), &origin.path, options)?;
+                self.held = Some(HeldBatch { batch, columns, made: 0, rows: None });
+                continue;
+            };
+            if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.are_done()) {
+                return Ok(Some(rows.take(&held.columns, options.max_doc_bytes, origin)));
             }
-            self.rows = None;
-            let Some(batch) = self.slice(options, origin.number)? else { return Ok(None) };
-            let rows = TableRows::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
-                path: self.path.to_path_buf(),
+            held.rows = None;
+            let left = held.batch.num_rows().saturating_sub(held.made);
+            if left == 0 {
+                self.held = None;
+                continue;
+            }
+            let count = left.min(usize::try_from(self.rows_next).unwrap_or(left));
+            let slice = held.batch.slice(held.made, count);
+            held.made += count;
+            let rows = TableRows::new(&slice, &held.columns).map_err(|what| ReadError::Rows {
+                path: origin.path.to_path_buf(),
                 row: origin.number,
                 what,
             })?;
-            let average = (rows.bytes() / length(batch.num_rows()).max(1)).max(1);
+            let average = (rows.bytes() / length(count).max(1)).max(1);
             let (_, most) = ROWS;
             self.rows_next = (BYTES / average).clamp(1, most.min(self.rows_next.saturating_mul(2)));
-            self.rows = Some(rows);
-        }
-    }
-
-    /// The next rows: of the batch at hand, or of the one behind it.
-    fn slice(
-        &mut self,
-        options: &ReadOptions,
-        number: u64,
-    ) -> Result<Option<RecordBatch>, ReadError> {
-        loop {
-            if let Some(batch) = &self.batch {
-                let left = batch.num_rows().saturating_sub(self.made);
-                if left > 0 {
-                    let rows = left.min(usize::try_from(self.rows_next).unwrap_or(left));
-                    let slice = batch.slice(self.made, rows);
-                    self.made += rows;
-                    return Ok(Some(slice));
-                }
-            }
-            self.batch = None;
-            let next = self.reader.next().transpose();
-            let next = next.map_err(|error| failed(&self.path, number, error.into()))?;
-            let Some(batch) = next else { return Ok(None) };
-            // A reader may give batches that do not have the columns it promised.
-            self.columns = Columns::of(&batch.schema(), &self.path, options)?;
-            (self.batch, self.made) = (Some(batch), 0);
+            held.rows = Some(rows);
         }
     }
 }

@@ -19,8 +19,6 @@ use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows of a batch.
-const ROWS: usize = 8192;
 /// Term values remembered: near-unique keywords would otherwise all be held.
 const REMEMBERED: usize = 1 << 16;
 /// Longest value remembered.
@@ -37,7 +35,8 @@ pub(in crate::query) struct Filler<'a> {
     keys: Keys,
     values: HashMap<TermId, Arc<str>>,
     sizes: Sizes,
-    /// Rows of a batch.
+    /// Rows of a batch, at most. The engine would cut larger batches into parts, and count for each part what all of
+    /// them hold together.
     rows: usize,
     /// Bytes of text after which a batch ends.
     text_bytes: i64,
@@ -54,6 +53,7 @@ impl<'a> Filler<'a> {
         view: &'a View,
         wanted: &'a [DocumentColumn],
         schema: SchemaRef,
+        rows: usize,
     ) -> Result<Self, QueryError> {
         let mut standings = Vec::new();
         for standing in Standing::ALL {
@@ -63,10 +63,6 @@ impl<'a> Filler<'a> {
         let crowded = view.term(fields::CROWDED, &fields::crowded_value(view.generation()))?;
         let limits = Limits::of(view);
         let text_bytes = i64::try_from(limits.texts).unwrap_or(i64::MAX);
-        let carries_text =
-            wanted.iter().any(|column| matches!(column.source, Content::Text | Content::Meta));
-        // The engine would cut larger batches into parts, and count for each part what all of them hold together.
-        let rows = if carries_text { limits.rows_with_text(view) } else { ROWS };
         let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
         Ok(Self { view, wanted, schema, standings, crowded, keys, values, sizes, rows, text_bytes })
     }

@@ -89,10 +89,11 @@ impl TableProvider for Documents {
         let producer = |blocks: Range<u64>| -> Producer {
             let (view, test) = (self.view.clone(), test.clone());
             let (wanted, schema) = (Arc::clone(&wanted), Arc::clone(&schema));
-            Arc::new(move |sink| {
+            Arc::new(move |rows, sink| {
                 Part { view: &view, test: &test, wanted: &wanted, schema: &schema }.push(
                     blocks.clone(),
                     limit,
+                    rows,
                     sink,
                 )
             })
@@ -132,10 +133,11 @@ impl Part<'_> {
         &self,
         blocks: Range<u64>,
         limit: Option<usize>,
+        rows: usize,
         sink: &mut Sink<'_>,
     ) -> std::result::Result<(), QueryError> {
         let mut left = limit.map_or(u64::MAX, |limit| u64::try_from(limit).unwrap_or(u64::MAX));
-        let mut filler = Filler::new(self.view, self.wanted, Arc::clone(self.schema))?;
+        let mut filler = Filler::new(self.view, self.wanted, Arc::clone(self.schema), rows)?;
         for number in blocks {
             // Asks whether anyone still listens: a run of blocks may yield no batch for long.
             if left == 0 || sink(RecordBatch::new_empty(Arc::clone(self.schema))).is_break() {

@@ -9,9 +9,6 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
 
-/// Rows of a batch, at most.
-const ROWS: usize = 1024;
-
 /// Name and type of every column.
 pub(in crate::query) const COLUMNS: [(&str, DataType); 7] = [
     ("source", DataType::Utf8),
@@ -23,10 +20,11 @@ pub(in crate::query) const COLUMNS: [(&str, DataType); 7] = [
     ("raw", DataType::Utf8),
 ];
 
-/// Pushes all rows; `raw` is left empty when it is not wanted.
+/// Pushes all records, in batches of at most `rows`; `raw` is left empty when it is not wanted.
 pub(in crate::query) fn push(
     view: &View,
     schema: &SchemaRef,
+    rows: usize,
     with_raw: bool,
     sink: &mut Sink<'_>,
 ) -> Result<(), QueryError> {
@@ -47,7 +45,7 @@ pub(in crate::query) fn push(
         }
         bytes += record.raw.len() + record.path.len() + record.reason.len();
         waiting.push(record);
-        if waiting.len() < ROWS && bytes < most {
+        if waiting.len() < rows && bytes < most {
             return Ok(());
         }
         bytes = 0;

@@ -28,12 +28,10 @@ const QUEUE: usize = 2;
 /// Receives a producer's batches; says when no more are wanted.
 pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
-/// Pushes the batches of one partition, in order. An empty batch is a question whether to go on.
+/// Pushes the batches of one partition, in order, each of at most as many rows as the engine's batches have. An empty
+/// batch is a question whether to go on.
 pub(in crate::query) type Producer =
-    Arc<dyn Fn(&mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
-
-/// Rows that a scan may give at a time, where each is to carry a long constant.
-pub(in crate::query) struct RowsAtMost(pub usize);
+    Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
 
 /// Why a walk over stored rows ends before its last: no more is wanted, or something went wrong.
 pub(in crate::query) enum Stop {
@@ -156,8 +154,7 @@ impl ExecutionPlan for Scan {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let most = context.session_config().get_extension::<RowsAtMost>();
-        let most = most.map_or(usize::MAX, |rows| rows.0.max(1));
+        let rows = context.session_config().batch_size().max(1);
         let producer = self.producers.get(partition).ok_or_else(|| {
             DataFusionError::Internal(format!("partition {partition} of {}", self.producers.len()))
         })?;
@@ -165,15 +162,11 @@ impl ExecutionPlan for Scan {
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), QUEUE);
         let queue = stream.tx();
         stream.spawn_blocking(move || {
-            let done = producer(&mut |batch| {
+            let done = producer(rows, &mut |batch| {
                 let gone = if batch.num_rows() == 0 {
                     queue.is_closed()
                 } else {
-                    let mut starts = (0..batch.num_rows()).step_by(most);
-                    starts.any(|start| {
-                        let rows = most.min(batch.num_rows() - start);
-                        queue.blocking_send(Ok(batch.slice(start, rows))).is_err()
-                    })
+                    queue.blocking_send(Ok(batch)).is_err()
                 };
                 if gone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });

@@ -3,7 +3,6 @@
 use super::limits::Limits;
 use super::pool::Shares;
 use super::provider::{Documents, PARTITIONS};
-use super::scan::RowsAtMost;
 use super::{growing, nesting, parser, small_tables};
 use crate::query::error::{QueryError, shown};
 use crate::store::View;
@@ -146,7 +145,7 @@ pub(in crate::query) fn check_expression(text: &str) -> Result<(), DataFusionErr
 }
 
 /// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays
-/// bounded.
+/// bounded: of the engine's operators, and of the scans, which are told as many rows.
 pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
     let config = state.config();
     let mut rows = config.batch_size();
@@ -155,13 +154,11 @@ pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPla
     if reads_text(plan) {
         rows = most;
     }
-    let mut config = config.clone();
     let constant = longest_constant(plan);
     if constant > CONSTANT {
         rows = rows.min(texts / constant).max(1);
-        config = config.with_extension(Arc::new(RowsAtMost(rows)));
     }
-    *state.config_mut() = config.with_batch_size(rows);
+    *state.config_mut() = config.clone().with_batch_size(rows);
 }
 
 /// Bytes of the longest constant: the engine may copy it for each row of a batch.
@@ -182,12 +179,16 @@ fn longest_constant(plan: &LogicalPlan) -> usize {
 }
 
 fn reads_text(plan: &LogicalPlan) -> bool {
-    let here = match plan {
-        LogicalPlan::TableScan(scan) if scan.table_name.table() == "documents" => {
+    let mut reads = false;
+    // Nothing in the walk fails.
+    let _ = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && scan.table_name.table() == "documents"
+        {
             let mut fields = scan.projected_schema.fields().iter();
-            fields.any(|field| field.name() == "text" || field.name() == "meta")
+            reads |= fields.any(|field| field.name() == "text" || field.name() == "meta");
         }
-        _ => false,
-    };
-    here || plan.inputs().into_iter().any(reads_text)
+        Ok(if reads { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    reads
 }

@@ -6,6 +6,7 @@ use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -17,11 +18,18 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Rows of a batch of `duplicates`.
-const ROWS: usize = 8192;
-
 type Rows = std::result::Result<(), QueryError>;
-type Push = fn(&View, &SchemaRef, &[usize], &mut Sink<'_>) -> Rows;
+type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
+
+/// What a scan of a small table is asked for.
+struct Wanted<'a> {
+    /// All columns of the table: batches have them all.
+    schema: &'a SchemaRef,
+    /// Those of them that are looked at. What is long may be left empty in others.
+    columns: &'a [usize],
+    /// Rows of a batch, at most.
+    rows: usize,
+}
 
 /// One of the small tables of a view; read when it is scanned, not before.
 pub(in crate::query) struct SmallTable {
@@ -98,10 +106,11 @@ impl TableProvider for SmallTable {
         let projected = Arc::new(self.schema.project(&projection)?);
         let (view, schema, push) = (self.view.clone(), Arc::clone(&self.schema), self.push);
         let limit = limit.unwrap_or(usize::MAX);
-        let producer: Producer = Arc::new(move |sink| {
+        let producer: Producer = Arc::new(move |rows, sink| {
             let mut failed = None;
             let mut left = limit;
-            push(&view, &schema, &projection, &mut |batch| {
+            let wanted = Wanted { schema: &schema, columns: &projection, rows };
+            push(&view, &wanted, &mut |batch| {
                 let batch = batch.slice(0, left.min(batch.num_rows()));
                 left -= batch.num_rows();
                 match batch.project(&projection) {
@@ -131,7 +140,7 @@ const DUPLICATES: [(&str, DataType); 7] = [
     ("commit", DataType::UInt64),
 ];
 
-fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn duplicates(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     let mut flush = |waiting: &mut Vec<(DocId, CommitSeq, Match)>| {
         let rows = || waiting.iter();
@@ -146,18 +155,18 @@ fn duplicates(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>)
             Arc::new(UInt64Array::from_iter_values(rows().map(|(_, commit, _)| commit.0))),
         ];
         waiting.clear();
-        give(sink, batch(schema, arrays))
+        give(sink, batch(wanted.schema, arrays))
     };
     let walked = view.for_each_match(|removed, commit, found| {
         if found.kind != MatchKind::Superseded {
             waiting.push((removed, commit, found));
         }
-        if waiting.len() >= ROWS { flush(&mut waiting) } else { Ok(()) }
+        if waiting.len() >= wanted.rows { flush(&mut waiting) } else { Ok(()) }
     });
     ended(walked.and_then(|()| flush(&mut waiting)))
 }
 
-fn sources(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = || view.sources().map(|(_, record)| record);
     let mut arrays: Vec<ArrayRef> = vec![
         texts(all().map(|record| record.name.as_str())),
@@ -172,7 +181,7 @@ fn sources(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) ->
         };
         arrays.push(counts(all().map(|record| of(&record.tokens))));
     }
-    push(schema, arrays, sink)
+    push(wanted, arrays, sink)
 }
 
 const COMMITS: [(&str, DataType); 8] = [
@@ -186,7 +195,7 @@ const COMMITS: [(&str, DataType); 8] = [
     ("rejected", DataType::Int64),
 ];
 
-fn commits(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.commits()?;
     let rows = || all.iter().map(|(_, record)| record);
     let arrays = vec![
@@ -199,7 +208,7 @@ fn commits(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) ->
         counts(rows().map(|record| record.changed)),
         counts(rows().map(|record| record.rejected)),
     ];
-    push(schema, arrays, sink)
+    push(wanted, arrays, sink)
 }
 
 const EPOCHS: [(&str, DataType); 4] = [
@@ -209,7 +218,7 @@ const EPOCHS: [(&str, DataType); 4] = [
     ("plan", DataType::Utf8),
 ];
 
-fn epochs(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn epochs(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.epochs()?;
     let arrays = vec![
         numbers(all.iter().map(|record| record.number)),
@@ -217,12 +226,13 @@ fn epochs(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> 
         texts(all.iter().map(|record| &record.snapshot)),
         texts(all.iter().map(|record| &record.plan)),
     ];
-    push(schema, arrays, sink)
+    push(wanted, arrays, sink)
 }
 
-fn rejected(view: &View, schema: &SchemaRef, wanted: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn rejected(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let raw = rejects::COLUMNS.iter().position(|(name, _)| *name == "raw");
-    rejects::push(view, schema, wanted.iter().any(|at| Some(*at) == raw), sink)
+    let with_raw = wanted.columns.iter().any(|at| Some(*at) == raw);
+    rejects::push(view, wanted.schema, wanted.rows, with_raw, sink)
 }
 
 const TOKENIZERS: [(&str, DataType); 7] = [
@@ -235,7 +245,7 @@ const TOKENIZERS: [(&str, DataType); 7] = [
     ("encoded_to", DataType::UInt64),
 ];
 
-fn tokenizers(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let rows = || view.tokenizers().map(|(_, record)| record);
     let arrays = vec![
         numbers(view.tokenizers().map(|(id, _)| u32::from(id.0))),
@@ -247,7 +257,7 @@ fn tokenizers(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>)
         // Of a complete one it is beyond every document that may come.
         ids(rows().map(|record| record.encoded_to.min(view.documents()))),
     ];
-    push(schema, arrays, sink)
+    push(wanted, arrays, sink)
 }
 
 const SNAPSHOTS: [(&str, DataType); 6] = [
@@ -259,7 +269,7 @@ const SNAPSHOTS: [(&str, DataType); 6] = [
     ("kept_hash", DataType::Utf8),
 ];
 
-fn snapshots(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) -> Rows {
+fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.snapshots()?;
     let arrays = vec![
         texts(all.iter().map(|record| &record.name)),
@@ -269,12 +279,25 @@ fn snapshots(view: &View, schema: &SchemaRef, _: &[usize], sink: &mut Sink<'_>) 
         counts(all.iter().map(|record| record.kept)),
         texts(all.iter().map(|record| hexadecimal(&record.kept_hash))),
     ];
-    push(schema, arrays, sink)
+    push(wanted, arrays, sink)
 }
 
-fn push(schema: &SchemaRef, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
-    // Whether more is wanted does not matter: there is no more.
-    let _ = sink(batch(schema, arrays)?);
+/// Gives a table that is made as a whole. Where that is more than a batch each one is a copy: for a slice the engine
+/// counts all that it is a slice of.
+fn push(wanted: &Wanted<'_>, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
+    let whole = batch(wanted.schema, arrays)?;
+    if whole.num_rows() <= wanted.rows {
+        // Whether more is wanted does not matter: there is no more.
+        let _ = sink(whole);
+        return Ok(());
+    }
+    for start in (0..whole.num_rows()).step_by(wanted.rows) {
+        let slice = whole.slice(start, wanted.rows.min(whole.num_rows() - start));
+        let all = UInt64Array::from_iter_values((0..).take(slice.num_rows()));
+        if sink(take_record_batch(&slice, &all).map_err(QueryError::arrow)?).is_break() {
+            break;
+        }
+    }
     Ok(())
 }
 
@@ -306,4 +329,29 @@ fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
 /// Bytes in hexadecimal, two digits each.
 pub(in crate::query) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_more_rows_than_a_batch_comes_in_copies_that_hold_their_own_rows_alone() {
+        let field = Field::new("id", DataType::UInt64, false);
+        let (schema, columns) = (Arc::new(Schema::new(vec![field])), [0]);
+        let wanted = Wanted { schema: &schema, columns: &columns, rows: 400 };
+        let mut given: Vec<RecordBatch> = Vec::new();
+        push(&wanted, vec![ids(0..1000)], &mut |batch| {
+            given.push(batch);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(given.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [400, 400, 200]);
+        let values = given.iter().flat_map(|batch| {
+            let ids = batch.column(0).as_any().downcast_ref::<UInt64Array>().unwrap();
+            ids.values().to_vec()
+        });
+        assert!(values.eq(0..1000));
+        assert!(given.iter().all(|batch| batch.get_array_memory_size() < 1000 * 8));
+    }
 }

@@ -11,13 +11,13 @@ const MARK: &str =
     "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
 
 /// Where everything of one demo lies.
-pub(super) struct Place {
+pub(super) struct DemoDirectory {
     /// As the user gave it, for commands.
     pub(super) shown: String,
     root: PathBuf,
 }
 
-impl Place {
+impl DemoDirectory {
     const CORPUS: &str = "corpus";
     const RECIPE: &str = "recipe.toml";
     const EPOCH: &str = "epoch-0";
@@ -117,18 +117,18 @@ mod tests {
     fn only_its_own_directory_is_replaced_and_only_what_it_made() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("demo");
-        let place = Place::make(&directory, 64 << 20).unwrap();
+        let place = DemoDirectory::make(&directory, 64 << 20).unwrap();
         fs::create_dir_all(place.crawl(1)).unwrap();
         fs::write(place.recipe(), "version = 1").unwrap();
         fs::write(directory.join("mine.txt"), "kept").unwrap();
-        Place::make(&directory, 64 << 20).unwrap();
+        DemoDirectory::make(&directory, 64 << 20).unwrap();
         assert!(!place.crawl(1).exists() && !place.recipe().exists());
         assert_eq!(fs::read_to_string(directory.join("mine.txt")).unwrap(), "kept");
 
         let other = scratch.path().join("other");
         fs::create_dir_all(&other).unwrap();
         fs::write(other.join("mine.txt"), "kept").unwrap();
-        let refused = Place::make(&other, 64 << 20).err().unwrap().to_string();
+        let refused = DemoDirectory::make(&other, 64 << 20).err().unwrap().to_string();
         assert!(refused.contains("--dir"), "{refused}");
         assert!(other.join("mine.txt").exists());
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn paths_are_shown_under_the_directory_as_given() {
         let scratch = tempfile::tempdir().unwrap();
-        let place = Place::make(scratch.path(), 64 << 20).unwrap();
+        let place = DemoDirectory::make(scratch.path(), 64 << 20).unwrap();
         let key = place.crawl(0).join("code").display().to_string();
         assert_eq!(place.short(&key), format!("crawl-1{}code", std::path::MAIN_SEPARATOR));
         assert_eq!(place.short("/elsewhere/a"), "/elsewhere/a");
