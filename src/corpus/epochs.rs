@@ -8,13 +8,16 @@ use crate::epoch::{
 };
 use crate::error::Error;
 use crate::model::{DocId, Interrupt, Progress};
-use crate::store::{CommitRecord, EpochRecord, StoreError, View};
+use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Plans that are named one by one where one was asked for that is not there.
 const SHOWN: usize = 12;
+
+/// Bytes of marks that one commit stores, and those of one epoch more.
+const MARKS_BYTES: usize = 8 << 20;
 
 impl Corpus {
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
@@ -46,7 +49,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when lengths cannot be read.
     pub fn explain(&self, planned: &Planned, interrupt: &Interrupt) -> Result<Explanation, Error> {
-        Ok(epoch::explain(&self.view, &planned.plan, &planned.pinned, interrupt)?)
+        Ok(epoch::explain(&self.view, planned, interrupt)?)
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
@@ -73,6 +76,18 @@ impl Corpus {
         Ok(Epoch::open(&self.view, planned, epoch, interrupt)?)
     }
 
+    /// Marks that are stored with plans and are not those of their epochs.
+    pub(super) fn check_marks(&self) -> Result<Vec<Fault>, Error> {
+        let mut faults = Vec::new();
+        for record in self.view.epochs()? {
+            if !self.view.marked_epochs(record.number)?.is_empty() {
+                let planned = stored_plan(&self.view, record.number)?;
+                faults.extend(epoch::check_marks(&self.view, &planned)?);
+            }
+        }
+        Ok(faults)
+    }
+
     /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
     /// on, as trainers count them: batches times their rows, rows of pads included, over as many epochs as
     /// it takes.
@@ -95,10 +110,9 @@ impl Corpus {
     /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
     pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
-        let Planned { plan, pinned } = planned;
         let (view, memory) = (&self.view, self.memory);
         let answer =
-            epoch::build(view, plan, pinned, epoch, out, threads, memory, progress, interrupt)?;
+            epoch::build(view, planned, epoch, out, threads, memory, progress, interrupt)?;
         progress.end();
         Ok(answer)
     }
@@ -114,16 +128,15 @@ impl Corpus {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Verification, Error> {
-        let Planned { plan, pinned } = planned;
-        let answer = epoch::verify(&self.view, plan, pinned, directory, progress, interrupt)?;
+        let answer = epoch::verify(&self.view, planned, directory, progress, interrupt)?;
         progress.end();
         Ok(answer)
     }
 }
 
 impl CorpusWriter {
-    /// Plans an epoch and stores the plan; a recipe without a snapshot makes and pins one of this
-    /// moment. The same plan is stored once: planning it again answers the stored one.
+    /// Plans an epoch and stores the plan, with marks along its first epoch; a recipe without a snapshot makes and
+    /// pins one of this moment. The same plan is stored once: planning it again answers the stored one.
     ///
     /// # Errors
     /// [`Error::Epoch`] when the recipe cannot be met.
@@ -132,9 +145,67 @@ impl CorpusWriter {
         recipe: &Recipe,
         progress: &dyn Progress,
     ) -> Result<(EpochRecord, Planned), Error> {
+        self.plan_epochs(recipe, 1, progress, &Interrupt::default())
+    }
+
+    /// As [`CorpusWriter::plan`], with marks along the first `epochs` epochs, as [`CorpusWriter::mark_epochs`]
+    /// makes them.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met or has fewer epochs; a plan that is new is then not stored.
+    pub fn plan_epochs(
+        &mut self,
+        recipe: &Recipe,
+        epochs: u64,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(EpochRecord, Planned), Error> {
         let recipe = self.pinned_to_now(recipe)?;
         let planned = plan_at(self.view(), self.memory, &recipe, progress)?;
-        self.store_plan(planned)
+        self.store_plan(planned, epochs, progress, interrupt)
+    }
+
+    /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
+    /// is opened without a walk over its rows, by any number of readers. An epoch is walked once for it, at some 100
+    /// ns a row, and its marks take some 15 bytes a source, 8,192 times at most. An epoch of whole passes over one
+    /// source needs none. How many epochs got marks is the answer; after an interrupt those that were walked have
+    /// theirs.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan, it has fewer epochs, or it does not fit the corpus any more.
+    pub fn mark_epochs(
+        &mut self,
+        number: u32,
+        epochs: u64,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<u64, Error> {
+        let view = self.view().clone();
+        let planned = stored_plan(&view, number)?;
+        let (mut marked, mut found) = (0, Vec::new());
+        let walked = epoch::unmarked(&view, &planned, epochs, progress, interrupt, |marks| {
+            marked += 1;
+            found.push(marks);
+            let held: usize = found.iter().map(MarksRecord::bytes).sum();
+            if held > MARKS_BYTES { self.store_marks(number, &mut found) } else { Ok(()) }
+        });
+        self.store_marks(number, &mut found)?;
+        walked?;
+        progress.end();
+        Ok(marked)
+    }
+
+    fn store_marks(&mut self, number: u32, found: &mut Vec<MarksRecord>) -> Result<(), Error> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut batch = self.writer.begin()?;
+        for marks in found.drain(..) {
+            batch.put_marks(number, &marks)?;
+        }
+        let (kind, subject) = ("epoch".to_owned(), format!("{number} marked"));
+        batch.commit(&CommitRecord { kind, subject, ..CommitRecord::default() })?;
+        Ok(())
     }
 
     /// Plans what is left of plan `parent` once `next_row` rows of its run are consumed, with whatever
@@ -162,10 +233,10 @@ impl CorpusWriter {
             epoch::extend(against, &rest, &pinned, progress, interrupt)
         })?;
         progress.end();
-        self.store_plan(planned)
+        self.store_plan(planned, 1, progress, interrupt)
     }
 
-    /// Forgets a stored plan and the documents it pins. An epoch that was built of it cannot be verified any
+    /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified any
     /// more. Its number is not given again.
     ///
     /// # Errors
@@ -198,12 +269,26 @@ impl CorpusWriter {
         Ok(recipe)
     }
 
-    fn store_plan(&mut self, planned: Planned) -> Result<(EpochRecord, Planned), Error> {
-        let plan = &planned.plan;
-        let hash = plan.hash();
+    fn store_plan(
+        &mut self,
+        planned: Planned,
+        epochs: u64,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        let hash = planned.plan.hash();
         if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
-            return Ok((record, planned));
+            self.mark_epochs(record.number, epochs, progress, interrupt)?;
+            let stored = Some(record.number);
+            return Ok((record, Planned { stored, ..planned }));
         }
+        let mut marks = Vec::new();
+        epoch::unmarked(self.view(), &planned, epochs, progress, interrupt, |record| {
+            marks.push(record);
+            Ok::<(), EpochError>(())
+        })?;
+        progress.end();
+        let plan = &planned.plan;
         let record = EpochRecord {
             number: 0,
             hash,
@@ -215,13 +300,17 @@ impl CorpusWriter {
         let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
         let mut batch = self.writer.begin()?;
         let record = batch.add_epoch(record, &parts)?;
+        for marks in &marks {
+            batch.put_marks(record.number, marks)?;
+        }
         let subject = record.number.to_string();
         batch.commit(&CommitRecord {
             kind: "epoch".to_owned(),
             subject,
             ..CommitRecord::default()
         })?;
-        Ok((record, planned))
+        let stored = Some(record.number);
+        Ok((record, Planned { stored, ..planned }))
     }
 }
 
@@ -345,5 +434,5 @@ fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
         })?;
         pinned.push(Arc::new(PinnedSource::decode(&source.name, &part)?));
     }
-    Ok(Planned { plan, pinned })
+    Ok(Planned { plan, pinned, stored: Some(number) })
 }

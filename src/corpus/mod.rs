@@ -233,6 +233,13 @@ impl Corpus {
             let tokenizers: Vec<_> =
                 loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
             faults.extend(curate::check(&self.view, &tokenizers, progress)?);
+            match self.check_marks() {
+                Ok(found) => faults.extend(found),
+                Err(error) => {
+                    let place = "epochs".to_owned();
+                    faults.push(Fault { place, what: error.to_string() });
+                }
+            }
         }
         progress.end();
         Ok(faults)

@@ -70,7 +70,7 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
-        let opened = Opened::open(view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
+        let opened = Opened::open(view, planned, OpenedTo::Give)?;
         Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
     }
 

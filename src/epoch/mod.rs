@@ -22,6 +22,7 @@ mod explain;
 mod export;
 mod fetch;
 mod lengths;
+mod marking;
 #[cfg(feature = "generated")]
 pub mod measured;
 mod mix;
@@ -44,6 +45,7 @@ pub use export::{
     BatchPrinter, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
     StreamViews,
 };
+pub(crate) use marking::{check_marks, unmarked};
 pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};

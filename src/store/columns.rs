@@ -109,8 +109,8 @@ columns! {
     Tokenizers = "tokenizers", Small, keys::TokenizerKey, "tokenizer u16, part u8" => named::TokenizerRow<'v>, named::tokenizer, "part 0: record; 1: `tokenizer.json`; 2: how it was made, JSON; from 16: the files it was made of, verbatim";
     /// Named snapshots and the kept bitmap each one pins.
     Snapshots = "snapshots", Small, keys::NameKey, "name" => named::SnapshotRow, named::snapshot, "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format";
-    /// Epoch plans and the selections they pin.
-    Epochs = "epochs", Small, keys::NameKey, "name" => named::EpochRow<'v>, named::epoch, "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below)";
+    /// Epoch plans, the selections they pin, and marks along their epochs.
+    Epochs = "epochs", Small, keys::NameKey, "name" => named::EpochRow<'v>, named::epoch, "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below); `NUMBER` 0x00 0x00 `marks` 0x00 `EPOCH` (20 digits): marks along the epoch (below)";
     /// Records that could not be read. Written by ingest, read by `rejects`.
     Rejects = "rejects", Hashed, keys::IdentityKey, "blake3-128 of source, path, number, raw bytes" => RejectRecord, |_, bytes| codec::decode(bytes), "record: reason, position, raw bytes";
     /// zstd dictionaries of the texts. Never deleted while a text uses one.

@@ -16,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   corpusdb epoch explain crawl recipe.toml
   corpusdb epoch plan crawl recipe.toml
+  corpusdb epoch mark crawl 1 --epochs 4
   corpusdb epoch build crawl 1 --out epoch-0
   corpusdb epoch verify crawl epoch-0
   corpusdb epoch stream crawl 1 --rank 0 --world 8 --from-batch 1200 --format arrow > batches.arrow
@@ -37,6 +38,19 @@ pub(super) enum Verb {
         corpus: PathBuf,
         /// The recipe
         recipe: PathBuf,
+        /// Along how many epochs marks are stored, as `epoch mark` stores them
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        epochs: u64,
+    },
+    /// Store marks along the first epochs of a plan: one that has them is opened without a walk over its rows
+    Mark {
+        /// The corpus
+        corpus: PathBuf,
+        /// Number of the plan
+        plan: u32,
+        /// Along how many epochs, those included that have them
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        epochs: u64,
     },
     /// List the stored plans
     List {
@@ -158,13 +172,20 @@ enum Form {
 pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     let progress = context.progress.as_ref();
     match verb {
-        Verb::Plan { corpus, recipe } => {
+        Verb::Plan { corpus, recipe, epochs } => {
             let recipe = read_recipe(&recipe)?;
             let mut writer = context.write_soon(&corpus)?;
-            let (record, planned) = writer.plan(&recipe, progress)?;
+            let (record, planned) =
+                writer.plan_epochs(&recipe, epochs, progress, &context.interrupt)?;
             drop(writer);
             let undecided = undecided(&corpus, &planned, context)?;
             report::plan(record.number, &planned.plan, undecided, context)?;
+        }
+        Verb::Mark { corpus, plan, epochs } => {
+            let mut writer = context.write_soon(&corpus)?;
+            let marked = writer.mark_epochs(plan, epochs, progress, &context.interrupt)?;
+            drop(writer);
+            report::marked(plan, epochs, marked, context)?;
         }
         Verb::List { corpus } => report::list(&context.read(&corpus)?.epochs()?, context)?,
         Verb::Explain { corpus, what } => {
@@ -314,7 +335,8 @@ fn stored(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<Planne
         Some(number) => Ok(context.read(corpus)?.stored_plan(number)?),
         None => {
             let recipe = read_recipe(Path::new(what))?;
-            Ok(context.write_soon(corpus)?.plan(&recipe, context.progress.as_ref())?.1)
+            let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+            Ok(context.write_soon(corpus)?.plan_epochs(&recipe, 1, progress, interrupt)?.1)
         }
     }
 }

@@ -38,6 +38,22 @@ pub(super) fn plan(
     }
 }
 
+/// Marks stored along the first `epochs` epochs of a plan, of which `marked` had none.
+pub(super) fn marked(
+    number: u32,
+    epochs: u64,
+    marked: u64,
+    context: &Context,
+) -> anyhow::Result<()> {
+    if context.json {
+        return print::json(&serde_json::json!({
+            "type": "plan_marked", "number": number, "epochs": epochs, "marked": marked,
+        }));
+    }
+    let epochs = print::number(epochs);
+    print::line(&format!("plan {number}: the first {epochs} epochs open without a walk; marks of {marked} are new"))
+}
+
 pub(super) fn explanation(explanation: &Explanation, context: &Context) -> anyhow::Result<()> {
     if context.json {
         return print::typed("explanation", explanation);

@@ -7,7 +7,7 @@ pub use padding::Padding;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
-use crate::epoch::plan::{PinnedSource, Plan, masks, ratio};
+use crate::epoch::plan::{Plan, Planned, masks, ratio};
 use crate::epoch::planning::undecided;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
@@ -130,11 +130,11 @@ pub struct SourceExplanation {
 /// [`EpochError::Store`].
 pub fn explain(
     view: &View,
-    plan: &Plan,
-    pinned: &[Arc<PinnedSource>],
+    planned: &Planned,
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
-    let opened = Opened::open(view, plan, pinned, OpenedTo::Count)?;
+    let Planned { plan, pinned, .. } = planned;
+    let opened = Opened::open(view, planned, OpenedTo::Count)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
     marks.refuse_empty(plan)?;

@@ -20,7 +20,7 @@ pub use write::{BatchPrinter, StreamFormat, StreamViews};
 
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
-use crate::epoch::plan::{PinnedSource, Plan, masks};
+use crate::epoch::plan::{Planned, masks};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
@@ -29,7 +29,6 @@ use staging::Staging;
 use staging::refuse_taken;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use write::FinishedShard;
 
 /// Rows read at a time.
@@ -69,8 +68,7 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 )]
 pub fn build(
     view: &View,
-    plan: &Plan,
-    pinned: &[Arc<PinnedSource>],
+    planned: &Planned,
     epoch: u64,
     out: &Path,
     threads: usize,
@@ -78,6 +76,7 @@ pub fn build(
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Manifest, EpochError> {
+    let plan = &planned.plan;
     refuse_taken(out)?;
     plan.check_feasible(epoch)?;
     write::check(plan)?;
@@ -87,7 +86,7 @@ pub fn build(
         .map_err(|error| EpochError::Threads { threads, why: error.to_string() })?;
     let staging = Staging::enter(out, plan, epoch)?;
     let built = pool
-        .install(|| write_all(view, plan, pinned, epoch, &staging, memory, progress, interrupt))
+        .install(|| write_all(view, planned, epoch, &staging, memory, progress, interrupt))
         .and_then(|manifest| staging.publish(out).map(|()| manifest));
     if let Err(error) = &built {
         staging.leave(error);
@@ -97,17 +96,17 @@ pub fn build(
 
 fn write_all(
     view: &View,
-    plan: &Plan,
-    pinned: &[Arc<PinnedSource>],
+    planned: &Planned,
     epoch: u64,
     staging: &Staging,
     memory: u64,
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Manifest, EpochError> {
+    let Planned { plan, pinned, .. } = planned;
     let finished = staging.resume(plan.sources.len())?;
     progress.begin("lengths", None);
-    let opened = Opened::open(view, plan, pinned, OpenedTo::Give)?;
+    let opened = Opened::open(view, planned, OpenedTo::Give)?;
     masks::check(view, opened.tokenizer, plan, pinned)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, epoch, interrupt)?;

@@ -11,4 +11,24 @@ pub struct Planned {
     pub plan: Plan,
     /// What the passes of each source hold; in the plan's order.
     pub pinned: Vec<Arc<PinnedSource>>,
+    /// The number under which it is stored, where it is.
+    pub(crate) stored: Option<u32>,
+}
+
+impl Planned {
+    /// A plan that is not stored.
+    pub(crate) const fn unstored(plan: Plan, pinned: Vec<Arc<PinnedSource>>) -> Self {
+        Self { plan, pinned, stored: None }
+    }
+
+    /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
+    pub(in crate::epoch) fn anew(&self) -> Self {
+        Self::unstored(self.plan.clone(), self.pinned.clone())
+    }
+
+    /// The number under which the plan is stored; none where it is not.
+    #[must_use]
+    pub const fn number(&self) -> Option<u32> {
+        self.stored
+    }
 }

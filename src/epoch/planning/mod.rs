@@ -116,7 +116,7 @@ pub fn extend(
         // A plan is consumed as far as the one after it says.
         let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
         let row = ledger.map_or(next_row, |ledger| ledger.next_row);
-        let opened = Opened::open(against.view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
+        let opened = Opened::open(against.view, planned, OpenedTo::Give)?;
         let left = Remainder::of(&opened, row, interrupt)?;
         remainder = Some(match remainder {
             Some(before) => left.after(before),
@@ -192,11 +192,12 @@ fn continued(
     plan.check_feasible(0)?;
     check_padding(&plan)?;
     masks::check(view, tokenizer, &plan, &pinned)?;
+    let planned = Planned::unstored(plan, pinned);
     // What an extension has left of the first pass may be little, and whole passes follow.
     if remainder.is_none() {
-        filled::check(view, &plan, &pinned)?;
+        filled::check(view, &planned)?;
     }
-    Ok(Planned { plan, pinned })
+    Ok(planned)
 }
 
 /// The documents of a source by stored tokens, where that was found on the way.

@@ -46,6 +46,9 @@ impl DocumentCursor {
     }
 
     fn part(&self, at: u64) -> Option<Fragment> {
+        if at >= self.parts.len() as u64 {
+            return None;
+        }
         let at = self.inside.as_ref().map_or(at, |inside| inside.at(at));
         self.parts.get(usize::try_from(at).ok()?).copied()
     }
@@ -63,6 +66,9 @@ impl DocumentCursor {
     }
 
     fn enter(&mut self) -> Result<(), EpochError> {
+        if self.entered >= self.pool.blocks().len() as u64 {
+            return Err(EpochError::bug("a place behind the last block"));
+        }
         let shuffled = self.pool.rules().order != OrderKind::Sequential;
         let at = if shuffled { self.order.at(self.entered) } else { self.entered };
         let block = usize::try_from(at).ok().and_then(|at| self.pool.blocks().get(at)).copied();

@@ -143,6 +143,8 @@ impl MixedCursor {
         let Some(row) = row else { return Err(self.ran_out(source)) };
         self.scheduler.record(source, row.amount);
         self.row += 1;
+        #[cfg(test)]
+        counted::row();
         if let (Some(tokens), Some(rows)) = (self.tokens.get_mut(source), self.rows.get_mut(source))
         {
             *tokens += u64::from(row.tokens);
@@ -160,5 +162,26 @@ impl MixedCursor {
             )),
             _ => EpochError::bug("a source ran out within its budget"),
         }
+    }
+}
+
+/// Rows of runs that this thread has gone through: what tests of cost count.
+#[cfg(test)]
+pub mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        static ROWS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn row() {
+        ROWS.set(ROWS.get() + 1);
+    }
+
+    /// Rows gone through while `work` was done.
+    pub fn during<T>(work: impl FnOnce() -> T) -> (T, u64) {
+        ROWS.set(0);
+        let done = work();
+        (done, ROWS.get())
     }
 }

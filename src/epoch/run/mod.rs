@@ -16,6 +16,8 @@ pub(super) use batched::{BatchCursor, BatchedRow};
 pub(super) use batches::{Arrangement, GlobalBatch, Sharing, cost};
 pub(super) use consumed::Consumed;
 pub(super) use marks::Marks;
+#[cfg(test)]
+pub(super) use mixed::counted;
 pub(super) use mixed::{MixedCursor, MixedRow, RunState};
 pub(super) use open::Opened;
 pub(super) use remainder::Remainder;

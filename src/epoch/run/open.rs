@@ -3,7 +3,7 @@
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::mix::Fluid;
-use crate::epoch::plan::{PinnedSource, Plan, masks};
+use crate::epoch::plan::{Plan, Planned, masks};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::TokenizerId;
 use crate::store::View;
@@ -20,6 +20,8 @@ pub(in crate::epoch) struct Opened {
     pub trained: Trained,
     /// What each source is due at any moment of the run.
     pub fluid: Arc<Fluid>,
+    /// The number under which the plan is stored, where its stored marks are to be believed.
+    pub stored: Option<u32>,
 }
 
 impl Opened {
@@ -40,16 +42,16 @@ impl Opened {
         sources.fold(RoaringTreemap::new(), |all, of| all | of)
     }
 
-    /// Opens the sources of `plan`.
+    /// Opens the sources of a plan.
     ///
     /// # Errors
     /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
     pub fn open(
         view: &View,
-        plan: &Plan,
-        pinned: &[Arc<PinnedSource>],
+        planned: &Planned,
         purpose: OpenedTo,
     ) -> Result<Arc<Self>, EpochError> {
+        let Planned { plan, pinned, stored } = planned;
         let name = &plan.tokenizer.name;
         let (tokenizer, record) = view
             .tokenizer_named(name)
@@ -93,6 +95,7 @@ impl Opened {
         }
         let fluid = Arc::new(plan.fluid()?);
         let plan = Arc::new(plan.clone());
-        Ok(Arc::new(Self { plan, view: view.clone(), tokenizer, sources, trained, fluid }))
+        let (view, stored) = (view.clone(), *stored);
+        Ok(Arc::new(Self { plan, view, tokenizer, sources, trained, fluid, stored }))
     }
 }

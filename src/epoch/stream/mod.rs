@@ -44,7 +44,7 @@ impl Epoch {
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
-        let opened = Opened::open(view, &planned.plan, &planned.pinned, OpenedTo::Give)?;
+        let opened = Opened::open(view, planned, OpenedTo::Give)?;
         let arrangement = Arrangement::of(&planned.plan);
         let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
         marks.refuse_empty(&opened.plan)?;

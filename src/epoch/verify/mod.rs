@@ -17,7 +17,7 @@ pub use checks::{Check, Verification};
 
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
-use crate::epoch::plan::{PinnedSource, Plan};
+use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Interrupt, Progress};
@@ -28,7 +28,6 @@ use rayon::prelude::*;
 use read::{FileLayout, ReadError};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Re-reads the export in `dir` and checks it against `plan` and the store. Progress is counted in
 /// tokens.
@@ -38,12 +37,12 @@ use std::sync::Arc;
 /// is not the plan's, [`EpochError::Store`]. Whatever is wrong with the export is a failed check.
 pub fn verify(
     view: &View,
-    plan: &Plan,
-    pinned: &[Arc<PinnedSource>],
+    planned: &Planned,
     dir: &Path,
     progress: &dyn Progress,
     interrupt: &Interrupt,
 ) -> Result<Verification, EpochError> {
+    let plan = &planned.plan;
     let mut checks = Checks::default();
     let path = dir.join(MANIFEST_FILE);
     let written = fs::read(&path).map_err(EpochError::io("reading", &path))?;
@@ -57,7 +56,8 @@ pub fn verify(
     check_listing(dir, &manifest, &mut checks)?;
     let mut files = hash_files(dir, &manifest, &mut checks);
 
-    let opened = Opened::open(view, plan, pinned, OpenedTo::Give)?;
+    // What the files are compared with must follow from the plan alone.
+    let opened = Opened::open(view, &planned.anew(), OpenedTo::Give)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, manifest.epoch, interrupt)?;
     let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;

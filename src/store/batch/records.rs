@@ -5,6 +5,7 @@ use crate::store::columns::{Epochs, Rejects, Snapshots};
 use crate::store::error::StoreError;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{IdentityKey, NameKey, after_prefix};
+use crate::store::rows::marks::MarksRecord;
 use crate::store::rows::records::{EpochRecord, RejectRecord, SnapshotRecord};
 use roaring::RoaringTreemap;
 
@@ -75,7 +76,15 @@ impl Batch<'_> {
         Ok(record)
     }
 
-    /// Forgets an epoch plan with what it pins.
+    /// Stores the marks of an epoch with plan `number`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn put_marks(&mut self, number: u32, marks: &MarksRecord) -> Result<(), StoreError> {
+        self.put::<Epochs>(&NameKey::of_marks(number, marks.epoch), &marks.encode())
+    }
+
+    /// Forgets an epoch plan with what it pins and its marks.
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.

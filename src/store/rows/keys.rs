@@ -95,7 +95,22 @@ impl NameKey {
     pub(in crate::store) fn is_beside(&self) -> bool {
         self.0.contains('\0')
     }
+
+    /// Of the marks of an epoch: behind the number of their plan and a name that no source has, since no source's
+    /// holds a zero byte.
+    pub(in crate::store) fn of_marks(plan: u32, epoch: u64) -> Self {
+        Self(format!("{plan:010}{MARKS}{epoch:020}"))
+    }
+
+    /// The epoch whose marks it is of.
+    pub(in crate::store) fn epoch_of_marks(&self) -> Option<u64> {
+        let (_, epoch) = self.0.split_once(MARKS)?;
+        epoch.parse().ok()
+    }
 }
+
+/// Between the number of a plan and that of an epoch.
+const MARKS: &str = "\0\0marks\0";
 
 impl Key for NameKey {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -12,6 +12,7 @@ pub(super) mod indexed;
 pub(super) mod keys;
 pub(super) mod kinds;
 pub(super) mod loss;
+pub(super) mod marks;
 pub(super) mod matches;
 pub(super) mod meta;
 pub(super) mod named;

@@ -5,6 +5,7 @@ use crate::store::error::Malformed;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{NameKey, SourceKey, TokenizerKey};
 use crate::store::rows::kinds::TokenizerPart;
+use crate::store::rows::marks::MarksRecord;
 use crate::store::rows::records::{EpochRecord, SnapshotRecord, SourceRecord, TokenizerRecord};
 use bincode::Decode;
 use roaring::RoaringTreemap;
@@ -45,8 +46,16 @@ pub type SourceRow<'v> = Named<SourceRecord, &'v [u8]>;
 pub type TokenizerRow<'v> = Named<TokenizerRecord, &'v [u8]>;
 /// A snapshot, or the documents that it has as kept.
 pub type SnapshotRow = Named<SnapshotRecord, RoaringTreemap>;
-/// A plan, or what it pins, as the epoch layer wrote it.
-pub type EpochRow<'v> = Named<EpochRecord, &'v [u8]>;
+/// A plan, or what goes with it.
+pub type EpochRow<'v> = Named<EpochRecord, WithPlan<'v>>;
+
+/// What goes with a plan.
+pub enum WithPlan<'v> {
+    /// What it pins of a source, as the epoch layer wrote it.
+    Pinned(&'v [u8]),
+    /// Marks of an epoch; none in a form of another release.
+    Marks(Option<MarksRecord>),
+}
 
 pub(in crate::store) fn source<'v>(
     key: &SourceKey,
@@ -89,7 +98,10 @@ pub(in crate::store) fn epoch<'v>(
     if !key.is_beside() {
         return Named::of_record(bytes);
     }
-    some(bytes, "what is pinned is empty").map(Named::Beside)
+    if key.epoch_of_marks().is_some() {
+        return MarksRecord::decode(bytes).map(|marks| Named::Beside(WithPlan::Marks(marks)));
+    }
+    some(bytes, "what is pinned is empty").map(|bytes| Named::Beside(WithPlan::Pinned(bytes)))
 }
 
 fn some<'v>(bytes: &'v [u8], why: &'static str) -> Result<&'v [u8], Malformed> {

@@ -4,7 +4,8 @@
 use crate::store::columns::{Column, Epochs, Snapshots, corrupt};
 use crate::store::error::{Malformed, StoreError};
 use crate::store::rows::keys::{Key, NameKey};
-use crate::store::rows::named::{EpochRow, Named};
+use crate::store::rows::marks::MarksRecord;
+use crate::store::rows::named::{EpochRow, Named, WithPlan};
 use crate::store::rows::records::{EpochRecord, SnapshotRecord};
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -64,8 +65,45 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let key = NameKey(format!("{number:010}\0{name}"));
-        let part = |row: EpochRow<'_>| row.beside().map(<[u8]>::to_vec);
+        let part = |row: EpochRow<'_>| match row.beside()? {
+            WithPlan::Pinned(bytes) => Ok(bytes.to_vec()),
+            WithPlan::Marks(_) => Err(Malformed::at(0, "marks, not what a plan pins")),
+        };
         self.pinned().read_with::<Epochs, _>("epoch part", &key, part)
+    }
+
+    /// The marks that are stored of an epoch of a plan; none where there are none, or another release wrote them in
+    /// a form of its own.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read, or is not as it was written.
+    pub(crate) fn epoch_marks(
+        &self,
+        number: u32,
+        epoch: u64,
+    ) -> Result<Option<MarksRecord>, StoreError> {
+        let marks = |row: EpochRow<'_>| match row.beside()? {
+            WithPlan::Marks(marks) => Ok(marks),
+            WithPlan::Pinned(_) => Err(Malformed::at(0, "what a plan pins, not marks")),
+        };
+        let key = NameKey::of_marks(number, epoch);
+        Ok(self.pinned().read_with::<Epochs, _>("marks of an epoch", &key, marks)?.flatten())
+    }
+
+    /// The epochs of a plan of which marks are stored, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the rows cannot be read.
+    pub(crate) fn marked_epochs(&self, number: u32) -> Result<Vec<u64>, StoreError> {
+        let (from, to) = (NameKey::of_marks(number, 0), NameKey::of_marks(number, u64::MAX));
+        let mut rows = self.pinned().scan::<Epochs>(&from.to_bytes(), Some(to.to_bytes()))?;
+        let mut epochs = Vec::new();
+        while let Some((key, _)) = rows.advance()? {
+            let decoded = NameKey::decode(key);
+            let decoded = decoded.map_err(|why| corrupt::<Epochs>("marks of an epoch", key, why))?;
+            epochs.extend(decoded.epoch_of_marks());
+        }
+        Ok(epochs)
     }
 
     /// All records of a family, ascending.

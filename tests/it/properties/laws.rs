@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A recipe that does not contradict itself, drawn by chance.
-fn drawn(random: &mut Random) -> String {
+pub fn drawn(random: &mut Random) -> String {
     let mut text = format!("seed = {}\n", random.below(1000));
     let kind = *random.pick(&["best-fit", "greedy", "concat", "none"]);
     let batch = random.below(if kind == "none" { 4 } else { 3 });

@@ -3,7 +3,7 @@
 //!
 //! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
 //! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
-//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `ends`
+//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `marks`, `ends`
 //! and `refusals` take up what needs a corpus of its own.
 
 mod append;
@@ -13,6 +13,7 @@ mod chains;
 mod ends;
 mod holdouts;
 mod laws;
+mod marks;
 mod masks;
 mod mixes;
 mod moves;

@@ -1,14 +1,21 @@
 //! Known along an epoch, from which any of its rows is reached by replaying a few: what random access and
 //! resuming need and nothing else. It follows from the plan; where it is stored, that is a cache.
+//!
+//! `computed` says what needs no walk, `stored` is the form in which marks that were walked are kept with the plan.
+
+mod computed;
+mod stored;
+#[cfg(test)]
+mod tests;
 
 use super::batches::Arrangement;
 use super::mixed::{MixedCursor, MixedRow, RunState};
 use super::open::Opened;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
-use crate::epoch::recipe::{Tail, Unit};
-use crate::epoch::rows::PassState;
+use crate::epoch::recipe::Tail;
 use crate::model::Interrupt;
+use computed::whole_passes;
 
 /// Rows between two marks at first, rounded to whole windows.
 const STRIDE: u64 = 1 << 10;
@@ -61,10 +68,11 @@ pub(in crate::epoch) struct Mark {
 }
 
 impl Marks {
-    /// The marks of `epoch`; at once where one source gives whole passes, else as [`Marks::walked`].
+    /// The marks of `epoch`: at once where one source gives whole passes, or where they are stored with the plan;
+    /// else as [`Marks::walked`], from the nearest epoch before it whose marks are stored.
     ///
     /// # Errors
-    /// As [`Marks::walked`].
+    /// As [`Marks::walked`]; [`EpochError::Store`] too when stored marks are damaged.
     pub fn of(
         opened: &Opened,
         arrangement: &Arrangement,
@@ -72,7 +80,7 @@ impl Marks {
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
         opened.plan.check_feasible(epoch)?;
-        match Self::computed(opened, arrangement, epoch)? {
+        match Self::known(opened, arrangement, epoch)? {
             Some(marks) => Ok(marks),
             None => Self::walked(opened, arrangement, epoch, interrupt),
         }
@@ -93,10 +101,13 @@ impl Marks {
         opened.plan.check_feasible(epoch)?;
         let mut marks = match whole_passes(opened, arrangement, epoch)? {
             Some(start) => Self::from(opened, arrangement, epoch, start, interrupt)?,
-            None => {
-                let start = RunState::start(opened.sources.len());
-                Self::from(opened, arrangement, 0, start, interrupt)?
-            }
+            None => match Self::stored_before(opened, arrangement, epoch)? {
+                Some(marks) => marks,
+                None => {
+                    let start = RunState::start(opened.sources.len());
+                    Self::from(opened, arrangement, 0, start, interrupt)?
+                }
+            },
         };
         while marks.epoch < epoch {
             marks = marks.next(opened, arrangement, interrupt)?;
@@ -107,7 +118,7 @@ impl Marks {
     /// The marks of the epoch after this one, without a walk over those before it.
     ///
     /// # Errors
-    /// As [`Marks::walked`].
+    /// As [`Marks::of`].
     pub fn next(
         &self,
         opened: &Opened,
@@ -116,11 +127,26 @@ impl Marks {
     ) -> Result<Self, EpochError> {
         let epoch = self.epoch + 1;
         opened.plan.check_feasible(epoch)?;
-        if let Some(marks) = Self::computed(opened, arrangement, epoch)? {
+        if let Some(marks) = Self::known(opened, arrangement, epoch)? {
             return Ok(marks);
         }
         let start = self.following(opened, arrangement)?;
         Self::from(opened, arrangement, epoch, start, interrupt)
+    }
+
+    /// The marks of `epoch`, where they need no walk.
+    fn known(
+        opened: &Opened,
+        arrangement: &Arrangement,
+        epoch: u64,
+    ) -> Result<Option<Self>, EpochError> {
+        match Self::computed(opened, arrangement, epoch)? {
+            Some(marks) => Ok(Some(marks)),
+            None => match opened.stored {
+                Some(number) => Self::stored(opened, arrangement, number, epoch),
+                None => Ok(None),
+            },
+        }
     }
 
     /// Whether the next epoch begins where this one ends, where its beginning is known without a walk: then
@@ -145,43 +171,6 @@ impl Marks {
             meets &= end.pass == next.pass && end.is_at_start();
         }
         Ok(meets)
-    }
-
-    /// The marks of an epoch of whole passes over one source with one stratum whose rows are known by
-    /// number: row `r` of a pass is its row `r`, so that nothing needs to be walked.
-    fn computed(
-        opened: &Opened,
-        arrangement: &Arrangement,
-        epoch: u64,
-    ) -> Result<Option<Self>, EpochError> {
-        let ([source], Some(batch)) = (opened.sources.as_slice(), arrangement.batch_rows()) else {
-            return Ok(None);
-        };
-        // Rows that count nothing could come after the moment at which an epoch ends.
-        let counts = matches!(source.rules().unit, Unit::Tokens | Unit::Rows);
-        if source.strata() != 1
-            || !counts
-            || batch == 0
-            || !arrangement.window.is_multiple_of(batch)
-        {
-            return Ok(None);
-        }
-        let bounds = (
-            whole_passes(opened, arrangement, epoch)?,
-            whole_passes(opened, arrangement, epoch + 1)?,
-        );
-        let (Some(start), Some(end)) = bounds else { return Ok(None) };
-        let pass = start.sources.first().map_or(0, |state| state.pass);
-        let lengths = source.pass_rows(pass).zip(source.pass_rows(pass + 1));
-        let Some((first, later)) = lengths.filter(|(first, later)| *first > 0 && *later > 0) else {
-            return Ok(None);
-        };
-        let all = end.row - start.row;
-        let (rows, pads) = arrangement.given(all);
-        let left_out = left_out(&opened.plan, arrangement, epoch, all - rows);
-        let batches = (rows + pads) / batch;
-        let marks = Known::Computed { window: arrangement.window, batch, first, later };
-        Ok(Some(Self { epoch, start, end, rows, pads, batches, left_out, marks }))
     }
 
     /// Where the next epoch begins: at the end, or where rows carried over begin.
@@ -318,24 +307,6 @@ impl Marks {
         }
     }
 
-    /// The mark before the window of row `row`. Where it stands is exact; what was given by then is not
-    /// known and stands as at the start, which says nothing of one source alone.
-    fn compute(&self, row: u64) -> Option<Mark> {
-        let Known::Computed { window, batch, first, later } = self.marks else { return None };
-        let row = row.min(self.end.row - self.start.row);
-        let row = row - row % window;
-        let mut state = self.start.clone();
-        state.row += row;
-        *state.rows.first_mut()? += row;
-        let source = state.sources.first_mut()?;
-        let mut within = row;
-        if let Some(beyond) = row.checked_sub(first) {
-            source.pass += 1 + u32::try_from(beyond / later).ok()?;
-            within = beyond % later;
-        }
-        source.strata = vec![PassState::after(within)];
-        Some(Mark { state, batches: row / batch })
-    }
 }
 
 /// How many of the rows that fill no batch nobody gets: those carried open the next epoch, if there is one.
@@ -349,49 +320,3 @@ fn last(marks: &[Mark], until: impl Fn(&Mark) -> bool) -> Option<Mark> {
     marks.get(at.checked_sub(1)?).cloned()
 }
 
-/// The beginning of an epoch when it is known without a walk: at time `epoch` budgets every source has
-/// just ended a pass. No source can have begun another before, since it is not eligible beyond its
-/// share, so that all stand there exactly.
-fn whole_passes(
-    opened: &Opened,
-    arrangement: &Arrangement,
-    epoch: u64,
-) -> Result<Option<RunState>, EpochError> {
-    let mut start = RunState::start(opened.sources.len());
-    if epoch == 0 {
-        return Ok(Some(start));
-    }
-    // What is drawn with replacement ends a pass with other tokens than the pass holds.
-    if opened.sources.iter().any(|source| source.rules().replace) {
-        return Ok(None);
-    }
-    let total = opened.plan.budget.saturating_mul(epoch);
-    let all = opened.plan.sources.iter().zip(&opened.sources).enumerate();
-    for (at, (planned, source)) in all {
-        let share = opened.fluid.share(at, total);
-        let Some(passes) = planned.passes_of(share) else { return Ok(None) };
-        let (mut rows, mut tokens) = (0, 0);
-        for pass in 0..passes.min(2) {
-            let Some(of_pass) = source.pass_rows(pass) else { return Ok(None) };
-            // The first pass may have a pool of its own; all later ones are alike.
-            let times = if pass == 0 { 1 } else { u64::from(passes) - 1 };
-            rows += of_pass * times;
-            tokens += source.pass_tokens(pass) * times;
-        }
-        start.row += rows;
-        if let Some(state) = start.sources.get_mut(at) {
-            state.pass = passes;
-        }
-        let numbers = (start.emitted.get_mut(at), start.tokens.get_mut(at), start.rows.get_mut(at));
-        if let (Some(emitted), Some(given), Some(of)) = numbers {
-            (*emitted, *given, *of) = (share, tokens, rows);
-        }
-    }
-    let aligned = !arrangement.carries()
-        || arrangement.batch_rows().is_some_and(|rows| start.row.is_multiple_of(rows));
-    Ok((start.total() == total && aligned).then_some(start))
-}
-
-#[cfg(test)]
-#[path = "marks_tests.rs"]
-mod tests;

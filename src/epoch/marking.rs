@@ -1,0 +1,107 @@
+//! Marks that are stored with a plan: made when it is planned or asked for, and compared with a walk by `check --deep`.
+
+use super::error::EpochError;
+use super::plan::Planned;
+use super::rows::OpenedTo;
+use super::run::{Arrangement, Marks, Opened};
+use crate::model::{Interrupt, Progress};
+use crate::store::{Fault, MarksRecord, StoreError, View};
+
+/// Calls `each` with the marks of the first `epochs` epochs of a plan, one epoch after another, as far as they need
+/// a walk and are not stored, or not as they were written. Every epoch is walked once at most.
+///
+/// # Errors
+/// [`EpochError::Infeasible`] when the plan has fewer epochs; [`EpochError::Stale`];
+/// [`EpochError::Interrupted`]; [`EpochError::Store`]; those of `each`.
+pub fn unmarked<E: From<EpochError>>(
+    view: &View,
+    planned: &Planned,
+    epochs: u64,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+    mut each: impl FnMut(MarksRecord) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(last) = epochs.checked_sub(1) else { return Ok(()) };
+    planned.plan.check_feasible(last)?;
+    progress.begin("marks", Some(epochs));
+    let opened = Opened::open(view, &planned.anew(), OpenedTo::Count)?;
+    let arrangement = Arrangement::of(&planned.plan);
+    let mut before: Option<Marks> = None;
+    for epoch in 0..epochs {
+        let stored = match planned.stored {
+            Some(number) => readable(Marks::stored(&opened, &arrangement, number, epoch))?,
+            None => None,
+        };
+        let marks = match (stored, &before) {
+            (Some(marks), _) => marks,
+            (None, before) => {
+                let marks = match before {
+                    Some(before) => before.next(&opened, &arrangement, interrupt)?,
+                    None => Marks::of(&opened, &arrangement, epoch, interrupt)?,
+                };
+                if let Some(record) = marks.record(&opened) {
+                    each(record)?;
+                }
+                marks
+            }
+        };
+        before = Some(marks);
+        progress.advance(epoch + 1);
+    }
+    Ok(())
+}
+
+/// Takes marks that are damaged for marks that are not there.
+fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, EpochError> {
+    match marks {
+        Err(EpochError::Store(StoreError::Corrupt { .. }) | EpochError::Stale(_)) => Ok(None),
+        other => other,
+    }
+}
+
+/// What of the marks stored with a plan is not what walking its epochs comes to. Bytes that cannot be read at all are
+/// the store's to tell. Nothing is told of a plan that does not fit the corpus any more.
+///
+/// # Errors
+/// [`EpochError::Store`] when lengths cannot be read.
+pub fn check_marks(view: &View, planned: &Planned) -> Result<Vec<Fault>, EpochError> {
+    let Some(number) = planned.stored else { return Ok(Vec::new()) };
+    let stored = view.marked_epochs(number)?;
+    let Some(last) = stored.last() else { return Ok(Vec::new()) };
+    let opened = match Opened::open(view, &planned.anew(), OpenedTo::Count) {
+        Err(EpochError::Stale(_)) => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let (arrangement, interrupt) = (Arrangement::of(&planned.plan), Interrupt::default());
+    let mut faults = Vec::new();
+    let mut before: Option<Marks> = None;
+    for epoch in 0..=*last {
+        let walked = match &before {
+            Some(before) => before.next(&opened, &arrangement, &interrupt),
+            None => Marks::of(&opened, &arrangement, epoch, &interrupt),
+        };
+        let walked = match walked {
+            Err(EpochError::Infeasible { .. }) => None,
+            walked => Some(walked?),
+        };
+        if stored.contains(&epoch) {
+            let found = match view.epoch_marks(number, epoch) {
+                Ok(found) => found,
+                Err(StoreError::Corrupt { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+            let expected = walked.as_ref().and_then(|marks| marks.record(&opened));
+            if found.is_some() && found != expected {
+                let what = format!(
+                    "the marks stored with plan {number} are not those of its epoch {epoch}; `corpusdb epoch mark` makes them again"
+                );
+                faults.push(Fault { place: "epochs".to_owned(), what });
+            }
+        }
+        before = walked;
+        if before.is_none() {
+            break;
+        }
+    }
+    Ok(faults)
+}

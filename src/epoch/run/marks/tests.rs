@@ -1,0 +1,257 @@
+//! Marks that are computed lead to the same rows as those that were walked.
+
+use super::{Known, Marks};
+use crate::epoch::plan::Planned;
+use crate::epoch::planning::{Against, plan};
+use crate::epoch::recipe::Recipe;
+use crate::epoch::rows::OpenedTo;
+use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
+use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
+use crate::epoch::run::counted;
+use crate::store::{
+    self, CommitRecord, MarksRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer,
+};
+use std::sync::Arc;
+
+const TOKENIZER: &[u8] = br#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"<unk>":0},"unk_token":"<unk>"}}"#;
+
+fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
+    let (scratch, writer) = written(sources);
+    let view = writer.view().clone();
+    (scratch, view)
+}
+
+fn written(sources: &[&str]) -> (tempfile::TempDir, Writer) {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("corpus");
+    store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
+    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let record = TokenizerRecord {
+        name: "t".to_owned(),
+        hash: *blake3::hash(TOKENIZER).as_bytes(),
+        vocab_size: 100,
+        lineage: String::new(),
+        backend: String::new(),
+        encoded_to: u64::MAX,
+        ..TokenizerRecord::default()
+    };
+    let mut batch = writer.begin().unwrap();
+    batch
+        .add_tokenizer(&record, TokenizerParts { file: TOKENIZER, ..TokenizerParts::default() })
+        .unwrap();
+    batch.commit(&CommitRecord::default()).unwrap();
+    writer
+        .generate(TokenizerId(0), sources, scratch.path(), &mut |block, values| {
+            if (block as usize) < sources.len() {
+                let count = if block as usize + 1 < sources.len() { 65_536 } else { 3001 };
+                values.extend((0..count).map(|at| Some(1 + (at * at + block as i64) % 97)));
+            }
+            block as usize
+        })
+        .unwrap();
+    (scratch, writer)
+}
+
+fn planned(view: &View, rest: &str) -> Planned {
+    let recipe = Recipe::parse(&format!("version = 1\nseed = 7\n{rest}")).unwrap();
+    let kept = view.kept().unwrap();
+    plan(
+        &Against { view, snapshot: "now", kept: &kept, memory: 1 << 30, ends: None },
+        &recipe,
+        &Silent,
+    )
+    .unwrap()
+}
+
+/// The rows from `row` on, as the marks leads to them.
+fn rows(opened: &Arc<Opened>, by: &Arrangement, marks: &Marks, row: u64) -> Vec<BatchedRow> {
+    let mut ordered = BatchCursor::at_row(opened, by, marks, row).unwrap();
+    ordered.next_rows(5, u64::MAX).unwrap()
+}
+
+fn batch(opened: &Arc<Opened>, by: &Arrangement, marks: &Marks, batch: u64) -> Vec<BatchedRow> {
+    let mut ordered = BatchCursor::at(opened, by, marks, batch).unwrap();
+    ordered.next_rows(5, u64::MAX).unwrap()
+}
+
+#[test]
+fn computed_and_walked_indexes_lead_to_the_same_rows() {
+    let (_scratch, view) = corpus(&["web"]);
+    let source = "[[source]]\nname = \"web\"\nmax_repeats = 6\n";
+    let mut times = 0;
+    for (order, batch_of) in [
+        ("", ""),
+        ("", "[batch]\nrows = 7\ntail = \"drop\"\n"),
+        ("", "[batch]\nrows = 8\ntail = \"pad\"\n"),
+        ("", "[batch]\nrows = 1\ntail = \"carry\"\n"),
+        ("[order]\nkind = \"length-grouped\"\n", "[batch]\nrows = 4\n"),
+    ] {
+        let kind = if order.is_empty() { "best-fit" } else { "none" };
+        let recipe = format!(
+            "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n{source}{order}{batch_of}[pack]\nkind = \"{kind}\"\nlength = 128\n[output]\nformat = \"parquet\"\n"
+        );
+        let planned = planned(&view, &recipe);
+        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let by = Arrangement::of(&opened.plan);
+        for epoch in [0, 1, 3] {
+            let interrupt = Interrupt::default();
+            let computed = Marks::of(&opened, &by, epoch, &interrupt).unwrap();
+            let walked = Marks::walked(&opened, &by, epoch, &interrupt).unwrap();
+            assert!(matches!(computed.marks, Known::Computed { .. }), "{recipe}");
+            assert!(matches!(walked.marks, Known::Walked(_)));
+            let facts = |marks: &Marks| {
+                let ends = (marks.start.clone(), marks.end.row, marks.end.total());
+                (ends, marks.rows, marks.pads, marks.batches, marks.left_out, marks.tokens())
+            };
+            assert_eq!(facts(&computed), facts(&walked), "{recipe}");
+            let all = computed.rows + computed.pads;
+            for row in [0, 1, 6, 7, 8, 499, all / 2, all - 9, all - 1] {
+                let found = rows(&opened, &by, &computed, row);
+                assert_eq!(found, rows(&opened, &by, &walked, row), "row {row} of {recipe}");
+                assert!(!found.is_empty());
+            }
+            for number in [0, 1, 5, walked.batches / 3, walked.batches - 1, walked.batches] {
+                let found = batch(&opened, &by, &computed, number);
+                assert_eq!(found, batch(&opened, &by, &walked, number), "batch {number}");
+            }
+            times += 1;
+        }
+    }
+    assert_eq!(times, 15);
+}
+
+#[test]
+fn a_mix_and_a_part_of_a_pass_are_walked() {
+    let (_scratch, view) = corpus(&["web", "books"]);
+    let pack = "[pack]\nkind = \"best-fit\"\nlength = 128\n[output]\nformat = \"parquet\"\n";
+    for recipe in
+        [format!("[[source]]\nname = \"web\"\n[mix]\ntokens = 70000\n{pack}"), pack.to_owned()]
+    {
+        let planned = planned(&view, &recipe);
+        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let by = Arrangement::of(&opened.plan);
+        let marks = Marks::of(&opened, &by, 0, &Interrupt::default()).unwrap();
+        assert!(matches!(marks.marks, Known::Walked(_)), "{recipe}");
+    }
+}
+
+/// Stored marks are those that were walked, whatever gives the rows; what opens by them walks nothing, and an epoch
+/// behind one that is stored begins at its end.
+#[test]
+fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
+    let (_scratch, mut writer) = written(&["web", "books"]);
+    let view = writer.view().clone();
+    let sources = "[[source]]\nname = \"web\"\nmax_repeats = 9\nweight = 2.0\n[[source]]\nname = \"books\"\nmax_repeats = 9\nweight = 1.0\n";
+    let web = "[[source]]\nname = \"web\"\nmax_repeats = 9\n";
+    let curriculum = "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", strata = 3, c0 = 0.5 }\n";
+    let grouped = "[order]\nkind = \"length-grouped\"\n";
+    let tokens = 96_000;
+    for (number, (pack, order, batch, sources)) in (1_u32..).zip([
+        ("best-fit", "", "", sources),
+        ("best-fit", "", "[batch]\nrows = 7\ntail = \"carry\"\n", sources),
+        ("best-fit", curriculum, "[batch]\nrows = 8\ntail = \"pad\"\n", sources),
+        ("concat", "", "[batch]\nrows = 7\ntail = \"drop\"\n", sources),
+        ("concat", "", "", web),
+        ("greedy", "", "[batch]\nrows = 5\ntail = \"carry\"\n", web),
+        ("none", grouped, "[batch]\nmax_tokens = 900\n", sources),
+    ]) {
+        let recipe = format!(
+            "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n[mix]\ntokens = {tokens}\n{sources}{order}{batch}[pack]\nkind = \"{pack}\"\nlength = 32\n"
+        );
+        let planned = planned(&view, &recipe);
+        let by = Arrangement::of(&planned.plan);
+        let interrupt = Interrupt::default();
+        let anew = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let (walked, first) = counted::during(|| Marks::of(&anew, &by, 0, &interrupt).unwrap());
+        assert!(first > 2500 && first >= walked.rows, "{recipe}");
+        let mut all = vec![walked];
+        for epoch in 1..3 {
+            all.push(all[epoch - 1].next(&anew, &by, &interrupt).unwrap());
+        }
+        let mut batch = writer.begin().unwrap();
+        for marks in &all[..2] {
+            let record = marks.record(&anew).unwrap();
+            assert!(record.bytes() < 100 * marks_of(marks), "{} bytes", record.bytes());
+            batch.put_marks(number, &record).unwrap();
+        }
+        batch.commit(&CommitRecord::default()).unwrap();
+        let view = writer.view().clone();
+        let planned = Planned { stored: Some(number), ..planned };
+        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        for (epoch, walked) in (0_u64..).zip(&all) {
+            let of = || Marks::of(&opened, &by, epoch, &interrupt).unwrap();
+            let (found, gone_through) = counted::during(of);
+            let beyond = if epoch < 2 { 0 } else { walked.rows + 1500 };
+            assert!(gone_through <= beyond, "{gone_through} rows of epoch {epoch} of {recipe}");
+            assert_eq!(&found, walked, "{recipe}");
+            for row in [0, 1, 1023, found.rows / 2, found.rows - 1] {
+                let stored = rows(&opened, &by, &found, row);
+                assert_eq!(stored, rows(&anew, &by, walked, row), "row {row} of {recipe}");
+            }
+        }
+        let (next, gone_through) = counted::during(|| all[0].next(&opened, &by, &interrupt));
+        assert_eq!((next.unwrap(), gone_through), (all[1].clone(), 0));
+    }
+}
+
+fn marks_of(marks: &Marks) -> usize {
+    match &marks.marks {
+        Known::Walked(marks) => marks.len() + 2,
+        Known::Computed { .. } => 0,
+    }
+}
+
+/// Marks are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
+#[test]
+fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
+    let (_scratch, mut writer) = written(&["web", "books"]);
+    let view = writer.view().clone();
+    let recipe = |seed: u64| {
+        format!("[tokenizer]\n[mix]\ntokens = 70000\n# {seed}\n[pack]\nkind = \"best-fit\"\nlength = 32\n")
+    };
+    let planned = planned(&view, &recipe(1));
+    let by = Arrangement::of(&planned.plan);
+    let interrupt = Interrupt::default();
+    let anew = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+    let walked = Marks::of(&anew, &by, 0, &interrupt).unwrap();
+    let record = walked.record(&anew).unwrap();
+    let mut lists = Vec::new();
+    record.for_each_list(|list| {
+        lists.push(list.to_vec());
+        Some(())
+    });
+    let made = |plan: [u8; 32], lists: &[Vec<u64>]| MarksRecord::of(plan, 0, lists.iter().cloned());
+    let changed = |at: usize, place: usize, by: u64| {
+        let mut lists = lists.clone();
+        lists[at][place] += by;
+        made(record.plan, &lists)
+    };
+    let mut open = |record: &MarksRecord| {
+        let mut batch = writer.begin().unwrap();
+        batch.put_marks(3, record).unwrap();
+        batch.commit(&CommitRecord::default()).unwrap();
+        let planned = Planned { stored: Some(3), ..planned.clone() };
+        let opened = Opened::open(&writer.view().clone(), &planned, OpenedTo::Give).unwrap();
+        counted::during(|| Marks::of(&opened, &by, 0, &interrupt))
+    };
+    let (found, gone_through) = open(&record);
+    assert_eq!((found.unwrap(), gone_through), (walked.clone(), 0));
+    let (found, gone_through) = open(&made([9; 32], &lists));
+    assert!(found.unwrap() == walked && gone_through >= walked.rows);
+    let longer = [lists.as_slice(), &[vec![1, 2]]].concat();
+    for wrong in [
+        changed(0, 0, 1),
+        changed(0, 1, 1),
+        changed(1, 0, 1),
+        changed(1, 1, 1),
+        changed(2, 0, 1),
+        changed(3, 1, 1 << 40),
+        changed(3, 5, 1 << 33),
+        made(record.plan, &lists[..2]),
+        made(record.plan, &longer),
+        made(record.plan, &[]),
+    ] {
+        let error = open(&wrong).0.unwrap_err().to_string();
+        assert!(error.contains("`corpusdb epoch mark`"), "{error}");
+    }
+}

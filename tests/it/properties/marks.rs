@@ -1,0 +1,114 @@
+//! Marks that are stored with plans: an epoch opened by them is the epoch that is walked, whatever the recipe.
+
+use super::laws::{drawn, feasible};
+use super::place::{Place, THREE, content, open, recipe, rows};
+use crate::support::Random;
+use corpusdb::store::Depth;
+use corpusdb::{Interrupt, Silent};
+
+#[test]
+fn epochs_with_stored_marks_are_those_that_are_walked() {
+    let place = Place::of(5, &THREE);
+    let mut writer = place.writer();
+    writer.create_snapshot("then").unwrap();
+    let (mut random, interrupt) = (Random::new(1234), Interrupt::default());
+    let (mut met, mut tried) = (0, 0);
+    while met < 14 && tried < 80 {
+        tried += 1;
+        let text = format!("snapshot = \"then\"\n{}", drawn(&mut random));
+        let corpus = writer.corpus();
+        let Some(walked) = feasible(&corpus, &text) else { continue };
+        let Ok(told) = corpus.explain(&walked, &interrupt) else { continue };
+        let epochs = told.epochs.min(3);
+        drop(corpus);
+        // The one that `feasible` lowered, where it did.
+        let planned = recipe(&text);
+        let Ok((record, stored)) = writer.plan_epochs(&planned, epochs, &Silent, &interrupt) else {
+            continue;
+        };
+        assert_eq!(stored.number(), Some(record.number));
+        met += 1;
+        let corpus = writer.corpus();
+        let stored = corpus.stored_plan(record.number).unwrap();
+        assert_eq!(stored.number(), Some(record.number));
+        let walked = corpus.plan(&planned, &Silent).unwrap();
+        assert_eq!((walked.number(), walked.plan.hash()), (None, record.hash));
+        for number in 0..epochs {
+            let (Ok(by), Ok(anew)) = (
+                corpus.epoch(&stored, number, &interrupt),
+                corpus.epoch(&walked, number, &interrupt),
+            ) else {
+                // Too few rows for a batch, which marks do not change.
+                assert!(corpus.epoch(&stored, number, &interrupt).is_err(), "{text}");
+                assert!(corpus.epoch(&walked, number, &interrupt).is_err(), "{text}");
+                continue;
+            };
+            let facts = |epoch: &corpusdb::epoch::Epoch| {
+                (epoch.rows(), epoch.batches(), epoch.first_run_row())
+            };
+            assert_eq!(facts(&by), facts(&anew), "epoch {number} of {text}");
+            let (found, expected) = (rows(&by), rows(&anew));
+            assert!(found.iter().map(content).eq(expected.iter().map(content)), "{text}");
+            assert!(found.iter().zip(&expected).all(|(a, b)| a.ids() == b.ids()), "{text}");
+            let from = random.below(by.batches() as usize) as u64;
+            let step = |epoch: &corpusdb::epoch::Epoch| {
+                let mut stream = epoch.stream(from, 0, 1, 1).unwrap();
+                let first = stream.next().unwrap().unwrap();
+                (first.number, first.rows.iter().map(content).collect::<Vec<_>>(), stream.state())
+            };
+            assert_eq!(step(&by), step(&anew), "batch {from} of {text}");
+            let after = by.rows() + 1;
+            let row = |epoch: &corpusdb::epoch::Epoch| {
+                epoch.run_row_after(after, &interrupt).map_err(|error| error.to_string())
+            };
+            assert_eq!(row(&by), row(&anew));
+        }
+    }
+    assert_eq!(met, 14, "recipes of {tried} that could be met");
+    // Marks are compared with a walk there.
+    let corpus = writer.corpus();
+    assert_eq!(corpus.check(Depth::Deep, &Silent).unwrap(), []);
+    let last = corpus.epochs().unwrap().last().unwrap().number;
+    drop(corpus);
+    assert_eq!(writer.mark_epochs(last, 1, &Silent, &interrupt).unwrap(), 0, "they are there");
+    writer.drop_plan(last).unwrap();
+    assert!(writer.mark_epochs(last, 1, &Silent, &interrupt).is_err());
+}
+
+/// What was planned without marks gets them later, and an extension of it goes on at the same row.
+#[test]
+fn plans_without_marks_go_on_working_and_get_them_when_asked() {
+    let place = Place::of(6, &THREE);
+    let mut writer = place.writer();
+    let interrupt = Interrupt::default();
+    let text = "seed = 5\n[mix]\ntokens = 900\n[pack]\nlength = 24\nkind = \"concat\"\n[batch]\nrows = 5\ntail = \"carry\"\n[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n";
+    let (record, _) = writer.plan_epochs(&recipe(text), 0, &Silent, &interrupt).unwrap();
+    let numbers = |writer: &corpusdb::CorpusWriter| {
+        let corpus = writer.corpus();
+        let planned = corpus.stored_plan(record.number).unwrap();
+        let epochs: Vec<Vec<_>> = (0..3)
+            .map(|number| rows(&open(&corpus, &planned, number)).iter().map(content).collect())
+            .collect();
+        (epochs, corpus.run_row(&planned, 1, 50, &interrupt).unwrap())
+    };
+    let before = numbers(&writer);
+    let extend = |writer: &mut corpusdb::CorpusWriter| {
+        writer.extend(record.number, before.1, None, &Silent, &interrupt).unwrap()
+    };
+    let commits = |writer: &corpusdb::CorpusWriter| writer.view().commit().0;
+    let (child, _) = extend(&mut writer);
+    writer.drop_plan(child.number).unwrap();
+    let at = commits(&writer);
+    assert_eq!(writer.mark_epochs(record.number, 2, &Silent, &interrupt).unwrap(), 2);
+    assert_eq!(commits(&writer), at + 1);
+    assert_eq!(numbers(&writer), before, "the third epoch begins at the end of the second");
+    assert_eq!(writer.mark_epochs(record.number, 3, &Silent, &interrupt).unwrap(), 1);
+    assert_eq!(writer.mark_epochs(record.number, 3, &Silent, &interrupt).unwrap(), 0);
+    assert_eq!(commits(&writer), at + 2, "what is there is not written again");
+    assert_eq!(numbers(&writer), before);
+    let (again, _) = extend(&mut writer);
+    assert_eq!(again.hash, child.hash);
+    let error = writer.mark_epochs(record.number, 1000, &Silent, &interrupt).unwrap_err();
+    assert!(error.to_string().contains("epoch 999"), "{error}");
+    assert_eq!(writer.corpus().check(Depth::Deep, &Silent).unwrap(), []);
+}
