@@ -111,8 +111,7 @@ impl Corpus {
     pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
         let (view, memory) = (&self.view, self.memory);
-        let answer =
-            epoch::build(view, planned, epoch, out, threads, memory, progress, interrupt)?;
+        let answer = epoch::build(view, planned, epoch, out, threads, memory, progress, interrupt)?;
         progress.end();
         Ok(answer)
     }

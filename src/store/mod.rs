@@ -39,8 +39,8 @@ pub(crate) use opening::{Writer, create, read};
 pub use rows::header::Header;
 pub(crate) use rows::indexed::{Indexed, indexed};
 pub(crate) use rows::kinds::{Blocked, TextKind};
-pub(crate) use rows::numbers::ColumnBlock;
 pub(crate) use rows::marks::MarksRecord;
+pub(crate) use rows::numbers::ColumnBlock;
 pub use rows::records::{
     CommitRecord, EpochRecord, OriginalFile, RejectRecord, SnapshotRecord, SourceRecord, State,
     TokenizerRecord,

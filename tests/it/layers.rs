@@ -77,7 +77,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "epoch",
         &[
             "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
-            "fetch", "measured", "stream", "export", "planning", "verify", "explain",
+            "marking", "fetch", "measured", "stream", "export", "planning", "verify", "explain",
         ],
     ),
     (

@@ -51,7 +51,9 @@ pub(super) fn marked(
         }));
     }
     let epochs = print::number(epochs);
-    print::line(&format!("plan {number}: the first {epochs} epochs open without a walk; marks of {marked} are new"))
+    print::line(&format!(
+        "plan {number}: the first {epochs} epochs open without a walk; marks of {marked} are new"
+    ))
 }
 
 pub(super) fn explanation(explanation: &Explanation, context: &Context) -> anyhow::Result<()> {

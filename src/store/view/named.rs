@@ -100,7 +100,8 @@ impl View {
         let mut epochs = Vec::new();
         while let Some((key, _)) = rows.advance()? {
             let decoded = NameKey::decode(key);
-            let decoded = decoded.map_err(|why| corrupt::<Epochs>("marks of an epoch", key, why))?;
+            let decoded =
+                decoded.map_err(|why| corrupt::<Epochs>("marks of an epoch", key, why))?;
             epochs.extend(decoded.epoch_of_marks());
         }
         Ok(epochs)

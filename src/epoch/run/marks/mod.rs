@@ -306,7 +306,6 @@ impl Marks {
             Known::Computed { batch: rows, .. } => self.compute(batch.saturating_mul(*rows)),
         }
     }
-
 }
 
 /// How many of the rows that fill no batch nobody gets: those carried open the next epoch, if there is one.
@@ -319,4 +318,3 @@ fn last(marks: &[Mark], until: impl Fn(&Mark) -> bool) -> Option<Mark> {
     let at = marks.partition_point(until);
     marks.get(at.checked_sub(1)?).cloned()
 }
-

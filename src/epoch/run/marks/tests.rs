@@ -5,9 +5,9 @@ use crate::epoch::plan::Planned;
 use crate::epoch::planning::{Against, plan};
 use crate::epoch::recipe::Recipe;
 use crate::epoch::rows::OpenedTo;
+use crate::epoch::run::counted;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
 use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
-use crate::epoch::run::counted;
 use crate::store::{
     self, CommitRecord, MarksRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer,
 };
@@ -143,7 +143,8 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
     let view = writer.view().clone();
     let sources = "[[source]]\nname = \"web\"\nmax_repeats = 9\nweight = 2.0\n[[source]]\nname = \"books\"\nmax_repeats = 9\nweight = 1.0\n";
     let web = "[[source]]\nname = \"web\"\nmax_repeats = 9\n";
-    let curriculum = "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", strata = 3, c0 = 0.5 }\n";
+    let curriculum =
+        "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", strata = 3, c0 = 0.5 }\n";
     let grouped = "[order]\nkind = \"length-grouped\"\n";
     let tokens = 96_000;
     for (number, (pack, order, batch, sources)) in (1_u32..).zip([
@@ -207,7 +208,9 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
     let (_scratch, mut writer) = written(&["web", "books"]);
     let view = writer.view().clone();
     let recipe = |seed: u64| {
-        format!("[tokenizer]\n[mix]\ntokens = 70000\n# {seed}\n[pack]\nkind = \"best-fit\"\nlength = 32\n")
+        format!(
+            "[tokenizer]\n[mix]\ntokens = 70000\n# {seed}\n[pack]\nkind = \"best-fit\"\nlength = 32\n"
+        )
     };
     let planned = planned(&view, &recipe(1));
     let by = Arrangement::of(&planned.plan);
