@@ -6,9 +6,10 @@ use crate::dedup::{Fingerprinter, Sketch, band_keys, shared};
 use crate::model::{
     Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
 };
-use crate::store::{Fault, Header, StoredIds, TextKind, View};
+use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Documents checked as one piece of parallel work.
@@ -57,16 +58,7 @@ fn check_piece(
     let mut checker =
         Checker { view, tokenizers, craft: Fingerprinter::new(view.policy()), faults: Vec::new() };
     let most = view.query_memory() as u64 / LONG;
-    let walked = view.for_each_header(range, |document, header| {
-        // Text, shingles and ids of one take many times its bytes: one at a time.
-        let alone = (header.bytes > most).then(|| long.lock());
-        if let Err(error) = checker.document(document, &header) {
-            checker.fault("documents", format!("document {document}: {error}"));
-        }
-        drop(alone);
-        Ok::<(), CurateError>(())
-    });
-    if let Err(error) = walked {
+    if let Err(error) = checker.documents(range, most, long) {
         checker.fault("documents", error.to_string());
     }
     checker.faults
@@ -96,6 +88,24 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    /// Checks the documents of `range`, those of more than `most` bytes one at a time: text, shingles and ids of one
+    /// take many times its bytes.
+    fn documents(
+        &mut self,
+        range: Range<u64>,
+        most: u64,
+        long: &Mutex<()>,
+    ) -> Result<(), StoreError> {
+        for row in self.view.headers(range)? {
+            let (document, header) = row?;
+            let _alone = (header.bytes > most).then(|| long.lock());
+            if let Err(error) = self.document(document, &header) {
+                self.fault("documents", format!("document {document}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
     fn fault(&mut self, place: &str, what: String) {
         self.faults.push(Fault { place: place.to_owned(), what });
     }

@@ -60,13 +60,13 @@ pub(super) fn descend(
     let mut moved = RoaringTreemap::new();
     let before = writer.view().clone();
     let after = before.under(policy.clone(), Generation(record.generation));
-    before.for_each_match(|document, _, was| {
+    for matched in before.matched()? {
+        let (document, _, was) = matched?;
         let next = Both::matched(&after, document)?.map(|found| found.witness);
         if was.kind != MatchKind::Superseded && next.is_some_and(|next| next != was.witness) {
             moved.insert(document.0);
         }
-        Ok::<(), CurateError>(())
-    })?;
+    }
     in_chunks(writer, policy, record, moved, |both, lineages, document| {
         let own = lineages.before(document, both.was(document)?)?;
         let next = both.is(document)?.map_or(document, |found| found.witness);

@@ -123,13 +123,14 @@ pub(super) fn look_up<'m>(
     if let Some(source) = source {
         // Inputs of one ingest keep the order that they came in: else the same command, given twice,
         // would turn it around and around.
-        view.for_each_overtaken(source, |file, by| {
+        for overtaken in view.overtaken(source)? {
+            let (file, by) = overtaken?;
             if !files.contains_key(&by)
                 && let Some(input) = files.get(&file).and_then(|at| known.get_mut(*at))
             {
                 input.is_overtaken = true;
             }
-        })?;
+        }
     }
     Ok(known)
 }

@@ -8,7 +8,6 @@ use crate::epoch::recipe::{Column, Format, Layout, Output};
 use crate::model::{DocId, LossSpan, TokenizerId};
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// How much is said of the loss of tokens.
@@ -91,12 +90,13 @@ pub(in crate::epoch) fn any(
     tokenizer: TokenizerId,
     documents: &RoaringTreemap,
 ) -> Result<bool, EpochError> {
-    let mut found = false;
-    view.for_each_loss(tokenizer, |document, _| {
-        found = documents.contains(document.0);
-        Ok::<_, EpochError>(if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
-    Ok(found)
+    for loss in view.all_losses(tokenizer)? {
+        let (document, _) = loss?;
+        if documents.contains(document.0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What `documents` say, read until `enough`, block by block.
@@ -111,9 +111,10 @@ pub(in crate::epoch) fn said(
 ) -> Result<Said, EpochError> {
     let mut said = Said::default();
     let mut block = Vec::new();
-    view.for_each_loss(tokenizer, |document, spans| {
+    for loss in view.all_losses(tokenizer)? {
+        let (document, spans) = loss?;
         if !documents.contains(document.0) {
-            return Ok(ControlFlow::Continue(()));
+            continue;
         }
         let over =
             block.last().is_some_and(|(last, _): &(DocId, _)| last.block() != document.block());
@@ -121,11 +122,10 @@ pub(in crate::epoch) fn said(
             settle(view, tokenizer, &mut block, &mut said)?;
         }
         block.push((document, spans));
-        Ok::<_, EpochError>(match over && enough(&said) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        })
-    })?;
+        if over && enough(&said) {
+            break;
+        }
+    }
     settle(view, tokenizer, &mut block, &mut said)?;
     Ok(said)
 }

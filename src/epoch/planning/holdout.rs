@@ -57,9 +57,10 @@ pub(super) fn divide(
     };
     // Those of which a root is on the wanted side, and on the other one.
     let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
-    view.for_each_lineage(moment, |document, root| {
+    for lineage in view.lineages_at(moment)? {
+        let (document, root) = lineage?;
         if !of_lineage.contains(document.0) {
-            return;
+            continue;
         }
         if root == MANY || wanted(is_held(&root.0.to_le_bytes())) {
             here.insert(document.0);
@@ -67,7 +68,7 @@ pub(super) fn divide(
         if root == MANY || !wanted(is_held(&root.0.to_le_bytes())) {
             there.insert(document.0);
         }
-    })?;
+    }
     let alone = of_lineage - &here - &there;
     side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
     side |= &here - &there;

@@ -66,7 +66,8 @@ pub(in crate::query) fn cluster_sizes(
     let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
     // The cluster at hand, its size, whether it counts.
     let mut open: Option<(DocId, u64, bool)> = None;
-    view.for_each_member::<QueryError>(|witness, removed| {
+    for member in view.all_members()? {
+        let (witness, removed) = member?;
         match &mut open {
             Some((cluster, size, counted)) if *cluster == witness => {
                 *size += 1;
@@ -78,8 +79,7 @@ pub(in crate::query) fn cluster_sizes(
                 }
             }
         }
-        Ok(())
-    })?;
+    }
     if let Some((cluster, size, true)) = open {
         sizes.add(cluster, size);
     }

@@ -235,9 +235,10 @@ fn matches(
     let mut histogram = Histogram::new(view.policy());
     // Matches come in the order of removed documents: one block of lengths serves a run of them.
     let mut lengths: Option<(u64, ColumnBlock)> = None;
-    view.for_each_match::<QueryError>(|removed, _, found| {
+    for matched in view.matched()? {
+        let (removed, _, found) = matched?;
         if found.kind == MatchKind::Superseded || !counts(removed) {
-            return Ok(());
+            continue;
         }
         let block = match &lengths {
             Some((block, column)) if *block == removed.block() => column,
@@ -256,8 +257,7 @@ fn matches(
         } else {
             histogram.add(found.jaccard());
         }
-        Ok(())
-    })?;
+    }
     Ok((pairs, histogram.counted()))
 }
 

@@ -140,12 +140,12 @@ impl<'a> Filler<'a> {
         if usize::from(last - first) < slots.len() * 4 {
             let range = open.block.document(*first).0..open.block.document(*last).0 + 1;
             let mut next = slots.iter().peekable();
-            self.view.for_each_header::<QueryError>(range, |document, header| {
+            for row in self.view.headers(range)? {
+                let (document, header) = row?;
                 if next.next_if(|slot| **slot == document.slot()).is_some() {
                     headers.push(header);
                 }
-                Ok(())
-            })?;
+            }
         } else {
             for slot in slots {
                 headers.push(self.view.expect_header(open.block.document(*slot))?);

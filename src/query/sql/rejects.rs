@@ -1,7 +1,7 @@
 //! The rows of the table `rejects`: raw bytes may be long, so they are read a few at a time.
 
 use super::limits::Limits;
-use super::scan::{Sink, ended, give};
+use super::scan::Sink;
 use crate::query::error::QueryError;
 use crate::store::{RejectRecord, View};
 use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
@@ -31,27 +31,24 @@ pub(in crate::query) fn push(
     let most = Limits::of(view).texts;
     let mut waiting: Vec<RejectRecord> = Vec::new();
     let mut bytes = 0;
-    let mut flush = |waiting: &mut Vec<RejectRecord>| {
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let batch = batch(schema, waiting);
-        waiting.clear();
-        give(sink, batch)
-    };
-    let walked = view.for_each_reject(|mut record| {
+    for record in view.all_rejects()? {
+        let mut record = record?;
         if !with_raw {
             record.raw = Vec::new();
         }
         bytes += record.raw.len() + record.path.len() + record.reason.len();
         waiting.push(record);
-        if waiting.len() < rows && bytes < most {
-            return Ok(());
+        if waiting.len() == rows || bytes >= most {
+            if sink(batch(schema, &waiting)?).is_break() {
+                return Ok(());
+            }
+            waiting.clear();
+            bytes = 0;
         }
-        bytes = 0;
-        flush(&mut waiting)
-    });
-    ended(walked.and_then(|()| flush(&mut waiting)))
+    }
+    // Whether more is wanted does not matter: there is no more.
+    let _ = sink(batch(schema, &waiting)?);
+    Ok(())
 }
 
 fn batch(schema: &SchemaRef, rows: &[RejectRecord]) -> Result<RecordBatch, QueryError> {

@@ -2,7 +2,6 @@
 //! partition, with a short queue between them and the engine.
 
 use crate::query::error::QueryError;
-use crate::store::StoreError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -32,37 +31,6 @@ pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> +
 /// batch is a question whether to go on.
 pub(in crate::query) type Producer =
     Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
-
-/// Why a walk over stored rows ends before its last: no more is wanted, or something went wrong.
-pub(in crate::query) enum Stop {
-    Enough,
-    Failed(QueryError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// Gives the sink a batch, within a walk.
-pub(in crate::query) fn give(
-    sink: &mut Sink<'_>,
-    batch: std::result::Result<RecordBatch, QueryError>,
-) -> std::result::Result<(), Stop> {
-    let batch = batch.map_err(Stop::Failed)?;
-    if sink(batch).is_break() { Err(Stop::Enough) } else { Ok(()) }
-}
-
-/// How a walk ended: that no more was wanted is no error.
-pub(in crate::query) fn ended(
-    walked: std::result::Result<(), Stop>,
-) -> std::result::Result<(), QueryError> {
-    match walked {
-        Ok(()) | Err(Stop::Enough) => Ok(()),
-        Err(Stop::Failed(error)) => Err(error),
-    }
-}
 
 /// A scan of one of our tables.
 pub(in crate::query) struct Scan {

@@ -1,7 +1,7 @@
 //! The tables beside `documents`: duplicates, sources, commits, epochs, rejects, tokenizers, snapshots.
 
 use super::rejects;
-use super::scan::{Producer, Scan, Sink, ended, give};
+use super::scan::{Producer, Scan, Sink};
 use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -142,28 +142,33 @@ const DUPLICATES: [(&str, DataType); 7] = [
 
 fn duplicates(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
-    let mut flush = |waiting: &mut Vec<(DocId, CommitSeq, Match)>| {
-        let rows = || waiting.iter();
-        let found = || waiting.iter().map(|(_, _, found)| found);
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from_iter_values(rows().map(|(removed, _, _)| removed.0))),
-            Arc::new(UInt64Array::from_iter_values(found().map(|found| found.witness.0))),
-            Arc::new(StringArray::from_iter_values(found().map(|found| found.kind.name()))),
-            Arc::new(Float64Array::from_iter_values(found().map(Match::jaccard))),
-            Arc::new(Float64Array::from_iter_values(found().map(Match::containment_removed))),
-            Arc::new(Float64Array::from_iter_values(found().map(Match::containment_witness))),
-            Arc::new(UInt64Array::from_iter_values(rows().map(|(_, commit, _)| commit.0))),
-        ];
-        waiting.clear();
-        give(sink, batch(wanted.schema, arrays))
-    };
-    let walked = view.for_each_match(|removed, commit, found| {
-        if found.kind != MatchKind::Superseded {
-            waiting.push((removed, commit, found));
+    for matched in view.matched()? {
+        let (removed, commit, found) = matched?;
+        if found.kind == MatchKind::Superseded {
+            continue;
         }
-        if waiting.len() >= wanted.rows { flush(&mut waiting) } else { Ok(()) }
-    });
-    ended(walked.and_then(|()| flush(&mut waiting)))
+        waiting.push((removed, commit, found));
+        if waiting.len() == wanted.rows {
+            if sink(batch(wanted.schema, duplicate_columns(&waiting))?).is_break() {
+                return Ok(());
+            }
+            waiting.clear();
+        }
+    }
+    push(wanted, duplicate_columns(&waiting), sink)
+}
+
+fn duplicate_columns(rows: &[(DocId, CommitSeq, Match)]) -> Vec<ArrayRef> {
+    let found = || rows.iter().map(|(_, _, found)| found);
+    vec![
+        ids(rows.iter().map(|(removed, _, _)| removed.0)),
+        ids(found().map(|found| found.witness.0)),
+        texts(found().map(|found| found.kind.name())),
+        Arc::new(Float64Array::from_iter_values(found().map(Match::jaccard))),
+        Arc::new(Float64Array::from_iter_values(found().map(Match::containment_removed))),
+        Arc::new(Float64Array::from_iter_values(found().map(Match::containment_witness))),
+        ids(rows.iter().map(|(_, commit, _)| commit.0)),
+    ]
 }
 
 fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {

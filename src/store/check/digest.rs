@@ -27,13 +27,16 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
     let has_forms = view.has_text_forms()?;
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
-        view.for_each_header(range.clone(), |document, header| {
+        for row in view.headers(range.clone())? {
+            let (document, header) = row?;
             let standing =
                 Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
             let standing = standing.map(|(standing, _)| standing);
             hasher.document(view, document, &header, standing)?;
-            if has_forms { hasher.trained(view, document, standing) } else { Ok(()) }
-        })?;
+            if has_forms {
+                hasher.trained(view, document, standing)?;
+            }
+        }
         hasher.columns(view, block)?;
         progress.advance(range.end);
     }

@@ -39,7 +39,8 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
     }
     let mut named = Pairs::default();
     let mut homeless = BTreeSet::new();
-    view.for_each_match(|document, _, matched| {
+    for matched in view.matched()? {
+        let (document, _, matched) = matched?;
         let standing = match matched.kind {
             MatchKind::Exact => Standing::Exact,
             MatchKind::Near => Standing::Near,
@@ -56,7 +57,7 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
             );
         }
         if matched.kind == MatchKind::Superseded {
-            return Ok(());
+            continue;
         }
         if is_verified && matched.kind == MatchKind::Near && matched.jaccard() < threshold {
             let similarity = matched.jaccard();
@@ -68,8 +69,7 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
             faults.push("matches", what);
         }
         named.add(witness, document);
-        Ok::<(), StoreError>(())
-    })?;
+    }
     for (standing, set) in unexplained {
         if let Some(document) = set.min() {
             let count = set.len();
@@ -80,10 +80,10 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
         }
     }
     let mut listed = Pairs::default();
-    view.for_each_member(|witness, removed| {
+    for member in view.all_members()? {
+        let (witness, removed) = member?;
         listed.add(witness, removed);
-        Ok::<(), StoreError>(())
-    })?;
+    }
     let both: BTreeSet<u64> = named.0.keys().chain(listed.0.keys()).copied().collect();
     let differing = both.into_iter().filter(|block| named.0.get(block) != listed.0.get(block));
     let differing: Vec<u64> = differing.collect();
@@ -104,21 +104,21 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
 /// Witness by witness, in the blocks given.
 fn detail(view: &View, blocks: &[u64], faults: &mut Faults) -> Result<(), StoreError> {
     let mut sums: BTreeMap<DocId, [u64; 2]> = BTreeMap::new();
-    view.for_each_match(|document, _, matched| {
+    for matched in view.matched()? {
+        let (document, _, matched) = matched?;
         let witness = matched.witness;
         if matched.kind != MatchKind::Superseded && blocks.contains(&witness.block()) {
             let [named, _] = sums.entry(witness).or_default();
             *named = named.wrapping_add(pair(witness, document));
         }
-        Ok::<(), StoreError>(())
-    })?;
-    view.for_each_member(|witness, removed| {
+    }
+    for member in view.all_members()? {
+        let (witness, removed) = member?;
         if blocks.contains(&witness.block()) {
             let [_, listed] = sums.entry(witness).or_default();
             *listed = listed.wrapping_add(pair(witness, removed));
         }
-        Ok::<(), StoreError>(())
-    })?;
+    }
     for (witness, _) in sums.into_iter().filter(|(_, [named, listed])| named != listed) {
         faults.push(
             "members",

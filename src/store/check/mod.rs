@@ -221,11 +221,11 @@ fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Resul
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         let mut check = BlockCheck::new(view, block)?;
-        view.for_each_header(range.clone(), |document, header| {
+        for row in view.headers(range.clone())? {
+            let (document, header) = row?;
             let sums = sums.entry(header.source).or_default();
             note(check.document(view, document, &header, sums, faults), "documents", faults);
-            Ok::<(), StoreError>(())
-        })?;
+        }
         check.finish(&mut computed);
         progress.advance(range.end);
     }

@@ -91,4 +91,30 @@ impl<'a, C: Column> Rows<'a, C> {
         let taken = C::decode(&typed, value).and_then(take).map_err(malformed)?;
         Ok(Some((typed, taken)))
     }
+
+    /// The rows that are left, of each what `take` makes of it: those of which it makes nothing are passed over. Ends
+    /// behind an error.
+    pub(in crate::store) fn taken<T>(
+        mut self,
+        what: &'static str,
+        mut take: impl FnMut(C::Key, C::Value<'_>) -> Result<Option<T>, Malformed>,
+    ) -> impl Iterator<Item = Result<T, StoreError>> {
+        let mut next = move || {
+            while let Some((key, value)) = self.advance()? {
+                let malformed = |why| corrupt::<C>(what, key, why);
+                let typed = C::Key::decode(key).map_err(malformed)?;
+                let value = C::decode(&typed, value).map_err(malformed)?;
+                if let Some(taken) = take(typed, value).map_err(malformed)? {
+                    return Ok(Some(taken));
+                }
+            }
+            Ok(None)
+        };
+        let mut is_over = false;
+        std::iter::from_fn(move || {
+            let given = if is_over { None } else { next().transpose() };
+            is_over = !matches!(given, Some(Ok(_)));
+            given
+        })
+    }
 }

@@ -103,26 +103,21 @@ impl View {
         Ok(roots)
     }
 
-    /// Calls `each` with (document, root) of every row that counted at `commit`, when `generation` was
-    /// current: ascending by document within a generation.
+    /// (document, root) of every row that counted at `commit`, when `generation` was current: ascending by document
+    /// within a generation.
     ///
     /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn for_each_lineage(
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn lineages_at(
         &self,
         (generation, commit): (Generation, CommitSeq),
-        mut each: impl FnMut(DocId, DocId),
-    ) -> Result<(), StoreError> {
-        let mut rows = self.pinned().scan::<Lineage>(&[], None)?;
-        while let Some((key, ())) = rows.next("lineage")? {
-            if key.generation > generation {
-                break;
-            }
-            if key.commit <= commit {
-                each(key.document, key.root);
-            }
-        }
-        Ok(())
+    ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
+        let after = generation.0.checked_add(1).map(Generation);
+        let end = after.map(|after| generation_prefix(after).to_vec());
+        let rows = self.pinned().scan::<Lineage>(&[], end)?;
+        Ok(rows.taken("lineage", move |key, ()| {
+            Ok((key.commit <= commit).then_some((key.document, key.root)))
+        }))
     }
 }
 

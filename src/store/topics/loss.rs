@@ -7,7 +7,6 @@ use crate::store::error::StoreError;
 use crate::store::rows::keys::{Key, TokensKey};
 use crate::store::rows::loss::{LossRow, TEXT, encode_form, encode_loss};
 use crate::store::view::View;
-use std::ops::ControlFlow;
 
 impl View {
     /// The trained tokens of a document in its stored ids, ascending; none: all of them.
@@ -33,24 +32,18 @@ impl View {
         Ok(self.pinned().scan_prefix::<Loss>(prefix)?.advance()?.is_some())
     }
 
-    /// Calls `give` with the trained tokens of every document of `tokenizer` that says which they are,
-    /// ascending by document, until it breaks.
+    /// The documents encoded by `tokenizer` that say which tokens are trained on, each with these, ascending by
+    /// document.
     ///
     /// # Errors
-    /// [`StoreError`] when the family cannot be read; those of `give`.
-    pub fn for_each_loss<E: From<StoreError>>(
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn all_losses(
         &self,
         tokenizer: TokenizerId,
-        mut give: impl FnMut(DocId, Vec<LossSpan>) -> Result<ControlFlow<()>, E>,
-    ) -> Result<(), E> {
+    ) -> Result<impl Iterator<Item = Result<(DocId, Vec<LossSpan>), StoreError>>, StoreError> {
         let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
-        let mut rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
-        while let Some((key, spans)) = rows.next_with("trained tokens", LossRow::tokens)? {
-            if give(key.document, spans)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        let rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
+        Ok(rows.taken("trained tokens", |key, row| Ok(Some((key.document, row.tokens()?)))))
     }
 
     /// How a document's text is encoded and what of it is trained on; none: plain text.

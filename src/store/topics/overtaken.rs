@@ -8,24 +8,21 @@ use crate::store::rows::meta::MetaKey;
 use crate::store::view::View;
 
 impl View {
-    /// Calls `each` with every file of a source some of whose documents were superseded by another file
-    /// since it was last read from its start, and that other file; ascending by file.
+    /// The files of a source some of whose documents were superseded by another file since they were last read from
+    /// their start, each with that other file; ascending by file.
     ///
     /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn for_each_overtaken(
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn overtaken(
         &self,
         source: SourceId,
-        mut each: impl FnMut(FileId, FileId),
-    ) -> Result<(), StoreError> {
+    ) -> Result<impl Iterator<Item = Result<(FileId, FileId), StoreError>>, StoreError> {
         let prefix = MetaKey::overtaken(source, None);
-        let mut rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
-        while let Some((key, _)) = rows.next("overtaken file")? {
-            if let MetaKey::Overtaken { file, by, .. } = key {
-                each(file, by);
-            }
-        }
-        Ok(())
+        let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
+        Ok(rows.taken("overtaken file", |key, _| match key {
+            MetaKey::Overtaken { file, by, .. } => Ok(Some((file, by))),
+            _ => Ok(None),
+        }))
     }
 }
 

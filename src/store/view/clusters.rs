@@ -8,30 +8,38 @@ use crate::store::rows::matches::generation_prefix;
 use crate::store::view::View;
 
 impl View {
-    /// Calls `each` with every witness and member of it, ascending by witness, then by member. Holds
-    /// one row, however many there are.
+    /// Every witness with each of its members, ascending by witness, then by member. Holds one row, however many there
+    /// are.
     ///
     /// # Errors
-    /// [`StoreError`] when a row cannot be read, or what `each` returns.
-    pub fn for_each_member<E: From<StoreError>>(
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn all_members(
         &self,
-        mut each: impl FnMut(DocId, DocId) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
         let prefix = generation_prefix(self.generation());
-        let mut rows = self.pinned().scan_prefix::<Members>(&prefix)?;
+        let rows = self.pinned().scan_prefix::<Members>(&prefix)?;
+        let mut rows = rows.taken("member", |key, joined| Ok(Some((key, joined))));
         // Rows of a pair are in commit order: the last one counts.
         let mut last: Option<(MemberKey, bool)> = None;
-        while let Some((key, joined)) = rows.next("member")? {
-            if let Some((before, true)) = last
-                && (before.witness, before.removed) != (key.witness, key.removed)
-            {
-                each(before.witness, before.removed)?;
+        Ok(std::iter::from_fn(move || {
+            loop {
+                let row = match rows.next() {
+                    Some(Err(error)) => {
+                        last = None;
+                        return Some(Err(error));
+                    }
+                    Some(Ok(row)) => Some(row),
+                    None => None,
+                };
+                let pair = |key: &MemberKey| (key.witness, key.removed);
+                let next = row.as_ref().map(|(key, _)| pair(key));
+                let before = std::mem::replace(&mut last, row);
+                match before {
+                    Some((key, true)) if Some(pair(&key)) != next => return Some(Ok(pair(&key))),
+                    None if next.is_none() => return None,
+                    _ => {}
+                }
             }
-            last = Some((key, joined));
-        }
-        if let Some((key, true)) = last {
-            each(key.witness, key.removed)?;
-        }
-        Ok(())
+        }))
     }
 }

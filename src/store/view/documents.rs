@@ -49,35 +49,35 @@ impl View {
         Ok(if is_text { shown } else { format!("{shown}:{}", header.number) })
     }
 
-    /// Calls `each` with the headers of `range`, ascending.
+    /// The documents of `range` with their headers, ascending.
     ///
     /// # Errors
-    /// [`StoreError`] when a row is absent or cannot be read, or what `each` returns.
-    pub fn for_each_header<E: From<StoreError>>(
+    /// [`StoreError`] when the family cannot be read; where a row is absent or cannot be read, that is the last that comes.
+    pub fn headers(
         &self,
         range: Range<u64>,
-        mut each: impl FnMut(DocId, Header) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<impl Iterator<Item = Result<(DocId, Header), StoreError>>, StoreError> {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
-        let mut rows = self.pinned().scan::<Documents>(&start, Some(end))?;
-        let mut expected = range.start;
-        while let Some((key, header)) = rows.next("header")? {
-            if key.document.0 != expected {
-                break;
+        let rows = self.pinned().scan::<Documents>(&start, Some(end))?;
+        let mut rows = rows.taken("header", |key, header| Ok(Some((key.document, header))));
+        let mut expected = range;
+        Ok(std::iter::from_fn(move || {
+            let document = expected.next()?;
+            let row = match rows.next() {
+                Some(Ok(row)) if row.0.0 == document => Ok(row),
+                Some(Err(error)) => Err(error),
+                _ => Err(StoreError::Missing {
+                    what: "document",
+                    family: "documents",
+                    key: document.to_string(),
+                }),
+            };
+            if row.is_err() {
+                expected = 0..0;
             }
-            expected += 1;
-            each(key.document, header)?;
-        }
-        if expected < range.end {
-            return Err(StoreError::Missing {
-                what: "document",
-                family: "documents",
-                key: expected.to_string(),
-            }
-            .into());
-        }
-        Ok(())
+            Some(row)
+        }))
     }
 
     /// A document's text.

@@ -32,21 +32,6 @@ impl View {
         Ok(newest)
     }
 
-    /// Calls `each` with the newest match of every document that has one, ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read, or what `each` returns.
-    pub fn for_each_match<E: From<StoreError>>(
-        &self,
-        mut each: impl FnMut(DocId, CommitSeq, Match) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for matched in self.matched()? {
-            let (document, commit, found) = matched?;
-            each(document, commit, found)?;
-        }
-        Ok(())
-    }
-
     /// The newest match of every document that has one, ascending by document.
     ///
     /// # Errors

@@ -29,20 +29,15 @@ impl View {
         Ok(Rejected { view: self, left: first.into_iter() })
     }
 
-    /// Calls `each` with every rejected record, in an order that is the same at every call and means
-    /// nothing. Holds one record.
+    /// Every rejected record, in an order that is the same at every call and means nothing. Holds one record.
     ///
     /// # Errors
-    /// [`StoreError`] when a row cannot be read, or what `each` returns.
-    pub fn for_each_reject<E: From<StoreError>>(
+    /// [`StoreError`] when the family cannot be read; a record that cannot be read is the last that comes.
+    pub fn all_rejects(
         &self,
-        mut each: impl FnMut(RejectRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
-        while let Some((_, record)) = rows.next("reject")? {
-            each(record)?;
-        }
-        Ok(())
+    ) -> Result<impl Iterator<Item = Result<RejectRecord, StoreError>>, StoreError> {
+        let rows = self.pinned().scan::<Rejects>(&[], None)?;
+        Ok(rows.taken("reject", |_, record| Ok(Some(record))))
     }
 }
 

@@ -91,7 +91,8 @@ impl<'a> StoredIds<'a> {
 
 impl View {
     /// Calls `each` with every one of `documents`, which ascend, and its token ids; none when it has
-    /// none of this tokenizer.
+    /// none of this tokenizer. No iterator: the ids are the bytes of a block of the cache, and are not copied for a
+    /// caller that may keep them.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read; what `each` returns.
