@@ -24,6 +24,7 @@ mod fields;
 mod foreign;
 mod formats;
 mod formats_out;
+mod how_to;
 mod ingest;
 mod iterators;
 mod joins;

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// A block of a page: what it is marked as, and its lines.
-struct Block<'t> {
-    mark: &'t str,
-    body: &'t str,
+pub struct Block<'t> {
+    pub mark: &'t str,
+    pub body: &'t str,
 }
 
-fn blocks(page: &str) -> Vec<Block<'_>> {
+pub fn blocks(page: &str) -> Vec<Block<'_>> {
     let parts = page.split("\n```").collect::<Vec<_>>();
     let opened = parts.iter().skip(1).step_by(2);
     opened
@@ -80,7 +80,7 @@ fn is_said(line: &str, said: &str) -> bool {
 }
 
 /// Runs a program of bash with the command in its path; answers what it printed.
-fn bash(scratch: &Scratch, script: &str, name: &str) -> String {
+pub fn bash(scratch: &Scratch, script: &str, name: &str) -> String {
     let beside = Path::new(env!("CARGO_BIN_EXE_corpusdb")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(beside.to_owned()).chain(std::env::split_paths(&path));

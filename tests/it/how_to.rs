@@ -1,0 +1,154 @@
+//! How-to pages work: the commands of each are run in their order, on files of the names that they use, every recipe is
+//! planned, built and verified, and pieces of Rust stand in the programs of `examples/`.
+//!
+//! Recipes are for corpora of billions of tokens: what they ask for is made smaller first. Pieces of Python are for
+//! trainers and stay unread.
+
+use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose, repository};
+use crate::tutorials::{Block, bash, blocks};
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What recipes ask for, and what the corpus of a test has of it.
+const SMALLER: [(&str, &str); 4] = [
+    ("tokens = 10_000_000_000", "tokens = 20_000"),
+    ("00_000_000", "_000"),
+    ("rows = 512", "rows = 2"),
+    ("rows = 64", "rows = 2"),
+];
+
+/// What stands in for the program of a page that computes a score of each document.
+const SCORING: &str = r#"python() { sed -E 's/^\{("key":"[^"]*").*/{\1,"quality":0.7}/'; }"#;
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(repository("docs/how-to").join(name)).unwrap()
+}
+
+/// The sources that recipes name, with a tokenizer, as the corpus `crawl`.
+fn crawl(scratch: &Scratch) {
+    let corpus = scratch.arg("crawl");
+    init(&corpus, &["--field", "quality:float"]);
+    let mut random = Random::new(17);
+    let sources = [("web", 200, 80), ("code", 100, 120), ("books", 40, 400), ("chat", 150, 60)];
+    for (source, count, longest) in [&sources[..], &[("math", 100, 80)]].concat() {
+        let pages = pages(&mut random, source, count, longest);
+        let file = scratch.write(&format!("{source}.jsonl"), lines(&pages));
+        ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
+    }
+    let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "600"];
+    corpusdb(&[&train[..], &["--special", "<|endoftext|>"]].concat()).good();
+}
+
+fn pages(random: &mut Random, source: &str, count: usize, longest: usize) -> Vec<Page> {
+    let page = |number: usize| {
+        let words = random.between(5, longest);
+        let mut page = Page::keyed(format!("{source}-{number}"), prose(random, number, words));
+        page.fields = json!({ "quality": number as f64 / count as f64 });
+        page
+    };
+    (0..count).map(page).collect()
+}
+
+/// Runs the commands and recipes of a page; answers what they printed.
+fn run(scratch: &Scratch, name: &str, corpus: &str) -> String {
+    let mut script = format!("exec 2>&1\n{SCORING}\n");
+    for (number, Block { mark, body }) in blocks(&page(name)).into_iter().enumerate() {
+        if mark == "console" {
+            let commands = body.lines().map(|line| line.strip_prefix("$ ").unwrap());
+            script.extend(commands.map(|command| format!("{command}\n")));
+        }
+        if mark == "toml" {
+            let recipe =
+                SMALLER.iter().fold(body.to_owned(), |all, (asked, has)| all.replace(asked, has));
+            script += &format!("cat > recipe.toml <<'@@'\n{recipe}\n@@\n");
+            script += &format!("corpusdb epoch explain {corpus} recipe.toml\n");
+            script += &format!("corpusdb epoch build {corpus} recipe.toml --out built-{number}\n");
+            script += &format!("corpusdb epoch verify {corpus} built-{number}\n");
+        }
+    }
+    let told = bash(scratch, &script, name);
+    let recipes = blocks(&page(name)).iter().filter(|block| block.mark == "toml").count();
+    assert_eq!(told.lines().filter(|line| *line == "verified").count(), recipes, "{told}");
+    told
+}
+
+#[test]
+fn recipes() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    run(&scratch, "recipes.md", "crawl");
+}
+
+#[test]
+fn from_datasets_map() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let told = run(&scratch, "from-datasets-map.md", "crawl");
+    assert!(told.contains("quality: 590 records; changed 590 documents"), "{told}");
+}
+
+#[test]
+fn from_megatron_preprocess() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    run(&scratch, "from-megatron-preprocess.md", "crawl");
+}
+
+#[test]
+fn from_datatrove() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    // The two files of a tokenizer that the page registers, and the data set.
+    corpusdb(&["tokenizer", "export", &scratch.arg("crawl"), "own", &scratch.arg("own.json")])
+        .good();
+    let file: Value =
+        serde_json::from_slice(&std::fs::read(scratch.path("own.json")).unwrap()).unwrap();
+    scratch.write("vocab.json", file["model"]["vocab"].to_string());
+    let merges = file["model"]["merges"].as_array().unwrap().iter();
+    let merges =
+        merges.map(|pair| format!("{} {}\n", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()));
+    scratch.write("merges.txt", format!("#version: 0.2\n{}", merges.collect::<String>()));
+    let pages = pages(&mut Random::new(18), "cc", 300, 100);
+    let texts = |of: fn(&Page) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(pages.iter().map(of)))
+    };
+    let batch = RecordBatch::try_from_iter([
+        ("text", texts(|page| page.text.clone())),
+        ("id", texts(|page| page.id.clone().unwrap())),
+        ("dump", texts(|_| "CC-MAIN-2024-10".to_owned())),
+        ("language_score", Arc::new(Float64Array::from(vec![0.9; pages.len()]))),
+    ]);
+    let batch = batch.unwrap();
+    let parquet = std::fs::File::create(scratch.write("data/part-0.parquet", "")).unwrap();
+    let mut writer = ArrowWriter::try_new(parquet, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let told = run(&scratch, "from-datatrove.md", "fineweb");
+    assert!(told.contains("added 300:"), "{told}");
+}
+
+/// What a page shows of a program is a piece of one that is run.
+#[test]
+fn from_a_rust_program() {
+    let folder = std::fs::read_dir(repository("examples")).unwrap();
+    let programs: Vec<String> =
+        folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    let text = page("from-a-rust-program.md");
+    let pieces: Vec<_> = blocks(&text).into_iter().filter(|block| block.mark == "rust").collect();
+    assert!(!pieces.is_empty());
+    for Block { body, .. } in pieces {
+        assert!(programs.iter().any(|program| program.contains(body)), "in no example:\n{body}");
+    }
+}
+
+/// A page that no test names would be run by none.
+#[test]
+fn every_how_to_page_is_run() {
+    let this = include_str!("how_to.rs");
+    for entry in std::fs::read_dir(repository("docs/how-to")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(this.contains(&format!("\"{name}\"")), "{name}");
+    }
+}
