@@ -14,31 +14,31 @@ use crate::tokenizer::TokenizerError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store.
+    /// The files of the corpus: missing, locked, damaged, or refused by the disk.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A dedup policy that cannot be had.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Reading inputs.
+    /// An input that cannot be opened or read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Ingest.
+    /// An ingest or a join that could not go on.
     #[error(transparent)]
     Ingest(#[from] IngestError),
-    /// Dedup decisions.
+    /// A dedup decision that could not be taken.
     #[error(transparent)]
     Decide(#[from] DecideError),
-    /// Changes of mind and deep checks.
+    /// A change to stored documents, or a check of them, that could not go on.
     #[error(transparent)]
     Curate(#[from] CurateError),
-    /// Queries.
+    /// An expression or statement that is wrong or fails while it runs.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// Epochs.
+    /// A recipe that cannot be met, or an epoch that cannot be read or written.
     #[error(transparent)]
     Epoch(#[from] EpochError),
-    /// Tokenizers.
+    /// A tokenizer that is unknown, damaged, or refuses a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
 }

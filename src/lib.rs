@@ -61,6 +61,30 @@ mod model;
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
 /// [`Corpus::duplicates_summary`], [`Corpus::similar`] and [`Corpus::explain_dedup`].
+///
+/// Use it to judge a policy by what it removed, and to ask about a text that is not stored:
+///
+/// ```
+/// use corpusdb::duplicates::{SimilarOptions, SimilarTo};
+///
+/// # use corpusdb::ingest::{Record, Records};
+/// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("corpus");
+/// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+/// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+/// # let page = |n: u32| Record::new((0..20).map(|at| format!("w{} ", at * n)).collect::<String>()).with_key(n.to_string());
+/// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+/// # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+/// let corpus = writer.corpus();
+/// let text: String = (0..21).map(|at| format!("W{} ", at * 2)).collect();
+/// let report = corpus.similar(SimilarTo::Text(&text), &SimilarOptions::default())?;
+/// let found = &report.found[0];
+/// assert_eq!((found.key.as_str(), found.jaccard, found.duplicate), ("2", 16.0 / 17.0, true));
+/// # Ok(())
+/// # }
+/// ```
 pub mod duplicates {
     pub use crate::query::duplicates::{
         CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,

@@ -45,7 +45,7 @@ pub struct Backfilled {
     /// Of these, those whose ids were taken over from the tokenizer that this one extends; the texts of
     /// the others were encoded.
     pub copied: u64,
-    /// Tokens stored.
+    /// Tokens that were stored.
     pub tokens: u64,
     /// Documents among the encoded that spell a special token, which was encoded as the text that it is.
     pub special_tokens_in_text: BTreeMap<String, u64>,

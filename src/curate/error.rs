@@ -10,7 +10,7 @@ use crate::tokenizer::TokenizerError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurateError {
-    /// The store.
+    /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A tokenizer that refused a text, a file or a training.

@@ -25,7 +25,7 @@ pub enum Grouping {
     /// The `language` of the records.
     #[default]
     Language,
-    /// The source.
+    /// One group for each source.
     Source,
 }
 

@@ -4,6 +4,28 @@
 //! [`Reach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of decisions that left
 //! candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an analysis.
 //!
+//! ```
+//! use corpusdb::curate::Reach;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! let unwanted = writer.corpus().select(Some("key = '1'"))?;
+//! let report = writer.remove(&unwanted, Reach::Similar, &Silent, &Interrupt::default())?;
+//! assert_eq!((report.changed, report.no_longer_kept), (1, 1));
+//! let back = writer.restore(&unwanted, &Silent, &Interrupt::default())?;
+//! assert_eq!(back.kept_again, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Inside:
 //!
 //! * `encode` token ids of a tokenizer that came after the documents

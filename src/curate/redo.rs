@@ -30,11 +30,11 @@ pub struct RedoReport {
     pub policy: String,
     /// Documents decided about.
     pub documents: u64,
-    /// Kept before and after.
+    /// Documents that are kept under the policy in force.
     pub kept_before: u64,
-    /// Kept after.
+    /// Documents that are kept under the new policy.
     pub kept_after: u64,
-    /// By source.
+    /// The same for each source.
     pub sources: Vec<RedoSource>,
     /// Buckets that were read only in part.
     pub capped: u64,
@@ -44,7 +44,7 @@ pub struct RedoReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RedoSource {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
     /// Documents kept before.
     pub kept_before: u64,

@@ -32,7 +32,7 @@ pub struct RemovalReport {
     pub no_longer_kept: u64,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,
-    /// Commits made.
+    /// How many commits were made.
     pub commits: u64,
 }
 

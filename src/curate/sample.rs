@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 /// Documents drawn.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// Which.
+    /// The documents that were drawn.
     pub documents: RoaringTreemap,
     /// Bytes of their texts.
     pub bytes: u64,

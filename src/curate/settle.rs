@@ -27,7 +27,7 @@ pub struct SettleReport {
     pub kept_again: u64,
     /// Documents that were kept and are not any more: duplicates that had been passed over.
     pub no_longer_kept: u64,
-    /// Commits made.
+    /// How many commits were made.
     pub commits: u64,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,

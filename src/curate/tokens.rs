@@ -12,19 +12,19 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ShownTokens {
-    /// The document.
+    /// The id of the document whose tokens these are.
     pub document: u64,
-    /// The tokenizer.
+    /// The name of the tokenizer.
     pub tokenizer: String,
     /// Its tokens, in order.
     pub tokens: Vec<ShownToken>,
 }
 
-/// One token.
+/// One stored token of a document, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ShownToken {
-    /// Its id.
+    /// The id of the token.
     pub id: u32,
     /// What it stands for; of tokens that share a character, the first has it.
     pub text: String,

@@ -37,7 +37,7 @@ pub struct TrainDecisions {
     pub kind: String,
     /// The release that trained it.
     pub release: String,
-    /// Every option.
+    /// The options of the training, with all defaults.
     pub options: TrainOptions,
     /// The texts asked for.
     pub on: TrainedOn,

@@ -7,7 +7,7 @@ use crate::tokenizer::TokenizerError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecideError {
-    /// The store.
+    /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A tokenizer that refused a text.

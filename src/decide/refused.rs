@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Documents whose texts a tokenizer refused: they have no tokens of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// How many.
+    /// How many documents the tokenizer refused.
     pub documents: u64,
     /// The first of them.
     pub first: Option<u64>,

@@ -38,7 +38,7 @@ pub struct Arrival {
 
 /// A stored document that a new generation decides about.
 pub struct Stored {
-    /// Its id.
+    /// The id of the document.
     pub id: DocId,
     /// Its header.
     pub header: Header,

@@ -18,11 +18,11 @@ pub const PIECE: usize = 64;
 pub struct LoadedTokenizer {
     /// Its id in the store.
     pub id: TokenizerId,
-    /// Its name.
+    /// The name under which it was registered.
     pub name: String,
     /// One more than its largest id, as registered.
     pub vocab_size: u32,
-    /// The encoder.
+    /// The tokenizer with its encoder, as it was loaded.
     pub tokenizer: Arc<Tokenizer>,
 }
 

@@ -135,7 +135,7 @@ pub enum EpochError {
     Uneven {
         /// Rows of a batch.
         rows: u64,
-        /// Ranks.
+        /// How many ranks were asked for.
         world: u64,
     },
     /// A view that batches without pads do not have.
@@ -237,7 +237,7 @@ pub enum EpochError {
     /// A `where` of the recipe.
     #[error(transparent)]
     Select(#[from] QueryError),
-    /// The store.
+    /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

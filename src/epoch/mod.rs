@@ -6,6 +6,34 @@
 //! and batches ([`Epoch`]), [`Corpus::build`] writes it, [`Corpus::verify`] reads it back and proves it against the
 //! store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
 //!
+//! ```
+//! use corpusdb::Recipe;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! # let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
+//! #     {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
+//! # writer.add_tokenizer("words", file, "", &Silent, &Interrupt::default())?;
+//! let recipe = "version = 1\n[pack]\nkind = \"concat\"\nlength = 4\n[batch]\nrows = 2";
+//! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &Silent)?;
+//! let epoch = writer.corpus().epoch(&planned, 0, &Interrupt::default())?;
+//! // From batch 0 on, those of rank 0 of 1, with 1 batch read ahead.
+//! for batch in epoch.stream(0, 0, 1, 1)? {
+//!     let rows = batch?.rows;
+//!     assert!(rows.len() == 2 && rows.iter().all(|row| row.ids().len() == 4));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`CorpusWriter::plan`]: crate::CorpusWriter::plan
 //! [`Corpus::explain`]: crate::Corpus::explain
 //! [`Corpus::epoch`]: crate::Corpus::epoch

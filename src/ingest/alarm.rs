@@ -41,7 +41,7 @@ pub struct CrowdedPair {
 pub enum Alarm {
     /// The source lost more than a set share of what was added.
     RemovedShare {
-        /// Documents added.
+        /// How many documents the ingest added.
         added: u64,
         /// Of these, removed as duplicates.
         removed: u64,
@@ -57,7 +57,7 @@ pub enum Alarm {
     },
     /// What the chat template sets turns apart with is ordinary text to a tokenizer.
     MarkerAsText {
-        /// The tokenizer.
+        /// The name of the tokenizer.
         tokenizer: String,
         /// The first such spelling.
         marker: String,
@@ -66,7 +66,7 @@ pub enum Alarm {
     },
     /// Conversations were removed as similar by their whole text, the system prompts that they share included.
     WholeChats {
-        /// Documents added.
+        /// How many documents the ingest added.
         added: u64,
         /// Of these, removed for similarity.
         removed: u64,

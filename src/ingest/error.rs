@@ -16,7 +16,7 @@ pub enum IngestError {
     /// An input that cannot be read, or not to its end.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The store.
+    /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A decision that could not be taken.

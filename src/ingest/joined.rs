@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JoinReport {
-    /// The field.
+    /// The declared field whose values were set.
     pub field: String,
-    /// Records read.
+    /// How many records the files hold.
     pub records: u64,
     /// Documents whose value changed.
     pub changed: u64,
@@ -20,6 +20,6 @@ pub struct JoinReport {
     pub unknown: u64,
     /// Some of what they name.
     pub unknown_examples: Vec<String>,
-    /// Commits made.
+    /// How many commits were made.
     pub commits: u64,
 }

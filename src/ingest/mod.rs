@@ -3,7 +3,17 @@
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`], [`ReadOptions`],
 //! [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values from outside
 //! ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as [`Records`]
-//! ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records)).
+//! ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records), with an example).
+//!
+//! ```
+//! use corpusdb::IngestOptions;
+//! use corpusdb::ingest::{OnError, ReadOptions};
+//!
+//! // Records are named by their field `url`, and one that cannot be read ends the ingest.
+//! let read = ReadOptions { id_field: Some("url".to_owned()), ..ReadOptions::default() };
+//! let options = IngestOptions { read, on_error: OnError::Fail, ..IngestOptions::new("web") };
+//! assert_eq!(options.source, "web");
+//! ```
 //!
 //! Inside:
 //!

@@ -19,7 +19,7 @@ pub enum RecordForm {
     /// One field is the text.
     #[default]
     Text,
-    /// Conversations.
+    /// Records hold conversations, which a chat template makes into texts.
     Chat(ChatOptions),
     /// Token ids (`input_ids`), perhaps with `labels`, by the registered tokenizer of that name.
     Pretokenized(String),

@@ -25,11 +25,11 @@ pub struct StageSeconds {
 /// The report of an ingest. `added` counts stored documents, kept or removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IngestReport {
-    /// The source.
+    /// The source that was ingested into.
     pub source: String,
     /// Records read, bad ones included.
     pub read: u64,
-    /// Documents stored.
+    /// Documents that were stored, kept or not.
     pub added: u64,
     /// Of these, kept when the ingest ended; so with the next three.
     pub kept: u64,
@@ -54,9 +54,9 @@ pub struct IngestReport {
     pub refused: BTreeMap<String, Refused>,
     /// Bytes of text read.
     pub bytes: u64,
-    /// Wall time.
+    /// Seconds from the beginning to the end.
     pub seconds: f64,
-    /// Commits made.
+    /// How many commits were made.
     pub commits: u64,
     /// The corpus's policy, in words.
     pub policy: String,

@@ -11,7 +11,7 @@ pub enum FieldKind {
     Keyword,
     /// 64-bit signed integers.
     Int,
-    /// 64-bit floats.
+    /// Numbers of 64 bits with a fraction.
     Float,
 }
 

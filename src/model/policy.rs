@@ -262,7 +262,7 @@ pub struct Policy {
     /// How shingles become a sketch.
     #[serde(default)]
     pub signature: Signature,
-    /// Sketch slots.
+    /// Slots of a sketch: the more, the sharper its estimate of similarity.
     pub hashes: u32,
     /// Exact Jaccard similarity from which a document is a near duplicate.
     pub threshold: f64,
@@ -275,7 +275,7 @@ pub struct Policy {
     /// Which documents are compared.
     #[serde(default)]
     pub scope: Scope,
-    /// See [`SIGNATURE_VERSION`].
+    /// The version of the craft that made the stored sketches: [`SIGNATURE_VERSION`].
     pub signature_version: u32,
 }
 

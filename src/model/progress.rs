@@ -10,9 +10,9 @@ pub struct Tally {
     pub input_bytes: u64,
     /// Bytes of text read from it.
     pub bytes: u64,
-    /// Records read.
+    /// Records read so far, bad ones included.
     pub records: u64,
-    /// Documents kept.
+    /// Documents kept so far.
     pub kept: u64,
     /// Documents removed as duplicates.
     pub duplicates: u64,

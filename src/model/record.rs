@@ -85,7 +85,7 @@ impl fmt::Display for RejectReason {
 /// A record that could not be read, with what is needed to find and repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// Why.
+    /// Why it could not be stored.
     pub reason: RejectReason,
     /// Where it stood.
     pub origin: Origin,

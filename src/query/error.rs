@@ -14,7 +14,7 @@ const TABLES: &str =
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The store.
+    /// Rows that cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A `--where` expression that is not a boolean expression over `documents`.

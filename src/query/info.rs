@@ -27,9 +27,9 @@ pub struct Info {
     pub commit: u64,
     /// The policy generation.
     pub generation: u32,
-    /// Documents stored.
+    /// How many documents are stored, kept or not.
     pub documents: u64,
-    /// Documents kept.
+    /// How many documents are kept.
     pub kept: u64,
     /// Documents of each standing that has any.
     pub standings: Vec<StandingCount>,
@@ -37,19 +37,19 @@ pub struct Info {
     pub bytes: u64,
     /// UTF-8 bytes of the texts of kept documents.
     pub kept_bytes: u64,
-    /// Rejected records.
+    /// Records that could not be read and were set aside.
     pub rejects: u64,
     /// Sources with their counters.
     pub sources: Vec<SourceInfo>,
-    /// Tokenizers.
+    /// The registered tokenizers.
     pub tokenizers: Vec<TokenizerInfo>,
-    /// Declared fields.
+    /// The fields that `init` declared.
     pub fields: Vec<FieldInfo>,
     /// The ten newest commits, newest last.
     pub commits: Vec<CommitInfo>,
-    /// Snapshots.
+    /// The named snapshots, by name.
     pub snapshots: Vec<SnapshotInfo>,
-    /// Epoch plans.
+    /// The stored plans.
     pub epochs: Vec<EpochInfo>,
 }
 
@@ -67,11 +67,11 @@ pub struct StandingCount {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SourceInfo {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
-    /// Documents stored.
+    /// How many documents of it are stored, kept or not.
     pub documents: u64,
-    /// Documents kept.
+    /// How many documents of it are kept.
     pub kept: u64,
     /// UTF-8 bytes of the texts of all stored documents.
     pub bytes: u64,
@@ -81,11 +81,11 @@ pub struct SourceInfo {
     pub tokens: Map<String, Value>,
 }
 
-/// A tokenizer.
+/// What is stored about a tokenizer, and how many tokens the kept documents have by it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TokenizerInfo {
-    /// Its name.
+    /// The name of the tokenizer.
     pub name: String,
     /// One more than its largest id.
     pub vocab_size: u32,
@@ -103,37 +103,37 @@ pub struct TokenizerInfo {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct FieldInfo {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// `keyword`, `int` or `float`.
     pub kind: &'static str,
 }
 
-/// A commit.
+/// One commit: what made it, and what it changed.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CommitInfo {
-    /// Its number.
+    /// The number of the commit.
     pub commit: u64,
     /// What made it.
     pub kind: String,
     /// The source, tokenizer, snapshot or epoch concerned.
     pub subject: String,
-    /// Documents added.
+    /// How many documents it added.
     pub added: u64,
     /// Documents added that were kept.
     pub kept: u64,
     /// Stored documents whose standing changed.
     pub changed: u64,
-    /// Records rejected.
+    /// How many records it set aside.
     pub rejected: u64,
 }
 
-/// A snapshot.
+/// One snapshot: the moment that it names, and what it holds.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SnapshotInfo {
-    /// Its name.
+    /// The name of the snapshot.
     pub name: String,
     /// The commit it shows.
     pub commit: u64,
@@ -147,7 +147,7 @@ pub struct SnapshotInfo {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EpochInfo {
-    /// Its number.
+    /// The number of the plan.
     pub number: u32,
     /// blake3 of the plan, in hexadecimal.
     pub hash: String,

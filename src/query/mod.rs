@@ -3,6 +3,28 @@
 //! Use it to name what the readings of [`Corpus`](crate::Corpus) answer, and to print rows as the command does
 //! ([`Printer`]). What dedup did is in [`duplicates`](crate::duplicates).
 //!
+//! ```
+//! use corpusdb::query::{Format, Printer};
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! let corpus = writer.corpus();
+//! let rows = corpus.sql("SELECT key, bytes FROM documents WHERE kept ORDER BY id LIMIT 2")?;
+//! let mut printed = Vec::new();
+//! Printer::new(Format::Csv, &mut printed).rows(rows)?;
+//! assert_eq!(printed, b"key,bytes\n0,17\n1,17\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
 //! did, pair by pair, by cluster and in numbers; `show`, `sample` and `info` look at one document, some, and all;
 //! `format` prints. Nothing here writes, and all of it reads one [`View`](crate::store::View).

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PolicySetting {
-    /// Its name.
+    /// The name of the setting.
     pub setting: &'static str,
     /// What it is set to.
     pub value: String,

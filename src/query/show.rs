@@ -53,11 +53,11 @@ impl std::fmt::Debug for ShownDocuments<'_> {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Shown {
-    /// Its number.
+    /// The id of the document.
     pub id: u64,
     /// The key shown for it.
     pub key: String,
-    /// Its source.
+    /// The source of the document.
     pub source: String,
     /// The file it was read from.
     pub path: Option<String>,
@@ -71,7 +71,7 @@ pub struct Shown {
     pub chars: u64,
     /// Tokens after normalisation; 0 in modes that do not normalise.
     pub words: u32,
-    /// Its standing.
+    /// The standing of the document.
     pub standing: &'static str,
     /// The document that explains why it is not kept.
     #[serde(rename = "match")]
@@ -92,7 +92,7 @@ pub struct Shown {
     /// The chat template that wrote its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_template: Option<ShownTemplate>,
-    /// Its text.
+    /// The whole text.
     pub text: String,
 }
 
@@ -116,9 +116,9 @@ pub struct ShownMatch {
     pub kind: &'static str,
     /// The witness, or the successor.
     pub witness: u64,
-    /// Its key.
+    /// The key of the witness.
     pub witness_key: String,
-    /// Its source.
+    /// The source of the witness.
     pub witness_source: String,
     /// Exact Jaccard similarity; none for a successor.
     pub jaccard: Option<f64>,

@@ -4,7 +4,7 @@ use crate::model::{ColumnId, FieldId, Generation, SourceId, Standing, TokenizerI
 
 /// Standing under a generation: every document has exactly one.
 pub const STANDING: FieldId = FieldId(0);
-/// The source.
+/// The source of a document: every document has one.
 pub const SOURCE: FieldId = FieldId(1);
 /// The `language` field of the record, when it has one.
 pub const LANGUAGE: FieldId = FieldId(2);

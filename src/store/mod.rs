@@ -4,6 +4,30 @@
 //! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the faults
 //! that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
 //!
+//! ```
+//! use corpusdb::store::Depth;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! let corpus = writer.corpus();
+//! let view = corpus.view();
+//! for row in view.headers(0..view.documents())? {
+//!     let (document, header) = row?;
+//!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
+//! }
+//! assert!(corpus.check(Depth::Quick, &Silent)?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Inside, each room imports only those before it: `rows` is bytes, [`columns`] the table of families
 //! (`docs/reference/format.md` has their bytes), `database` RocksDB, `files` journal, logs and places, `bands` the
 //! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads

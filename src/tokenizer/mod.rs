@@ -4,6 +4,20 @@
 //! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`NewTokenizer`]).
 //! [`analyse`] measures tokenizers against each other.
 //!
+//! ```
+//! use corpusdb::tokenizer::Tokenizer;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
+//!     {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "page": 2}, "unk_token": "<unk>"}}"#;
+//! let tokenizer = Tokenizer::load(file, &[])?;
+//! let mut ids = Vec::new();
+//! tokenizer.encoder().encode("a whole page", &mut ids)?;
+//! assert_eq!(ids, [1, 0, 2]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
 //! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.

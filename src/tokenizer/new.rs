@@ -5,7 +5,7 @@
 pub struct NewTokenizer<'a> {
     /// The name it gets.
     pub name: &'a str,
-    /// Its `tokenizer.json`.
+    /// The bytes of its `tokenizer.json`.
     pub json: &'a [u8],
     /// Where it came from, in words.
     pub lineage: &'a str,

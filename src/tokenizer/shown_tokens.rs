@@ -8,7 +8,7 @@ use serde::Serialize;
 /// One token of a shown text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// Its id.
+    /// The id of the token.
     pub id: u32,
     /// The text that it stands for; of tokens that share a character, the first has it.
     pub text: String,

@@ -81,7 +81,7 @@ impl Family {
         }
     }
 
-    /// Members.
+    /// How many members it has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()

@@ -31,7 +31,7 @@ pub struct Explanation {
     pub plan: String,
     /// The snapshot drawn from.
     pub snapshot: String,
-    /// The tokenizer.
+    /// The name of the tokenizer that the plan is by.
     pub tokenizer: String,
     /// Tokens a row holds.
     pub capacity: u32,
@@ -87,9 +87,9 @@ pub struct Explanation {
 /// What epoch 0 takes of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SourceExplanation {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
-    /// Documents selected.
+    /// Documents that the recipe selects of this source.
     pub documents: u64,
     /// Stored tokens of the selected documents.
     pub tokens: u64,

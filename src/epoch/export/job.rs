@@ -14,7 +14,7 @@ pub struct BuildJob<'a> {
     pub out: &'a Path,
     /// Threads that read and lay out rows.
     pub threads: usize,
-    /// Receives progress.
+    /// Told what is being written and how far it is.
     pub progress: &'a dyn Progress,
     /// Asks for a stop.
     pub interrupt: &'a Interrupt,

@@ -22,9 +22,9 @@ pub struct Manifest {
     pub plan: String,
     /// The snapshot drawn from.
     pub snapshot: PinnedSnapshot,
-    /// The epoch.
+    /// The number of the epoch, from 0.
     pub epoch: u64,
-    /// The tokenizer.
+    /// The tokenizer whose ids the files hold.
     pub tokenizer: PinnedTokenizer,
     /// The output format.
     pub format: String,
@@ -46,11 +46,11 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestSource {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
     /// Documents whose first token is in this export.
     pub documents: u64,
-    /// Rows.
+    /// Rows of this source in the export.
     pub rows: u64,
     /// Real tokens: BOS and EOS in, pads out.
     pub tokens: u64,
@@ -73,7 +73,7 @@ pub struct ManifestTotals {
     /// Rows of pads that fill the last batch, which no source has.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pad_rows: u64,
-    /// Real tokens.
+    /// Tokens of documents, pads not counted.
     pub tokens: u64,
     /// Pad tokens written.
     pub pad_tokens: u64,
@@ -97,7 +97,7 @@ const fn is_zero(number: &u64) -> bool {
 pub struct ManifestFile {
     /// Its name in the directory.
     pub name: String,
-    /// Its size.
+    /// Bytes of the file.
     pub bytes: u64,
     /// Rows in it or described by it.
     pub rows: u64,
@@ -128,7 +128,7 @@ struct SourceCounts {
 /// What a row counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::epoch) struct RowCounts {
-    /// Real tokens.
+    /// Tokens of documents, pads not counted.
     pub tokens: usize,
     /// Pads.
     pub pads: usize,

@@ -20,7 +20,7 @@ pub type Histogram = std::collections::BTreeMap<u32, u64>;
 /// A document or a fragment of one inside a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Segment {
-    /// The document.
+    /// The document that it is cut from.
     pub document: crate::model::DocId,
     /// First token of the segment within the document's effective sequence.
     pub offset: u32,
@@ -42,11 +42,11 @@ pub fn own(segments: &[Segment], repeated: u32) -> impl Iterator<Item = Segment>
 /// A part of a document, packed without being cut unless rows are shorter than it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fragment {
-    /// The document.
+    /// The document that it is a part of.
     pub document: crate::model::DocId,
     /// First token within the document's effective sequence.
     pub offset: u32,
-    /// Its tokens.
+    /// How many tokens it has.
     pub length: u32,
     /// Tokens of the document's effective sequence.
     pub document_length: u32,

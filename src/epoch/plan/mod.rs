@@ -30,7 +30,7 @@ pub struct Plan {
     pub recipe: Recipe,
     /// The snapshot drawn from.
     pub snapshot: PinnedSnapshot,
-    /// The tokenizer.
+    /// The tokenizer whose tokens are counted and written.
     pub tokenizer: PinnedTokenizer,
     /// The plan that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct Ledger {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedSnapshot {
-    /// Its name.
+    /// The name of the snapshot.
     pub name: String,
     /// The commit it shows.
     pub commit: u64,
@@ -70,7 +70,7 @@ pub struct PinnedSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedTokenizer {
-    /// Its name.
+    /// The name of the tokenizer.
     pub name: String,
     /// blake3 of its verbatim file, in hexadecimal.
     pub hash: String,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A plan with the documents it pins, to be stored together.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The plan.
+    /// What was computed, without the documents.
     pub plan: Plan,
     /// What the passes of each source hold; in the plan's order.
     pub pinned: Vec<Arc<PinnedSource>>,

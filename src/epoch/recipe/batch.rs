@@ -38,7 +38,7 @@ pub enum PadTo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Count {
-    /// Real tokens.
+    /// Tokens are counted without pads.
     #[default]
     Real,
     /// Rows times the longest of them.

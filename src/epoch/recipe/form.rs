@@ -22,7 +22,7 @@ pub struct Recipe {
     /// Decides every order; 0 by default.
     #[serde(default)]
     pub seed: u64,
-    /// Which documents.
+    /// Which documents an epoch may draw.
     #[serde(default)]
     pub select: Select,
     /// Which token ids.

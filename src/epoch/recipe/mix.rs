@@ -46,7 +46,7 @@ pub struct SchedulePoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// By `source.weight`.
+    /// Shares are the `weight` of each source.
     Weights,
     /// In proportion to what the sources hold.
     Natural,
@@ -67,7 +67,7 @@ pub enum Unit {
     LossTokens,
     /// Documents, counted where they begin.
     Documents,
-    /// Rows.
+    /// Rows, whatever their length.
     Rows,
 }
 

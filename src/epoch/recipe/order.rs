@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Order {
-    /// The order.
+    /// By what the documents of a source are put in order.
     pub kind: OrderKind,
     /// Of `kind = "curriculum"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub enum Pacing {
     RootP,
     /// 1 - exp(-3 t), scaled to end at 1.
     Exp,
-    /// Equal stages.
+    /// All stages are equally long.
     Step,
 }
 
@@ -137,7 +137,7 @@ pub enum OrderKind {
     /// By keyed permutation; another one each pass.
     #[default]
     Shuffle,
-    /// As stored.
+    /// Documents come in the order of their ids.
     Sequential,
     /// Shuffled, then rows of like length put together.
     LengthGrouped,

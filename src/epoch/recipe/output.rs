@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
-    /// The format.
+    /// How the files of an export are laid out.
     pub format: Format,
     /// Largest size of a shard in bytes: one row excepted, or one group of rows where only encoding
     /// tells their size (Parquet, Arrow, JSON lines).
@@ -117,7 +117,7 @@ pub enum Format {
     Parquet,
     /// What `datasets.load_from_disk` opens, with the columns of Parquet.
     Arrow,
-    /// MosaicML Streaming.
+    /// The shards that MosaicML Streaming reads.
     Mds,
     /// Chunks of litdata's `TokensLoader`.
     Litdata,
@@ -200,7 +200,7 @@ pub enum Compression {
     Snappy,
     /// LZ4 blocks; Parquet only.
     Lz4,
-    /// Zstandard.
+    /// Files are compressed by Zstandard.
     Zstd,
 }
 

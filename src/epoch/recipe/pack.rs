@@ -10,7 +10,7 @@ pub struct Pack {
     pub kind: PackKind,
     /// Tokens of a row.
     pub length: u32,
-    /// Details.
+    /// What this kind of packing may be told further.
     pub options: PackOptions,
 }
 
@@ -110,9 +110,9 @@ pub enum Partial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PadSide {
-    /// After the tokens.
+    /// Pads stand after the tokens of a row.
     Right,
-    /// Before them.
+    /// Pads stand before the tokens of a row.
     Left,
 }
 

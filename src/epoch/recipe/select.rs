@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-/// Which documents.
+/// Which documents an epoch may draw: `[select]` of a recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Select {

@@ -16,7 +16,7 @@ pub struct SpecialIds {
     pub bos: Option<u32>,
     /// After every document.
     pub eos: Option<u32>,
-    /// Fills rows.
+    /// The id that fills rows up to their length.
     pub pad: Option<u32>,
 }
 

@@ -54,9 +54,9 @@ pub struct Check {
 /// The verdict on an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// All checks.
+    /// Every check that was made, also those that passed.
     pub checks: Vec<Check>,
-    /// Rows read.
+    /// Rows that were read back from the files.
     pub rows: u64,
     /// Real tokens read.
     pub tokens: u64,

@@ -46,7 +46,7 @@ impl Default for ReadOptions {
 /// What stands next in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A record.
+    /// A record that could be read.
     Record(ReadRecord),
     /// Something that should have been one.
     Reject(Reject),

@@ -13,9 +13,9 @@ const LISTED: usize = 20;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ShownBlocker {
-    /// Its number.
+    /// The id of the document that keeps this one out.
     pub id: u64,
-    /// Its key.
+    /// The key of the document that keeps this one out.
     pub key: String,
     /// What the two have in common: `text`, `key`, `normalised text` or `similarity`.
     pub by: &'static str,

@@ -15,7 +15,7 @@ pub struct ClusterSizes {
     pub from: u64,
     /// The largest size.
     pub to: u64,
-    /// Clusters.
+    /// How many clusters have so many documents.
     pub clusters: u64,
     /// Documents in them.
     pub documents: u64,

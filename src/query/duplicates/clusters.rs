@@ -29,13 +29,13 @@ pub struct ClosePair {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DocumentDuplicates {
-    /// The document.
+    /// The id of the document.
     pub id: u64,
-    /// Its key.
+    /// The key of the document.
     pub key: String,
-    /// Its source.
+    /// The source of the document.
     pub source: String,
-    /// Its standing.
+    /// The standing of the document.
     pub standing: &'static str,
     /// The newer document of its key, when it was superseded.
     pub successor: Option<u64>,
@@ -53,9 +53,9 @@ pub struct DocumentDuplicates {
 pub struct ClusterMembers {
     /// The witness, which names the cluster.
     pub id: u64,
-    /// Its key.
+    /// The key of the kept document of the cluster.
     pub key: String,
-    /// Its source.
+    /// The source of the kept document of the cluster.
     pub source: String,
     /// Documents, the witness included.
     pub size: u64,

@@ -23,7 +23,7 @@ pub struct SimilarityBin {
     pub from: f64,
     /// All are less similar than this.
     pub to: f64,
-    /// Documents.
+    /// Removed documents whose similarity falls into this bin.
     pub documents: u64,
 }
 

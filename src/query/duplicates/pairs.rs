@@ -12,15 +12,15 @@ use serde::Serialize;
 pub struct DuplicatePair {
     /// The removed document.
     pub id: u64,
-    /// Its key.
+    /// The key of the removed document.
     pub key: String,
-    /// Its source.
+    /// The source of the removed document.
     pub source: String,
     /// The kept document that explains the removal.
     pub witness: u64,
-    /// Its key.
+    /// The key of the witness.
     pub witness_key: String,
-    /// Its source.
+    /// The source of the witness.
     pub witness_source: String,
     /// `exact` (equal raw bytes) or `near`.
     pub kind: &'static str,

@@ -20,7 +20,7 @@ const DEDUP_FAMILIES: [&str; 7] =
 pub struct DedupExplanation {
     /// The policy, in words.
     pub policy: String,
-    /// The policy.
+    /// The same policy as values.
     pub policy_settings: Policy,
     /// Its settings with what they mean.
     pub settings: Vec<PolicySetting>,
@@ -44,7 +44,7 @@ pub struct DedupExplanation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DetectionLine {
-    /// The similarity.
+    /// The similarity of each of these pairs, 0 to 1.
     pub jaccard: f64,
     /// Probability that such a pair shares a band.
     pub found: f64,
@@ -64,7 +64,7 @@ pub struct StoredBytes {
     pub documents: u64,
     /// Bytes a document, by family of the store.
     pub families: Vec<FamilyBytes>,
-    /// All together.
+    /// Bytes of all families together.
     pub total: f64,
 }
 

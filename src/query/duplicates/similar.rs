@@ -21,7 +21,7 @@ const MEMBERS: usize = 1000;
 /// What to look for similar documents of.
 #[derive(Clone, Copy, Debug)]
 pub enum SimilarTo<'a> {
-    /// A text.
+    /// A text that need not be stored.
     Text(&'a str),
     /// A stored document, whatever its standing; it is not in the answer itself.
     Document(DocId),
@@ -82,13 +82,13 @@ pub struct SimilarReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SimilarDocument {
-    /// Its number.
+    /// The id of the document that was found.
     pub id: u64,
-    /// Its key.
+    /// The key of the document that was found.
     pub key: String,
-    /// Its source.
+    /// The source of the document that was found.
     pub source: String,
-    /// Its standing.
+    /// The standing of the document that was found.
     pub standing: &'static str,
     /// Exact Jaccard similarity.
     pub jaccard: f64,

@@ -40,9 +40,9 @@ pub struct DuplicatesSummary {
     /// The one source whose documents and duplicates are counted; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Documents stored.
+    /// How many documents are stored, kept or not.
     pub documents: u64,
-    /// Documents kept.
+    /// How many documents are kept.
     pub kept: u64,
     /// Documents not kept, of each standing that has any.
     pub removed: Vec<RemovedCount>,
@@ -76,9 +76,9 @@ pub struct RemovedCount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SourceLoss {
-    /// Its name.
+    /// The name of the source.
     pub source: String,
-    /// Documents stored.
+    /// How many documents of it are stored, kept or not.
     pub documents: u64,
     /// Of these, exact and near duplicates.
     pub removed: u64,
@@ -118,9 +118,9 @@ pub struct SourcePair {
 pub struct LargeCluster {
     /// The witness, which names the cluster.
     pub id: u64,
-    /// Its key.
+    /// The key of the kept document of the cluster.
     pub key: String,
-    /// Its source.
+    /// The source of the kept document of the cluster.
     pub source: String,
     /// Documents, the witness included.
     pub size: u64,
@@ -134,7 +134,7 @@ pub struct LargeCluster {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClusterSource {
-    /// The source.
+    /// The name of the source.
     pub source: String,
     /// Documents, the witness included.
     pub documents: u64,

@@ -11,7 +11,7 @@ const HAS_KEY: u8 = 2;
 /// What every stored document has beside its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its source.
+    /// The source of the document.
     pub source: SourceId,
     /// The file it was read from.
     pub file: FileId,

@@ -7,11 +7,11 @@ use bincode::{Decode, Encode};
 /// High-water marks and counters; rewritten by every commit.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct State {
-    /// Last commit.
+    /// The number of the last commit.
     pub commit: u64,
     /// Documents stored; the next document's id.
     pub documents: u64,
-    /// Documents kept.
+    /// How many documents are kept.
     pub kept: u64,
     /// Current policy generation.
     pub generation: u32,
@@ -82,11 +82,11 @@ pub struct RedoRecord {
 /// A source and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SourceRecord {
-    /// Its name.
+    /// The name of the source.
     pub name: String,
-    /// Documents stored.
+    /// How many documents of it are stored, kept or not.
     pub documents: u64,
-    /// Documents kept.
+    /// How many documents of it are kept.
     pub kept: u64,
     /// UTF-8 bytes of the texts of all stored documents.
     pub bytes: u64,
@@ -115,7 +115,7 @@ pub struct FileRecord {
     pub offset: u64,
     /// Records consumed, rejected ones included.
     pub records: u64,
-    /// Of these, rejected ones.
+    /// Of these, those that were set aside.
     pub rejected: u64,
     /// blake3 of the decompressed bytes consumed.
     pub prefix: [u8; 32],
@@ -132,20 +132,20 @@ pub struct CommitRecord {
     pub subject: String,
     /// First document added.
     pub first: u64,
-    /// Documents added.
+    /// How many documents it added.
     pub added: u64,
     /// Documents whose standing became or stayed kept among those added.
     pub kept: u64,
     /// Stored documents whose standing changed.
     pub changed: u64,
-    /// Records rejected.
+    /// How many records it set aside.
     pub rejected: u64,
 }
 
 /// A registered tokenizer; its files stand beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct TokenizerRecord {
-    /// Its name.
+    /// The name of the tokenizer.
     pub name: String,
     /// blake3 of its `tokenizer.json`, which decides every id.
     pub hash: [u8; 32],
@@ -179,7 +179,7 @@ pub struct OriginalFile {
 /// A durable, named moment.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SnapshotRecord {
-    /// Its name.
+    /// The name of the snapshot.
     pub name: String,
     /// The commit it shows.
     pub commit: u64,

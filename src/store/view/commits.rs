@@ -37,7 +37,7 @@ impl View {
         Ok(found)
     }
 
-    /// One commit.
+    /// The record of a commit: what made it, and what it changed.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.

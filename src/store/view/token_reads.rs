@@ -64,7 +64,7 @@ impl<'a> StoredIds<'a> {
         Self { bytes: self.bytes.get(start..end).unwrap_or_default(), wide: self.wide }
     }
 
-    /// Appends them.
+    /// Appends the ids to `out`.
     pub fn append(self, out: &mut Vec<u32>) {
         // Of whole ids, so this cannot fail.
         let _ = ids::decode(self.bytes, self.wide, out);

@@ -36,7 +36,7 @@ pub enum CaseKind {
     Indentation,
     /// White space between two words.
     Whitespace,
-    /// Anything else.
+    /// Any other piece of text.
     Text,
 }
 

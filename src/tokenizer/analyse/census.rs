@@ -33,7 +33,7 @@ pub struct VocabularyCensus {
 pub struct CensusRow {
     /// What the ids have in common.
     pub name: String,
-    /// Ids.
+    /// How many ids of the vocabulary are of this kind.
     pub ids: u64,
     /// Tokens of these ids in the sample.
     pub tokens: u64,
@@ -43,7 +43,7 @@ pub struct CensusRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LongToken {
-    /// Its id.
+    /// The id of the token.
     pub id: u32,
     /// The text that it stands for; bytes that are no characters are U+FFFD.
     pub text: String,

@@ -66,7 +66,7 @@ pub struct VocabularyCurve {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CurvePoint {
-    /// Ids in the vocabulary.
+    /// The size of the vocabulary, in ids.
     pub vocab_size: u64,
     /// Tokens of the sample.
     pub tokens: u64,

@@ -37,7 +37,7 @@ pub enum ReachClass {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReachRow {
-    /// The class.
+    /// How text reaches these ids, or why it does not.
     pub class: ReachClass,
     /// Whether text reaches these ids.
     pub reached: bool,

@@ -19,7 +19,7 @@ pub struct AnalysisReport {
     pub reference: String,
     /// Documents selected, of which the sample was drawn.
     pub selected_documents: u64,
-    /// Their bytes.
+    /// UTF-8 bytes of the texts of the selected documents.
     pub selected_bytes: u64,
     /// Documents of the sample.
     pub documents: u64,
@@ -29,11 +29,11 @@ pub struct AnalysisReport {
     pub tokenizers: Vec<TokenizerAnalysis>,
 }
 
-/// One tokenizer.
+/// What one tokenizer makes of the sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TokenizerAnalysis {
-    /// Its name.
+    /// The name of the tokenizer.
     pub name: String,
     /// `BPE`, `WordPiece`, `Unigram` or `WordLevel`.
     pub model: String,

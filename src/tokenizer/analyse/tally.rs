@@ -9,13 +9,13 @@ use std::cmp::Ordering;
 /// What is counted of the texts of one group. 64-bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TextCounts {
-    /// Texts.
+    /// How many texts were counted.
     pub documents: u64,
     /// UTF-8 bytes.
     pub bytes: u64,
     /// Unicode scalar values.
     pub characters: u64,
-    /// Tokens.
+    /// How many tokens they have.
     pub tokens: u64,
     /// Words, of texts whose tokens could be placed.
     pub words: u64,
@@ -56,7 +56,7 @@ const BEGINNING: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DearDocument {
-    /// Its id.
+    /// The id of the document.
     pub document: u64,
     /// UTF-8 bytes.
     pub bytes: u64,

@@ -16,7 +16,7 @@ pub struct TextWords<'a> {
 }
 
 impl<'a> TextWords<'a> {
-    /// Cuts `text`.
+    /// Cuts a text into words, as Unicode's UAX-29 does.
     ///
     /// # Errors
     /// [`TokenizerError::TooLong`] for a text over 4 GB.

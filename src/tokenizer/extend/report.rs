@@ -39,21 +39,21 @@ pub struct FormReport {
 pub enum Outcome {
     /// It is a new token.
     Added {
-        /// Its id.
+        /// The id of the token.
         id: u32,
         /// New tokens on the way to it.
         intermediates: u32,
     },
     /// It is a token that was there before: the base's, or one that a shorter term brought.
     Existed {
-        /// Its id.
+        /// The id of the token.
         id: u32,
     },
     /// It is a new added token: the pre-tokenizer would split it, so it is looked for in a text before that, also
     /// inside words.
     #[serde(rename = "added-token")]
     Matched {
-        /// Its id.
+        /// The id of the token.
         id: u32,
     },
     /// It cannot be one token.

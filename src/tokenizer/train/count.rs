@@ -42,7 +42,7 @@ struct Group {
 /// How much was counted of one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mass {
-    /// Texts.
+    /// How many texts were counted.
     pub texts: u64,
     /// Their bytes.
     pub bytes: u64,

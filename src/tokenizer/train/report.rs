@@ -39,7 +39,7 @@ pub struct TrainReport {
 /// What was counted of a group, and what the vocabulary has of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupReport {
-    /// Its name.
+    /// The name of the language or source.
     pub name: String,
     /// How much was counted.
     #[serde(flatten)]

@@ -41,7 +41,7 @@ pub enum Pacing {
 /// A pacing function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// Its shape.
+    /// The shape of the function: linear, a root, in steps.
     pub pacing: Pacing,
     /// The share released at the beginning, 0 to 1.
     pub c0: f64,
@@ -57,7 +57,7 @@ pub enum PacingError {
     /// The root is none.
     #[error("curriculum root-p has p = {0}; give a number above 0")]
     BadRoot(f64),
-    /// No steps.
+    /// A curriculum in steps that names none.
     #[error("a curriculum of 0 steps releases nothing; give at least 1")]
     NoSteps,
     /// Nothing to order, or nothing to order it over.
