@@ -26,10 +26,12 @@
 //! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &Silent)?;
 //! let epoch = writer.corpus().epoch(&planned, 0, &Interrupt::default())?;
 //! // From batch 0 on, those of rank 0 of 1, with 1 batch read ahead.
+//! let mut tokens = 0;
 //! for batch in epoch.stream(0, 0, 1, 1)? {
-//!     let rows = batch?.rows;
-//!     assert!(rows.len() == 2 && rows.iter().all(|row| row.ids().len() == 4));
+//!     tokens += batch?.rows.iter().map(|row| row.ids().len()).sum::<usize>();
 //! }
+//! // Three texts of five tokens, in rows of four.
+//! assert_eq!((epoch.rows(), epoch.batches(), tokens), (4, 2, 15));
 //! # Ok(())
 //! # }
 //! ```
