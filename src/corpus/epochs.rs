@@ -7,7 +7,7 @@ use crate::epoch::{
     Recipe, Rest, TokenEnds, Verification,
 };
 use crate::error::Error;
-use crate::model::{DocId, Interrupt, Progress};
+use crate::model::{Context, DocId, Interrupt, Progress};
 use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
@@ -25,7 +25,8 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
-        plan_at(&self.view, self.memory, recipe, progress)
+        let never = Interrupt::default();
+        plan_at(&self.view, recipe, &Context::new(progress, &never, self.memory))
     }
 
     /// A stored plan with what it pins.
@@ -110,8 +111,8 @@ impl Corpus {
     /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
     pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
-        let (view, memory) = (&self.view, self.memory);
-        let answer = epoch::build(view, planned, epoch, out, threads, memory, progress, interrupt)?;
+        let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
+        let answer = epoch::build(&self.view, planned, epoch, out, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -127,7 +128,8 @@ impl Corpus {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Verification, Error> {
-        let answer = epoch::verify(&self.view, planned, directory, progress, interrupt)?;
+        let context = Context::new(progress, interrupt, self.memory);
+        let answer = epoch::verify(&self.view, planned, directory, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -160,8 +162,9 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<(EpochRecord, Planned), Error> {
         let recipe = self.pinned_to_now(recipe)?;
-        let planned = plan_at(self.view(), self.memory, &recipe, progress)?;
-        self.store_plan(planned, epochs, progress, interrupt)
+        let context = Context::new(progress, interrupt, self.memory);
+        let planned = plan_at(self.view(), &recipe, &context)?;
+        self.store_plan(planned, epochs, &context)
     }
 
     /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
@@ -182,7 +185,8 @@ impl CorpusWriter {
         let view = self.view().clone();
         let planned = stored_plan(&view, number)?;
         let (mut marked, mut found) = (0, Vec::new());
-        let walked = epoch::unmarked(&view, &planned, epochs, progress, interrupt, |marks| {
+        let context = Context::new(progress, interrupt, self.memory);
+        let walked = epoch::unmarked(&view, &planned, epochs, &context, |marks| {
             marked += 1;
             found.push(marks);
             let held: usize = found.iter().map(MarksRecord::bytes).sum();
@@ -228,11 +232,12 @@ impl CorpusWriter {
         let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
         let pinned = self.pinned_to_now(given)?;
         let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
-        let planned = against(self.view(), self.memory, &pinned, |against| {
-            epoch::extend(against, &rest, &pinned, progress, interrupt)
+        let context = Context::new(progress, interrupt, self.memory);
+        let planned = against(self.view(), &pinned, |against| {
+            epoch::extend(against, &rest, &pinned, &context)
         })?;
         progress.end();
-        self.store_plan(planned, 1, progress, interrupt)
+        self.store_plan(planned, 1, &context)
     }
 
     /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified any
@@ -272,21 +277,20 @@ impl CorpusWriter {
         &mut self,
         planned: Planned,
         epochs: u64,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<(EpochRecord, Planned), Error> {
         let hash = planned.plan.hash();
         if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
-            self.mark_epochs(record.number, epochs, progress, interrupt)?;
+            self.mark_epochs(record.number, epochs, context.progress, context.interrupt)?;
             let stored = Some(record.number);
             return Ok((record, Planned { stored, ..planned }));
         }
         let mut marks = Vec::new();
-        epoch::unmarked(self.view(), &planned, epochs, progress, interrupt, |record| {
+        epoch::unmarked(self.view(), &planned, epochs, context, |record| {
             marks.push(record);
             Ok::<(), EpochError>(())
         })?;
-        progress.end();
+        context.progress.end();
         let plan = &planned.plan;
         let record = EpochRecord {
             number: 0,
@@ -354,20 +358,14 @@ impl TokenEnds for Ends<'_> {
     }
 }
 
-fn plan_at(
-    view: &View,
-    memory: u64,
-    recipe: &Recipe,
-    progress: &dyn Progress,
-) -> Result<Planned, Error> {
-    let planned = against(view, memory, recipe, |against| epoch::plan(against, recipe, progress))?;
-    progress.end();
+fn plan_at(view: &View, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
+    let planned = against(view, recipe, |against| epoch::plan(against, recipe, context))?;
+    context.progress.end();
     Ok(planned)
 }
 
 fn against(
     view: &View,
-    memory: u64,
     recipe: &Recipe,
     plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
 ) -> Result<Planned, Error> {
@@ -400,7 +398,7 @@ fn against(
         }
     }
     let ends = Ends { view, tokenizer };
-    let against = Against { view, snapshot: &snapshot, kept: &kept, memory, ends: Some(&ends) };
+    let against = Against { view, snapshot: &snapshot, kept: &kept, ends: Some(&ends) };
     Ok(plan(&against)?)
 }
 

@@ -4,7 +4,7 @@ use super::CorpusWriter;
 use crate::error::Error;
 use crate::ingest::read::expand;
 use crate::ingest::{self, JoinOptions, JoinReport};
-use crate::model::{Interrupt, Progress};
+use crate::model::{Context, Interrupt, Progress};
 
 impl CorpusWriter {
     /// Sets a declared field of the documents that the records of some files (paths, patterns, `-`) name by id or key.
@@ -20,6 +20,7 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<JoinReport, Error> {
         let inputs = expand(paths)?;
-        Ok(ingest::join(&mut self.writer, &inputs, options, progress, interrupt)?)
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(ingest::join(&mut self.writer, &inputs, options, &context)?)
     }
 }

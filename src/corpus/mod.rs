@@ -12,12 +12,12 @@ mod tokenizer_verbs;
 pub use options::CorpusOptions;
 
 use crate::curate::{self, RedoReport, RemovalReport, SettleReport};
-use crate::decide::Reach;
+use crate::decide::{LoadedTokenizer, Reach};
 use crate::error::Error;
 use crate::ingest::read::{Records, expand};
 use crate::ingest::{self, IngestOptions, IngestReport, Inlet};
 use crate::model::{
-    DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
+    Context, DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
 };
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
@@ -352,17 +352,12 @@ impl CorpusWriter {
             find(self.view(), name)?;
         }
         let loaded = load_to_write(&mut self.writer)?;
-        for tokenizer in &loaded {
+        let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
+        for LoadedTokenizer { id, tokenizer, .. } in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
-            curate::encode_stored(
-                &mut self.writer,
-                tokenizer.id,
-                &tokenizer.tokenizer,
-                progress,
-                interrupt,
-            )?;
+            curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
         }
-        Ok(ingest::ingest(&mut self.writer, inlets, options, &loaded, progress, interrupt)?)
+        Ok(ingest::ingest(&mut self.writer, inlets, options, &loaded, &context)?)
     }
 
     /// Removes documents; see [`RemovalReport`]. What `reach` says is stored as `blocked` from now on: `true` stands
@@ -379,7 +374,8 @@ impl CorpusWriter {
     ) -> Result<RemovalReport, Error> {
         let loaded = load_to_write(&mut self.writer)?;
         let reach = reach.into();
-        Ok(curate::remove(&mut self.writer, &loaded, selection, reach, progress, interrupt)?)
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::remove(&mut self.writer, &loaded, selection, reach, &context)?)
     }
 
     /// Takes removals back.
@@ -393,7 +389,8 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
         let loaded = load_to_write(&mut self.writer)?;
-        Ok(curate::restore(&mut self.writer, &loaded, selection, progress, interrupt)?)
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::restore(&mut self.writer, &loaded, selection, &context)?)
     }
 
     /// Decides every document again under another policy, beside the decisions in force: the answer
@@ -412,7 +409,8 @@ impl CorpusWriter {
         policy.check()?;
         check_keep(&policy.keep, self.view().fields())?;
         let loaded = load_to_write(&mut self.writer)?;
-        Ok(curate::redo(&mut self.writer, &loaded, policy, progress, interrupt)?)
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::redo(&mut self.writer, &loaded, policy, &context)?)
     }
 
     /// Decides those documents again whose decision left candidates out, with all of these. After an interrupt
@@ -426,7 +424,8 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<SettleReport, Error> {
         let loaded = load_to_write(&mut self.writer)?;
-        Ok(curate::settle(&mut self.writer, &loaded, progress, interrupt)?)
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::settle(&mut self.writer, &loaded, &context)?)
     }
 
     /// Makes the outcome of [`CorpusWriter::redo`] current.

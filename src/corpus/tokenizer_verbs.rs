@@ -6,7 +6,7 @@ use crate::decide::LoadedTokenizer;
 use crate::epoch::Plan;
 use crate::error::Error;
 use crate::ingest::{ChatTemplate, unknown_markers};
-use crate::model::{DocId, Interrupt, Progress, TokenizerId};
+use crate::model::{Context, DocId, Interrupt, Progress, TokenizerId};
 use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
 use crate::tokenizer::{
     self, Backend, Extension, FAST, GrowthOptions, NewTokenizer, Piece, REFERENCE, TermOptions,
@@ -61,8 +61,7 @@ impl Corpus {
         Ok(tokenizer::pieces(&loaded.tokenizer, text, specials)?.0)
     }
 
-    /// What tokenizers make of the kept documents of a condition, by language or source; lengths are
-    /// relative to `reference`, or else to the first one.
+    /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
@@ -70,27 +69,23 @@ impl Corpus {
     pub fn analyse(
         &self,
         names: &[String],
-        reference: Option<&str>,
-        condition: Option<&str>,
         options: &AnalyseOptions,
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<AnalysisReport, Error> {
         let loaded: Vec<LoadedTokenizer> =
             names.iter().map(|name| load_one(&self.view, Some(name))).collect::<Result<_, _>>()?;
-        let first = names.first().map_or("", String::as_str);
-        let reference = reference.unwrap_or(first);
+        let reference = options.reference_among(names.first().map(String::as_str));
         if !names.iter().any(|name| name == reference) {
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
             return Err(TokenizerError::unknown(reference, &known).into());
         }
-        let selected = match condition {
-            Some(_) => self.select(condition)?,
+        let selected = match &options.condition {
+            Some(condition) => self.select(Some(condition))?,
             None => self.view.kept()?,
         };
-        let answer = curate::analyse(
-            &self.view, &selected, &loaded, reference, options, progress, interrupt,
-        )?;
+        let context = Context::new(progress, interrupt, self.memory);
+        let answer = curate::analyse(&self.view, &selected, &loaded, options, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -238,7 +233,8 @@ impl CorpusWriter {
         prove_lineage(&mut self.writer, &loaded)?;
         let ordinary_markers = ordinary_markers(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
-        let done = curate::encode_stored(&mut self.writer, *id, tokenizer, progress, interrupt)?;
+        let context = Context::new(progress, interrupt, self.memory);
+        let done = curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
         self.writer.flush()?;
         progress.end();
         let (_, record) = find(self.view(), name)?;
@@ -256,7 +252,8 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Training, Error> {
-        let answer = curate::train_tokenizer(self.view(), options, on, progress, interrupt)?;
+        let context = Context::new(progress, interrupt, self.memory);
+        let answer = curate::train_tokenizer(self.view(), options, on, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -274,7 +271,8 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<Extension, Error> {
         let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
-        let answer = curate::grow(self.view(), &file, options, condition, progress, interrupt)?;
+        let context = Context::new(progress, interrupt, self.memory);
+        let answer = curate::grow(self.view(), &file, options, condition, &context)?;
         progress.end();
         Ok(answer)
     }

@@ -5,7 +5,7 @@ use super::groups::{Grouping, Groups};
 use super::sample::{Sample, for_each_block};
 use super::train::TrainDecisions;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::model::{DocId, Interrupt, Progress, TokenizerId};
+use crate::model::{Context, DocId, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
     Encoder, PretokenCounter, TrainOptions,
@@ -21,8 +21,12 @@ const PIECE: usize = 512;
 const ROUND: usize = 32;
 
 /// What is asked of an analysis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AnalyseOptions {
+    /// Kept documents of this SQL condition; none: all kept ones.
+    pub condition: Option<String>,
+    /// The tokenizer that lengths are relative to; none: the first.
+    pub reference: Option<String>,
     /// What the figures are told apart by.
     pub by: Grouping,
     /// Bytes of text looked at, at most: whole documents, drawn by a hash of their ids. One document
@@ -34,12 +38,24 @@ pub struct AnalyseOptions {
 
 impl Default for AnalyseOptions {
     fn default() -> Self {
-        Self { by: Grouping::All, sample_bytes: 64 << 20, embedding_width: 4096 }
+        Self {
+            condition: None,
+            reference: None,
+            by: Grouping::All,
+            sample_bytes: 64 << 20,
+            embedding_width: 4096,
+        }
     }
 }
 
-/// Analyses `tokenizers` on the kept documents of `selection`. Lengths are relative to the tokenizer
-/// named `reference`. Stored ids are taken where there are any, else the text is encoded. The same
+impl AnalyseOptions {
+    /// The name of the tokenizer that lengths are relative to, where `first` is the first one's.
+    pub(crate) fn reference_among<'a>(&'a self, first: Option<&'a str>) -> &'a str {
+        self.reference.as_deref().or(first).unwrap_or_default()
+    }
+}
+
+/// Analyses `tokenizers` on the kept documents of `selection`. Stored ids are taken where there are any, else the text is encoded. The same
 /// corpus gives the same report, for any number of threads.
 ///
 /// # Errors
@@ -48,11 +64,10 @@ pub fn analyse(
     view: &View,
     selection: &RoaringTreemap,
     tokenizers: &[LoadedTokenizer],
-    reference: &str,
     options: &AnalyseOptions,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<AnalysisReport, CurateError> {
+    let Context { progress, interrupt, .. } = *context;
     let selected = selection & view.kept()?;
     let sample = Sample::draw(view, &selected, Some(options.sample_bytes))?;
     if sample.documents.is_empty() {
@@ -107,6 +122,7 @@ pub fn analyse(
         progress.advance(analyses.len() as u64);
     }
     let drawn_from = (selected.len(), sample.of_bytes);
+    let reference = options.reference_among(tokenizers.first().map(|first| first.name.as_str()));
     Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
 }
 

@@ -1,10 +1,10 @@
 //! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits.
 
 use super::error::CurateError;
-use super::extend::{BaseIds, BaseScratch, take_ids};
+use super::extend::{BaseIds, IdsOfStored};
 use crate::decide::{EncodedBatch, PIECE, Refused, store_encoded};
-use crate::model::{DocId, Interrupt, Progress, TokenizerId};
-use crate::store::{CommitRecord, TokenizerRecord, View, Writer};
+use crate::model::{Context, DocId, TokenizerId};
+use crate::store::{Batch, CommitRecord, Header, TokenizerRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -53,6 +53,26 @@ pub struct Backfilled {
     pub refused: Refused,
 }
 
+impl Backfilled {
+    /// Counts the documents of one commit, whose ids `taken` has piece by piece.
+    fn count(
+        &mut self,
+        tokenizer: &Tokenizer,
+        work: &[(DocId, Header)],
+        taken: &[(EncodedBatch, u64)],
+    ) {
+        self.documents += work.len() as u64;
+        for (piece, (encoded, copied)) in work.chunks(PIECE).zip(taken) {
+            for (place, why) in encoded.refused() {
+                let found = piece.get(place).into_iter();
+                found.for_each(|(document, _)| self.refused.add(*document, why));
+            }
+            encoded.add_spelled(tokenizer, &mut self.special_tokens_in_text);
+            self.copied += copied;
+        }
+    }
+}
+
 /// A tokenizer that was registered or backfilled, and what it encoded.
 #[derive(Clone, Debug)]
 pub struct Added {
@@ -75,9 +95,9 @@ pub fn encode_stored(
     writer: &mut Writer,
     id: TokenizerId,
     tokenizer: &Tokenizer,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Backfilled, CurateError> {
+    let Context { progress, interrupt, .. } = *context;
     let mut total = Backfilled::default();
     let is_complete = |(other, record): (TokenizerId, &TokenizerRecord)| {
         other == id && record.encoded_to == u64::MAX
@@ -100,49 +120,14 @@ pub fn encode_stored(
         if record.encoded_to == u64::MAX {
             return Ok(total);
         }
-        let mut work = Vec::new();
-        let mut bytes = 0;
-        let mut next = record.encoded_to;
-        while next < view.documents() && bytes < commit_bytes {
-            let document = DocId(next);
-            next += 1;
-            let is_wanted = batch.is_kept(document) || shown.contains(document.0);
-            if is_wanted && batch.token_count(id, document)?.is_none() {
-                let header = view.expect_header(document)?;
-                bytes += header.bytes;
-                work.push((document, header));
-            }
-        }
-        let taken: Vec<(EncodedBatch, u64)> = work
-            .par_chunks(PIECE)
-            .map_init(
-                || BaseScratch::new(tokenizer),
-                |scratch, piece| {
-                    let (mut out, mut copied) = (EncodedBatch::default(), 0);
-                    for (document, header) in piece {
-                        let base = base.as_ref();
-                        let is_copied =
-                            take_ids(base, &view, tokenizer, scratch, *document, header, &mut out)?;
-                        copied += u64::from(is_copied);
-                    }
-                    Ok((out, copied))
-                },
-            )
-            .collect::<Result<_, CurateError>>()?;
-        for (piece, (encoded, copied)) in work.chunks(PIECE).zip(&taken) {
-            for (place, why) in encoded.refused() {
-                let found = piece.get(place).into_iter();
-                found.for_each(|(document, _)| total.refused.add(*document, why));
-            }
-            encoded.add_spelled(tokenizer, &mut total.special_tokens_in_text);
-            total.copied += copied;
-        }
+        let (work, next) = unencoded(&batch, id, &shown, (record.encoded_to, commit_bytes))?;
+        let taken = take_ids(&view, tokenizer, base.as_ref(), &work)?;
+        total.count(tokenizer, &work, &taken);
         let encoded = taken.iter().flat_map(|(encoded, _)| encoded.iter());
         for ((document, header), encoded) in work.iter().zip(encoded) {
             let vocab_size = record.vocab_size;
             let source = batch.is_kept(*document).then_some(header.source);
             total.tokens += store_encoded(&mut batch, id, vocab_size, *document, source, encoded)?;
-            total.documents += 1;
         }
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };
@@ -161,6 +146,47 @@ pub fn encode_stored(
             return Err(CurateError::Interrupted);
         }
     }
+}
+
+/// Documents of the next commit that have no ids of a tokenizer yet, from number `from` on until their texts are of
+/// `bytes`, and the number behind the last that was looked at.
+fn unencoded(
+    batch: &Batch<'_>,
+    id: TokenizerId,
+    shown: &RoaringTreemap,
+    (from, bytes): (u64, u64),
+) -> Result<(Vec<(DocId, Header)>, u64), CurateError> {
+    let view = batch.view();
+    let (mut work, mut taken, mut next) = (Vec::new(), 0, from);
+    while next < view.documents() && taken < bytes {
+        let document = DocId(next);
+        next += 1;
+        let is_wanted = batch.is_kept(document) || shown.contains(document.0);
+        if is_wanted && batch.token_count(id, document)?.is_none() {
+            let header = view.expect_header(document)?;
+            taken += header.bytes;
+            work.push((document, header));
+        }
+    }
+    Ok((work, next))
+}
+
+/// The ids of documents, in parallel, piece by piece, and how many of each piece were copied.
+fn take_ids(
+    view: &View,
+    tokenizer: &Tokenizer,
+    base: Option<&BaseIds>,
+    work: &[(DocId, Header)],
+) -> Result<Vec<(EncodedBatch, u64)>, CurateError> {
+    let take = |ids: &mut IdsOfStored<'_>, piece: &[(DocId, Header)]| {
+        let (mut out, mut copied) = (EncodedBatch::default(), 0);
+        for (document, header) in piece {
+            copied += u64::from(ids.take(*document, header, &mut out)?);
+        }
+        Ok((out, copied))
+    };
+    let pieces = work.par_chunks(PIECE);
+    pieces.map_init(|| IdsOfStored::of(view, tokenizer, base), take).collect()
 }
 
 /// Documents that a snapshot shows as kept.

@@ -12,17 +12,42 @@ pub struct BaseIds {
     affected: Affected,
 }
 
-/// Buffers of one thread, to be used again.
-pub struct BaseScratch<'a> {
+/// Gives the ids of stored documents, on one thread: its buffers are used again.
+pub struct IdsOfStored<'a> {
+    view: &'a View,
+    tokenizer: &'a Tokenizer,
+    base: Option<&'a BaseIds>,
     encoder: Encoder<'a>,
     affected: AffectedScratch,
 }
 
-impl<'a> BaseScratch<'a> {
-    /// Buffers for an extended tokenizer.
+impl<'a> IdsOfStored<'a> {
+    /// Ids of `tokenizer`, which extends the one of `base` if there is any.
     #[must_use]
-    pub fn new(tokenizer: &'a Tokenizer) -> Self {
-        Self { encoder: tokenizer.encoder(), affected: AffectedScratch::default() }
+    pub fn of(view: &'a View, tokenizer: &'a Tokenizer, base: Option<&'a BaseIds>) -> Self {
+        let (encoder, affected) = (tokenizer.encoder(), AffectedScratch::default());
+        Self { view, tokenizer, base, encoder, affected }
+    }
+
+    /// Puts the ids of a document behind others: copied from the base when they are stored there and have
+    /// nothing new in them; else its text is encoded. Answers whether they were copied.
+    ///
+    /// # Errors
+    /// [`CurateError`] when the store cannot be read or the tokenizer cannot be used.
+    pub fn take(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        out: &mut EncodedBatch,
+    ) -> Result<bool, CurateError> {
+        let Self { view, tokenizer, base, encoder, affected } = self;
+        if let Some(base) = base
+            && out.push_with(|ids| base.take(view, affected, document, ids))?
+        {
+            return Ok(true);
+        }
+        encode_document(view, tokenizer, encoder, document, header, out)?;
+        Ok(false)
     }
 }
 
@@ -65,28 +90,4 @@ impl BaseIds {
         }
         Ok(!(self.affected.needs_text() && self.affected.is_text_affected(&view.text(document)?)))
     }
-}
-
-/// Puts the ids of a stored document behind others: copied from `base` when they are stored there and have
-/// nothing new in them; else its text is encoded. Answers whether they were copied.
-///
-/// # Errors
-/// [`CurateError`] when the store cannot be read or the tokenizer cannot be used.
-pub fn take_ids(
-    base: Option<&BaseIds>,
-    view: &View,
-    tokenizer: &Tokenizer,
-    scratch: &mut BaseScratch<'_>,
-    document: DocId,
-    header: &Header,
-    out: &mut EncodedBatch,
-) -> Result<bool, CurateError> {
-    let BaseScratch { encoder, affected } = scratch;
-    if let Some(base) = base
-        && out.push_with(|ids| base.take(view, affected, document, ids))?
-    {
-        return Ok(true);
-    }
-    encode_document(view, tokenizer, encoder, document, header, out)?;
-    Ok(false)
 }

@@ -6,8 +6,7 @@ use super::error::CurateError;
 use super::redo_lineage::descend;
 use crate::decide::{LoadedTokenizer, Session, Stored, stored_sketch};
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, DocId, FieldId, Generation, Interrupt, Policy, Progress, SourceId,
-    Standing,
+    BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Policy, SourceId, Standing,
 };
 use crate::store::{ColumnBlock, CommitRecord, RedoRecord, Totals, View, Writer, fields};
 use rayon::prelude::*;
@@ -70,9 +69,9 @@ pub fn redo(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
     policy: &Policy,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<RedoReport, CurateError> {
+    let Context { progress, interrupt, .. } = *context;
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
         return Err(CurateError::OtherSketches { asked, stored });
     }

@@ -4,7 +4,7 @@ use super::decided::decide;
 use super::equals;
 use super::error::CurateError;
 use crate::decide::{Blockable, Blockade, DecisionCounts, LoadedTokenizer, Reach, Session};
-use crate::model::{DocId, Interrupt, MatchKind, Progress, Standing};
+use crate::model::{Context, DocId, MatchKind, Standing};
 use crate::store::{Batch, Blocked, CommitRecord, Writer};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -47,8 +47,7 @@ pub fn remove(
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     reach: Reach,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let before = writer.view().documents_standing(Standing::Removed)?;
@@ -56,13 +55,13 @@ pub fn remove(
     let documents = if reach > Reach::Exact { selection.clone() } else { selection - &before };
     let mut met = equals::Removed::new(reach);
     let size = if reach == Reach::Similar { SIMILAR_CHUNK } else { CHUNK };
-    in_chunks(writer, &documents, size, progress, interrupt, |writer, chunk, rest| {
+    in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
         // Once for many commits, before the first of them: what is stored now is all that can be met.
         met.look_up(writer.view(), chunk, rest, selection)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
-        session.heed(interrupt);
+        session.heed(context.interrupt);
         let mut blockade = Blockade::new(&view)?;
         let changed = report.changed;
         for document in chunk {
@@ -113,20 +112,19 @@ pub fn restore(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
     let mut met = equals::Restored::default();
     let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
-    in_chunks(writer, &removed, size, progress, interrupt, |writer, chunk, rest| {
+    in_chunks(writer, &removed, size, context, |writer, chunk, rest| {
         met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
         let mut session = Session::new(&batch);
-        session.heed(interrupt);
+        session.heed(context.interrupt);
         let mut blockade = Blockade::new(&view)?;
         let with_sketch = blockade.has(Blocked::Similar);
         let changed = report.changed;
@@ -160,15 +158,14 @@ fn in_chunks(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     size: usize,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
     mut each: impl FnMut(
         &mut Writer,
         &[DocId],
         &mut dyn Iterator<Item = DocId>,
     ) -> Result<(), CurateError>,
 ) -> Result<(), CurateError> {
-    progress.begin("changing", Some(documents.len()));
+    context.progress.begin("changing", Some(documents.len()));
     let mut done = 0;
     let mut ids = documents.iter().map(DocId);
     loop {
@@ -178,13 +175,13 @@ fn in_chunks(
         }
         each(writer, &chunk, &mut ids.clone())?;
         done += chunk.len() as u64;
-        progress.advance(done);
-        if interrupt.is_raised() && done < documents.len() {
+        context.progress.advance(done);
+        if context.interrupt.is_raised() && done < documents.len() {
             return Err(CurateError::Interrupted);
         }
     }
     writer.flush()?;
-    progress.end();
+    context.progress.end();
     Ok(())
 }
 

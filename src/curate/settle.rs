@@ -3,7 +3,7 @@
 use super::decided::decide;
 use super::error::CurateError;
 use crate::decide::{DecisionCounts, LoadedTokenizer, Session};
-use crate::model::{DocId, Interrupt, Progress};
+use crate::model::{Context, DocId};
 use crate::store::{CommitRecord, Writer};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -42,14 +42,13 @@ pub struct SettleReport {
 pub fn settle(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<SettleReport, CurateError> {
     let mut marked = writer.view().crowded()?;
     let mut report = SettleReport { crowded: marked.len(), ..SettleReport::default() };
-    progress.begin("settling", Some(marked.len()));
+    context.progress.begin("settling", Some(marked.len()));
     while !marked.is_empty() {
-        settle_round(writer, tokenizers, &marked, &mut report, progress, interrupt)?;
+        settle_round(writer, tokenizers, &marked, &mut report, context)?;
         // One that follows an equal text which was settled after it is decided once more.
         let left = writer.view().crowded()?;
         if left.len() >= marked.len() {
@@ -61,7 +60,7 @@ pub fn settle(
     if report.commits > 0 {
         writer.flush()?;
     }
-    progress.end();
+    context.progress.end();
     Ok(report)
 }
 
@@ -71,20 +70,19 @@ fn settle_round(
     tokenizers: &[LoadedTokenizer],
     marked: &RoaringTreemap,
     report: &mut SettleReport,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<(), CurateError> {
     let mut marked = marked.iter().map(DocId).peekable();
     let mut done = 0;
     while marked.peek().is_some() {
-        if interrupt.is_raised() {
+        if context.interrupt.is_raised() {
             return Err(CurateError::Interrupted);
         }
         let mut batch = writer.begin()?;
         let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
         let mut session = Session::new(&batch);
-        session.heed(interrupt);
+        session.heed(context.interrupt);
         session.exhaust();
         for document in &chunk {
             session.reconsider(*document)?;
@@ -100,7 +98,7 @@ fn settle_round(
         })?;
         report.commits += 1;
         done += chunk.len() as u64;
-        progress.advance(done);
+        context.progress.advance(done);
     }
     Ok(())
 }

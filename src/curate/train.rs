@@ -3,7 +3,7 @@
 use super::error::CurateError;
 use super::groups::{Grouping, Groups};
 use super::sample::{Sample, for_each_block};
-use crate::model::{DocId, Interrupt, Progress};
+use crate::model::{Context, DocId, Progress};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
@@ -78,15 +78,15 @@ pub fn train_tokenizer(
     view: &View,
     options: &TrainOptions,
     on: &TrainedOn,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Training, CurateError> {
     options.check()?;
+    let progress = context.progress;
     let selected = selection(view, on.condition.as_deref())?;
     let sample = Sample::draw(view, &selected, on.sample_bytes)?;
     let groups = Groups::of(view, &sample.documents, on.grouping)?;
     let json = pipeline(options)?;
-    let table = count(view, &json, &sample.documents, &groups, progress, interrupt)?;
+    let table = count(view, &json, &sample.documents, &groups, context)?;
     if table.sampled_one_in > 1 {
         progress.note(&format!(
             "memory sufficed for one in {} texts: the counts are of a sample",
@@ -144,12 +144,11 @@ pub(super) fn count(
     json: &[u8],
     documents: &RoaringTreemap,
     groups: &Groups,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<PretokenTable, CurateError> {
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let empty = PretokenCounter::new(json, groups.names.len(), limit)?;
-    progress.begin("counting pre-tokens", Some(documents.len()));
+    context.progress.begin("counting pre-tokens", Some(documents.len()));
     let (mut total, mut done) = (empty.fresh(), 0);
     // One block's worth at a time keeps the tables of the pieces few.
     for_each_block(documents, |block, members| {
@@ -160,7 +159,7 @@ pub(super) fn count(
             .try_fold(
                 || empty.fresh(),
                 |mut part, piece| {
-                    if interrupt.is_raised() {
+                    if context.interrupt.is_raised() {
                         return Err(CurateError::Interrupted);
                     }
                     for (document, group) in piece {
@@ -175,7 +174,7 @@ pub(super) fn count(
             total = before.merge(counted?);
         }
         done += members.len() as u64;
-        progress.advance(done);
+        context.progress.advance(done);
         Ok(())
     })?;
     Ok(total.finish())
@@ -190,13 +189,12 @@ pub fn grow(
     base: &[u8],
     options: GrowthOptions,
     condition: Option<&str>,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Extension, CurateError> {
     let selected = selection(view, condition)?;
     let groups = Groups::of(view, &selected, Grouping::All)?;
-    let table = count(view, base, &selected, &groups, progress, interrupt)?;
-    progress.begin("growing", None);
+    let table = count(view, base, &selected, &groups, context)?;
+    context.progress.begin("growing", None);
     let splitter = Splitter::of(base)?;
     let counts = table.groups.into_iter().next().unwrap_or_default();
     Ok(extend_by_growth(base, &counts, options, |word, out| splitter.spell(word, out))?)

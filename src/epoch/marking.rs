@@ -4,7 +4,7 @@ use super::error::EpochError;
 use super::plan::Planned;
 use super::rows::OpenedTo;
 use super::run::{Arrangement, Marks, Opened};
-use crate::model::{Interrupt, Progress};
+use crate::model::{Context, Interrupt};
 use crate::store::{Fault, MarksRecord, StoreError, View};
 
 /// Calls `each` with the marks of the first `epochs` epochs of a plan, one epoch after another, as far as they need
@@ -17,13 +17,12 @@ pub fn unmarked<E: From<EpochError>>(
     view: &View,
     planned: &Planned,
     epochs: u64,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
     mut each: impl FnMut(MarksRecord) -> Result<(), E>,
 ) -> Result<(), E> {
     let Some(last) = epochs.checked_sub(1) else { return Ok(()) };
     planned.plan.check_feasible(last)?;
-    progress.begin("marks", Some(epochs));
+    context.progress.begin("marks", Some(epochs));
     let opened = Opened::open(view, &planned.anew(), OpenedTo::Count)?;
     let arrangement = Arrangement::of(&planned.plan);
     let mut before: Option<Marks> = None;
@@ -36,8 +35,8 @@ pub fn unmarked<E: From<EpochError>>(
             (Some(marks), _) => marks,
             (None, before) => {
                 let marks = match before {
-                    Some(before) => before.next(&opened, &arrangement, interrupt)?,
-                    None => Marks::of(&opened, &arrangement, epoch, interrupt)?,
+                    Some(before) => before.next(&opened, &arrangement, context.interrupt)?,
+                    None => Marks::of(&opened, &arrangement, epoch, context.interrupt)?,
                 };
                 if let Some(record) = marks.record(&opened) {
                     each(record)?;
@@ -46,7 +45,7 @@ pub fn unmarked<E: From<EpochError>>(
             }
         };
         before = Some(marks);
-        progress.advance(epoch + 1);
+        context.progress.advance(epoch + 1);
     }
     Ok(())
 }

@@ -30,17 +30,26 @@ pub(super) fn store_form(
     Ok(())
 }
 
-/// Encodes kept newcomers in parallel, stores their ids in order; answers how many tokens. `spelled` gets
-/// how many documents spell each special token as text, `refused` those without ids, unless that is an error.
+/// What a tokenizer made of the kept newcomers of a commit.
+#[derive(Default)]
+pub(super) struct EncodedNewcomers {
+    /// Tokens stored.
+    pub(super) tokens: u64,
+    /// How many documents spell each special token as text.
+    pub(super) spelled: BTreeMap<String, u64>,
+    /// Those that have no ids.
+    pub(super) refused: Refused,
+}
+
+/// Encodes kept newcomers in parallel, stores their ids in order. A text that is refused may be an error.
 pub(super) fn encode(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     source: SourceId,
     kept: &[(DocId, &Prepared)],
-    spelled: &mut BTreeMap<String, u64>,
-    refused: &mut Refused,
     on_error: OnError,
-) -> Result<u64, IngestError> {
+) -> Result<EncodedNewcomers, IngestError> {
+    let mut made = EncodedNewcomers::default();
     let is_given = |prepared: &Prepared| {
         prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
     };
@@ -63,7 +72,7 @@ pub(super) fn encode(
         )
         .collect::<Result<_, TokenizerError>>()?;
     for (piece, encoded) in kept.chunks(PIECE).zip(&encoded) {
-        encoded.add_spelled(&tokenizer.tokenizer, spelled);
+        encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
         for (place, why) in encoded.refused() {
             let Some((document, prepared)) = piece.get(place) else { continue };
             if on_error == OnError::Fail {
@@ -75,10 +84,9 @@ pub(super) fn encode(
                     why: why.to_owned(),
                 });
             }
-            refused.add(*document, why);
+            made.refused.add(*document, why);
         }
     }
-    let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {
         if is_given(prepared) {
@@ -86,11 +94,12 @@ pub(super) fn encode(
             let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());
             let count = i64::try_from(given).unwrap_or(i64::MAX);
             batch.count_tokens(tokenizer.id, source, count)?;
-            total += given as u64;
+            made.tokens += given as u64;
         } else {
             let vocab_size = tokenizer.vocab_size;
-            total += store_encoded(batch, tokenizer.id, vocab_size, *id, Some(source), encoded)?;
+            made.tokens +=
+                store_encoded(batch, tokenizer.id, vocab_size, *id, Some(source), encoded)?;
         }
     }
-    Ok(total)
+    Ok(made)
 }

@@ -4,7 +4,7 @@ use super::error::IngestError;
 use super::joined::JoinReport;
 use super::read::{Input, Item, ReadOptions, Reader};
 use crate::model::{
-    DocId, FieldDeclaration, FieldKind, Interrupt, Progress, ReadRecord, RecordKey, key_identity,
+    Context, DocId, FieldDeclaration, FieldKind, ReadRecord, RecordKey, key_identity,
 };
 use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
@@ -58,8 +58,7 @@ pub fn join(
     writer: &mut Writer,
     inputs: &[Input],
     options: &JoinOptions,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<JoinReport, IngestError> {
     let declared = declared(writer.view(), options)?;
     let value = options.value.as_deref().unwrap_or(&options.field);
@@ -72,7 +71,7 @@ pub fn join(
     let mut report = JoinReport { field: options.field.clone(), ..JoinReport::default() };
     let sizes =
         inputs.iter().map(|input| std::fs::metadata(input.path.as_ref()).map(|of| of.len()));
-    progress.begin("joining", sizes.sum::<Result<u64, _>>().ok());
+    context.progress.begin("joining", sizes.sum::<Result<u64, _>>().ok());
     let mut before = 0;
     for input in inputs {
         let mut reader = Reader::open(input, &read)?;
@@ -91,17 +90,17 @@ pub fn join(
                 }
             }
             write(writer, &chunk, options, &mut report)?;
-            progress.advance(before + reader.input_bytes());
+            context.progress.advance(before + reader.input_bytes());
             if is_over {
                 break;
             }
-            if interrupt.is_raised() {
+            if context.interrupt.is_raised() {
                 return Err(IngestError::JoinInterrupted { report: Box::new(report) });
             }
         }
         before += reader.input_bytes();
     }
-    progress.end();
+    context.progress.end();
     if report.records > 0 && report.without_value == report.records {
         return Err(IngestError::Join(format!("no record has a value in a field `{value}`")));
     }

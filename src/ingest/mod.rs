@@ -23,12 +23,14 @@
 //! `join` gives stored documents values from outside. It decides nothing and runs by itself.
 //!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
-//! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch. How the
+//! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch (`identify` tells what
+//! is new, `newcomers` stores it, `consumed` notes what was read). How the
 //! input is cut changes no decision, no id and no byte that means anything; so chunks that would have
 //! much decided over again wait for those behind them (`waiting`).
 
 mod alarm;
 mod chat;
+mod consumed;
 mod decisions;
 mod encode;
 mod error;
@@ -38,6 +40,7 @@ mod given;
 mod identify;
 mod join;
 mod joined;
+mod newcomers;
 mod options;
 mod prepare;
 mod produce;

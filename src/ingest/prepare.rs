@@ -70,6 +70,13 @@ pub(super) struct PreparedChunk {
     pub(super) items: Vec<Vec<Ready>>,
 }
 
+impl PreparedChunk {
+    /// Whether files were read further than the store knows.
+    pub(super) fn moves_on(&self) -> bool {
+        self.chunk.pieces.iter().any(|piece| !piece.known && !piece.is_within_same())
+    }
+}
+
 /// Prepares every record of a chunk, in parallel.
 pub(super) fn prepare(
     mut chunk: Chunk,

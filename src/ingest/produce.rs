@@ -34,6 +34,11 @@ pub(super) struct InputPart {
 }
 
 impl InputPart {
+    /// The input's path, as the store knows it.
+    pub(super) fn path(&self) -> &[u8] {
+        self.input.path.as_os_str().as_bytes()
+    }
+
     /// Records that the store has seen before, in front of others of them: until the last of them, what
     /// is stored of the file stays, so that an interrupted ingest begins with the first again.
     pub(super) const fn is_within_same(&self) -> bool {

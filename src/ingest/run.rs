@@ -6,14 +6,15 @@ use super::flight::Flight;
 use super::form::Former;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
-use super::produce::{Chunk, Inlet, look_up, produce};
+use super::produce::{Chunk, Inlet, KnownInput, look_up, produce};
 use super::report::IngestReport;
 use super::waiting::Waiting;
 use super::watch::Watch;
-use super::write::{Written, write};
+use super::write::{ChunkWriter, Written};
 use crate::decide::{DecideError, LoadedTokenizer};
-use crate::model::{DocId, Interrupt, Progress};
+use crate::model::{Context, DocId, Progress};
 use crate::store::Writer;
+use rayon::ThreadPool;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
@@ -26,35 +27,60 @@ pub fn ingest(
     inlets: Vec<Inlet<'_>>,
     options: &IngestOptions,
     tokenizers: &[LoadedTokenizer],
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<IngestReport, IngestError> {
     let started = Instant::now();
+    let Context { progress, interrupt, threads, .. } = *context;
     let former = Former::new(options, tokenizers, interrupt)?;
-    let pool =
-        rayon::ThreadPoolBuilder::new().num_threads(options.threads).build().map_err(|error| {
-            IngestError::Threads { threads: options.threads, why: error.to_string() }
-        })?;
-    let view = writer.view().clone();
-    let first = DocId(view.documents());
-    let mut watch = Watch::new(options, &view);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| IngestError::Threads { threads, why: error.to_string() })?;
+    let first = DocId(writer.view().documents());
+    let watch = Watch::new(options, writer.view());
     let inputs_size = inlets.iter().map(Inlet::size).sum();
-    let inputs = look_up(inlets, &view, options)?;
-    let (policy, fields) = (view.policy().clone(), view.fields().to_vec());
-    let mut report = IngestReport {
+    let inputs = look_up(inlets, writer.view(), options)?;
+    let report = IngestReport {
         source: options.source.clone(),
-        policy: view.policy().to_string(),
+        policy: writer.view().policy().to_string(),
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    drop(view);
+    let mut commits = ChunkWriter { options, tokenizers, interrupt, watch, report };
     progress.begin("ingesting", Some(inputs_size));
+    let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
+    let ChunkWriter { watch, mut report, .. } = commits;
+    let flushing = Instant::now();
+    writer.flush()?;
+    report.stages.commit += flushing.elapsed().as_secs_f64();
+    progress.end();
+    report.count_standings(writer.view(), first)?;
+    report.alarms = former.alarms().to_vec();
+    report.alarms.extend(watch.alarms(writer.view(), report.read, report.unchanged)?);
+    report.seconds = started.elapsed().as_secs_f64();
+    result?;
+    if interrupt.is_raised() {
+        return Err(IngestError::Interrupted { report: Box::new(report) });
+    }
+    Ok(report)
+}
+
+/// Runs the stages side by side: one thread reads, one fingerprints on the pool, this one writes.
+fn in_stages(
+    writer: &mut Writer,
+    inputs: Vec<KnownInput<'_>>,
+    former: &Former,
+    pool: &ThreadPool,
+    commits: &mut ChunkWriter<'_>,
+    progress: &dyn Progress,
+) -> Result<(), IngestError> {
+    let (options, interrupt) = (commits.options, commits.interrupt);
+    let (policy, fields) = (writer.view().policy().clone(), writer.view().fields().to_vec());
     let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
     let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
     let flight = Flight::of(options.batch_bytes);
-    let result = std::thread::scope(|scope| {
-        let (pool, policy, fields, former) = (&pool, &policy, &fields, &former);
-        let flight = &flight;
+    std::thread::scope(|scope| {
+        let (policy, fields, flight) = (&policy, &fields, &flight);
         let reading = scope.spawn(move || {
             produce(inputs, options, former, interrupt, &mut |chunk| {
                 flight.enter(chunk.bytes);
@@ -78,53 +104,27 @@ pub fn ingest(
             seconds
         });
         let taker = flight.taker();
-        let written = drain(
-            writer,
-            receive_ready,
-            options,
-            tokenizers,
-            pool,
-            progress,
-            &mut watch,
-            &mut report,
-            interrupt,
-            flight,
-        );
+        let written = drain(writer, receive_ready, commits, pool, progress, flight);
         drop(taker);
         match (reading.join(), fingerprinting.join()) {
-            (Ok(()), Ok(seconds)) => report.stages.fingerprint = seconds,
+            (Ok(()), Ok(seconds)) => commits.report.stages.fingerprint = seconds,
             // The input was not read to its end: that must not look like success.
             _ => return written.and(Err(IngestError::Panicked)),
         }
         written
-    });
-    let flushing = Instant::now();
-    writer.flush()?;
-    report.stages.commit += flushing.elapsed().as_secs_f64();
-    progress.end();
-    report.count_standings(writer.view(), first)?;
-    report.alarms = former.alarms().to_vec();
-    report.alarms.extend(watch.alarms(writer.view(), report.read, report.unchanged)?);
-    report.seconds = started.elapsed().as_secs_f64();
-    result?;
-    if interrupt.is_raised() {
-        return Err(IngestError::Interrupted { report: Box::new(report) });
-    }
-    Ok(report)
+    })
 }
 
+/// Writes the chunks that come, one after the other.
 fn drain(
     writer: &mut Writer,
     chunks: Receiver<PreparedChunk>,
-    options: &IngestOptions,
-    tokenizers: &[LoadedTokenizer],
-    pool: &rayon::ThreadPool,
+    commits: &mut ChunkWriter<'_>,
+    pool: &ThreadPool,
     progress: &dyn Progress,
-    watch: &mut Watch,
-    report: &mut IngestReport,
-    interrupt: &Interrupt,
     flight: &Flight,
 ) -> Result<(), IngestError> {
+    let options = commits.options;
     let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
     let mut waiting = Waiting::new(options, writer.batch_bytes());
     let mut chunks = chunks.into_iter();
@@ -132,7 +132,7 @@ fn drain(
         let next = chunks.next();
         let is_last = next.is_none();
         let bytes = next.as_ref().map_or(0, |chunk| chunk.chunk.bytes);
-        report.stages.read += next.as_ref().map_or(0.0, |chunk| chunk.chunk.seconds);
+        commits.report.stages.read += next.as_ref().map_or(0.0, |chunk| chunk.chunk.seconds);
         let Some(mut chunk) = waiting.take_with(next) else { break };
         // What waits is bounded by itself: were it under way too, nothing could come to it.
         let may_wait = !is_last && waiting.admits(&chunk);
@@ -142,9 +142,7 @@ fn drain(
             continue;
         }
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
-        let written = pool.install(|| {
-            write(writer, &chunk, may_wait, options, tokenizers, watch, report, interrupt)
-        });
+        let written = pool.install(|| commits.write(writer, &chunk, may_wait));
         let fates = match written {
             Ok(Written::Waits(want)) => {
                 waiting.hold_until(chunk, want);
@@ -160,7 +158,7 @@ fn drain(
             decisions.write(writer.view(), &fates)?;
         }
         progress.advance(chunk.chunk.input_bytes);
-        progress.tally(&report.tally(chunk.chunk.input_bytes));
+        progress.tally(&commits.report.tally(chunk.chunk.input_bytes));
         if let Some(error) = chunk.chunk.error.take() {
             return Err(error);
         }

@@ -1,8 +1,9 @@
-//! The words every layer shares: ids, records, standings, policy, fields, progress. No I/O.
+//! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
 mod bucket_map;
 mod compared;
 mod contain;
+mod context;
 mod field;
 mod id;
 mod identity;
@@ -16,6 +17,7 @@ mod standing;
 pub use bucket_map::BucketMap;
 pub use compared::compared_text;
 pub use contain::{contain, is_contained};
+pub use context::Context;
 pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, TermId,

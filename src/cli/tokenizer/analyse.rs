@@ -58,16 +58,15 @@ pub(super) fn run(verb: &Analyse, context: &Context) -> anyhow::Result<()> {
         Some(By::Language) => Grouping::Language,
         Some(By::Source) => Grouping::Source,
     };
-    let options =
-        AnalyseOptions { by, sample_bytes: verb.sample_bytes, embedding_width: verb.d_model };
-    let report = corpus.analyse(
-        &verb.names,
-        verb.reference.as_deref(),
-        verb.condition.as_deref(),
-        &options,
-        context.progress.as_ref(),
-        &context.interrupt,
-    )?;
+    let options = AnalyseOptions {
+        condition: verb.condition.clone(),
+        reference: verb.reference.clone(),
+        by,
+        sample_bytes: verb.sample_bytes,
+        embedding_width: verb.d_model,
+    };
+    let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+    let report = corpus.analyse(&verb.names, &options, progress, interrupt)?;
     if let Some(file) = &verb.html {
         let title = verb.corpus.file_name().unwrap_or(verb.corpus.as_os_str());
         let page = tokenizer_page::page(&report, &title.to_string_lossy());

@@ -123,7 +123,7 @@ pub struct SourceExplanation {
     pub achieved_share: f64,
 }
 
-/// Tells what epoch 0 of `plan` will be. Reads lengths only.
+/// Tells what epoch 0 of a plan will be. Reads lengths only.
 ///
 /// # Errors
 /// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];

@@ -23,7 +23,7 @@ use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{Planned, masks};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::{Interrupt, Progress};
+use crate::model::Context;
 use crate::store::View;
 use staging::Staging;
 use staging::refuse_taken;
@@ -51,8 +51,8 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 }
 
 /// Writes epoch `epoch` of `plan` into the directory `out`: shards and `manifest.json`. The files are
-/// made in `OUT.tmp-HASH` beside it and appear by one rename. Rows in flight take about half of `memory` bytes
-/// at most; the bytes written depend neither on it nor on `threads` (0: all cores). Progress is counted in tokens.
+/// made in `OUT.tmp-HASH` beside it and appear by one rename. Rows in flight take about half of the memory
+/// at most; the bytes written depend neither on it nor on the threads. Progress is counted in tokens.
 ///
 /// A build that was interrupted, killed or ran out of disk leaves its finished shards in `OUT.tmp-HASH`;
 /// the next one of the same plan and epoch goes on after them and gives the same bytes.
@@ -62,31 +62,25 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 /// [`EpochError::Infeasible`], [`EpochError::Stale`], [`EpochError::Limit`], [`EpochError::IdTooLarge`],
 /// [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`], [`EpochError::Parquet`],
 /// [`EpochError::Store`]. `out` is then as it was.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what is built, from what, where to, and how to run it"
-)]
 pub fn build(
     view: &View,
     planned: &Planned,
     epoch: u64,
     out: &Path,
-    threads: usize,
-    memory: u64,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Manifest, EpochError> {
     let plan = &planned.plan;
     refuse_taken(out)?;
     plan.check_feasible(epoch)?;
     write::check(plan)?;
+    let threads = context.threads;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .map_err(|error| EpochError::Threads { threads, why: error.to_string() })?;
     let staging = Staging::enter(out, plan, epoch)?;
     let built = pool
-        .install(|| write_all(view, planned, epoch, &staging, memory, progress, interrupt))
+        .install(|| write_all(view, planned, epoch, &staging, context))
         .and_then(|manifest| staging.publish(out).map(|()| manifest));
     if let Err(error) = &built {
         staging.leave(error);
@@ -99,11 +93,10 @@ fn write_all(
     planned: &Planned,
     epoch: u64,
     staging: &Staging,
-    memory: u64,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Manifest, EpochError> {
     let Planned { plan, pinned, .. } = planned;
+    let Context { progress, interrupt, .. } = *context;
     let finished = staging.resume(plan.sources.len())?;
     progress.begin("lengths", None);
     let opened = Opened::open(view, planned, OpenedTo::Give)?;
@@ -117,7 +110,7 @@ fn write_all(
     progress.advance(done);
     ordered.skip_rows(finished.last().map_or(0, |shard| shard.rows))?;
     let mut shards = write::shards(&opened, staging.path(), finished);
-    let most = chunk_tokens(marks.tokens(), memory);
+    let most = chunk_tokens(marks.tokens(), context.memory);
     let mut chunk = FIRST_TOKENS;
     let gatherer = Gatherer::new(&opened);
     let mut rows = read(&gatherer, &mut ordered, chunk)?;

@@ -31,11 +31,11 @@ use crate::epoch::recipe::{Curriculum, LengthGrouped, Pacing, Recipe, SourceReci
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::epoch::run::Opened;
 use crate::epoch::run::Remainder;
-use crate::model::{Interrupt, Progress, TokenizerId};
+use crate::model::{Context, TokenizerId};
 use crate::store::View;
 use pin::Pinning;
 use roaring::RoaringTreemap;
-use source::{SourceContext, plan_source};
+use source::{SourceBasis, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokenizer::find_tokenizer;
@@ -53,8 +53,6 @@ pub struct Against<'a> {
     pub snapshot: &'a str,
     /// Its kept documents.
     pub kept: &'a RoaringTreemap,
-    /// Bytes that work in memory may take.
-    pub memory: u64,
     /// Where each token of a text ends; needed to cut at paragraphs.
     pub ends: Option<&'a dyn TokenEnds>,
 }
@@ -69,9 +67,9 @@ pub struct Against<'a> {
 pub fn plan(
     against: &Against<'_>,
     recipe: &Recipe,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Planned, EpochError> {
-    continued(against, recipe, None, progress)
+    continued(against, recipe, None, context)
 }
 
 /// The plan that an extension goes on from, and how much of it is consumed.
@@ -95,8 +93,7 @@ pub fn extend(
     against: &Against<'_>,
     rest: &Rest<'_>,
     recipe: &Recipe,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Planned, EpochError> {
     let Rest { chain, next_row, inherits } = *rest;
     let Some(parent) = chain.last() else {
@@ -110,22 +107,22 @@ pub fn extend(
             before.name, tokenizer.name, before.name
         )));
     }
-    progress.begin("remainder", Some(chain.len() as u64));
+    context.progress.begin("remainder", Some(chain.len() as u64));
     let mut remainder: Option<Remainder> = None;
     for (at, planned) in chain.iter().enumerate() {
         // A plan is consumed as far as the one after it says.
         let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
         let row = ledger.map_or(next_row, |ledger| ledger.next_row);
         let opened = Opened::open(against.view, planned, OpenedTo::Give)?;
-        let left = Remainder::of(&opened, row, interrupt)?;
+        let left = Remainder::of(&opened, row, context.interrupt)?;
         remainder = Some(match remainder {
             Some(before) => left.after(before),
             None => left,
         });
-        progress.advance(at as u64 + 1);
+        context.progress.advance(at as u64 + 1);
     }
     let remainder = remainder.map(|left| if inherits { left.of_last() } else { left });
-    continued(against, recipe, remainder.as_ref(), progress)
+    continued(against, recipe, remainder.as_ref(), context)
 }
 
 /// As [`plan`], from what the parent plan of `remainder` has left and what is new.
@@ -133,18 +130,18 @@ fn continued(
     against: &Against<'_>,
     recipe: &Recipe,
     remainder: Option<&Remainder>,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Planned, EpochError> {
     let view = against.view;
     let mut recipe = recipe.clone();
     recipe.snapshot = Some(against.snapshot.to_owned());
     let (tokenizer, pinned_tokenizer) = find_tokenizer(view, &mut recipe)?;
-    let (selections, mut counted) = select_sources(against, &mut recipe, tokenizer, progress)?;
+    let (selections, mut counted) = select_sources(against, &mut recipe, tokenizer, context)?;
     let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;
     let pinning =
         Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
 
-    progress.begin("lengths", Some(selections.len() as u64));
+    context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (_, selection)) in selections.iter().enumerate() {
         let Some(of) = recipe.sources.get_mut(at) else { continue };
@@ -164,13 +161,12 @@ fn continued(
         let is_whole = documents.strata.len() == 1
             && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
         let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
-        let context =
-            SourceContext { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
-        let (source, rows) = plan_source(view, &context, &of, &documents, &trained)?;
+        let basis = SourceBasis { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let (source, rows) = plan_source(view, &basis, &of, &documents, &trained)?;
         sources.push(source);
         opened.push(rows);
         pinned.push(documents);
-        progress.advance(sources.len() as u64);
+        context.progress.advance(sources.len() as u64);
     }
     let commit = view.snapshot(against.snapshot)?.map_or(view.commit().0, |record| record.commit);
     let (budget, schedule) = shares::set(&recipe, &mut sources)?;
@@ -208,7 +204,7 @@ fn select_sources(
     against: &Against<'_>,
     recipe: &mut Recipe,
     tokenizer: TokenizerId,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<(Vec<(String, RoaringTreemap)>, Counted), EpochError> {
     let view = against.view;
     let listed = !recipe.sources.is_empty();
@@ -216,14 +212,14 @@ fn select_sources(
         recipe.sources =
             view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
     }
-    progress.begin("select", Some(recipe.sources.len() as u64));
+    context.progress.begin("select", Some(recipe.sources.len() as u64));
     let base = select::base(view, recipe, against.snapshot, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), Counted::new());
     for source in &recipe.sources {
         let (selection, counts) = select::of_source(view, recipe, source, tokenizer, &base)?;
         selections.push((source.name.clone(), selection));
         counted.insert(source.name.clone(), counts.map(Arc::new));
-        progress.advance(selections.len() as u64);
+        context.progress.advance(selections.len() as u64);
     }
     if !listed {
         selections.retain(|(_, selection)| !selection.is_empty());
@@ -232,7 +228,7 @@ fn select_sources(
     // As it will be read again: with every source that takes part.
     recipe.check()?;
     select::check(recipe, &selections)?;
-    check_memory(recipe, &selections, against.memory)?;
+    check_memory(recipe, &selections, context.memory)?;
     Ok((selections, counted))
 }
 

@@ -11,7 +11,7 @@ use crate::store::View;
 use std::sync::Arc;
 
 /// What the sources of a plan are planned with.
-pub(super) struct SourceContext<'a> {
+pub(super) struct SourceBasis<'a> {
     pub recipe: &'a Recipe,
     pub tokenizer: TokenizerId,
     pub pinned: &'a PinnedTokenizer,
@@ -25,21 +25,21 @@ pub(super) struct SourceContext<'a> {
 /// [`EpochError::Empty`] when no row comes of it; [`EpochError::NotEncoded`]; [`EpochError::Store`].
 pub(super) fn plan_source(
     view: &View,
-    context: &SourceContext<'_>,
+    basis: &SourceBasis<'_>,
     source: &SourceRecipe,
     documents: &Arc<PinnedSource>,
     trained: &Trained,
 ) -> Result<(PlannedSource, SourceRows), EpochError> {
-    let specials = &context.pinned.specials;
-    let rules = rules(context.recipe, Some(source), &source.name, specials, Vec::new());
+    let specials = &basis.pinned.specials;
+    let rules = rules(basis.recipe, Some(source), &source.name, specials, Vec::new());
     let policy = rules.policy;
     let lengths = Lengths {
         view: view.clone(),
-        tokenizer: context.tokenizer,
-        tokenizer_name: context.pinned.name.as_str().into(),
+        tokenizer: basis.tokenizer,
+        tokenizer_name: basis.pinned.name.as_str().into(),
         overhead: policy.overhead(),
-        known: context.known.clone(),
-        sharing: documents.sets().saturating_mul(context.recipe.sources.len()),
+        known: basis.known.clone(),
+        sharing: documents.sets().saturating_mul(basis.recipe.sources.len()),
     };
     let opened =
         SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenedTo::Count)?;

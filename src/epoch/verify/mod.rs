@@ -20,7 +20,7 @@ use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::{Interrupt, Progress};
+use crate::model::Context;
 use crate::store::View;
 use audit::Audit;
 use checks::{Checks, Property};
@@ -29,7 +29,7 @@ use read::{FileLayout, ReadError};
 use std::fs;
 use std::path::Path;
 
-/// Re-reads the export in `dir` and checks it against `plan` and the store. Progress is counted in
+/// Re-reads the export in `dir` and checks it against its plan and the store. Progress is counted in
 /// tokens.
 ///
 /// # Errors
@@ -39,10 +39,10 @@ pub fn verify(
     view: &View,
     planned: &Planned,
     dir: &Path,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Verification, EpochError> {
     let plan = &planned.plan;
+    let Context { progress, interrupt, .. } = *context;
     let mut checks = Checks::default();
     let path = dir.join(MANIFEST_FILE);
     let written = fs::read(&path).map_err(EpochError::io("reading", &path))?;

@@ -7,7 +7,7 @@ use crate::epoch::recipe::Recipe;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::counted;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
-use crate::model::{DedupMode, Interrupt, Policy, Silent, TokenizerId};
+use crate::model::{Context, DedupMode, Interrupt, Policy, Silent, TokenizerId};
 use crate::store::{
     self, CommitRecord, MarksRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer,
 };
@@ -55,10 +55,11 @@ fn written(sources: &[&str]) -> (tempfile::TempDir, Writer) {
 fn planned(view: &View, rest: &str) -> Planned {
     let recipe = Recipe::parse(&format!("version = 1\nseed = 7\n{rest}")).unwrap();
     let kept = view.kept().unwrap();
+    let (progress, interrupt) = (&Silent, &Interrupt::default());
     plan(
-        &Against { view, snapshot: "now", kept: &kept, memory: 1 << 30, ends: None },
+        &Against { view, snapshot: "now", kept: &kept, ends: None },
         &recipe,
-        &Silent,
+        &Context::new(progress, interrupt, 1 << 30),
     )
     .unwrap()
 }
