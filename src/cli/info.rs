@@ -2,6 +2,7 @@
 
 use super::setup::Context;
 use super::{Outcome, print};
+use corpusdb::query::Info;
 use std::path::PathBuf;
 
 /// Show policy, counts, sources, tokenizers, fields, snapshots and epochs
@@ -21,7 +22,6 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         print::typed("info", &info)?;
         return Ok(Outcome::Good);
     }
-    let n = print::number;
     print::line(&format!(
         "{}: commit {}, format {}",
         args.corpus.display(),
@@ -30,6 +30,16 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     ))?;
     print::line(&format!("policy: {}", info.policy))?;
     print::settings(&info.settings)?;
+    documents(&info)?;
+    sources(&info)?;
+    disk(&info)?;
+    named(&info)?;
+    Ok(Outcome::Good)
+}
+
+/// How many documents there are, by what became of them.
+fn documents(info: &Info) -> anyhow::Result<()> {
+    let n = print::number;
     let kept = format!("{} kept ({})", n(info.kept), print::size(info.kept_bytes));
     print::line(&format!(
         "documents: {} ({}), {kept}",
@@ -46,6 +56,12 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     if info.rejects > 0 {
         print::line(&format!("rejected records: {} (see `corpusdb rejects`)", n(info.rejects)))?;
     }
+    Ok(())
+}
+
+/// The sources, a row each.
+fn sources(info: &Info) -> anyhow::Result<()> {
+    let n = print::number;
     if !info.sources.is_empty() {
         let tokenizers: Vec<&str> =
             info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
@@ -70,6 +86,11 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         });
         print::table(&head, &rows.collect::<Vec<_>>())?;
     }
+    Ok(())
+}
+
+/// What is taken on disk, by family.
+fn disk(info: &Info) -> anyhow::Result<()> {
     let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
     let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
     families.sort_by_key(|family| std::cmp::Reverse(family.bytes));
@@ -83,6 +104,12 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             each.join(", ")
         ))?;
     }
+    Ok(())
+}
+
+/// What has a name or a number: tokenizers, fields, snapshots, plans.
+fn named(info: &Info) -> anyhow::Result<()> {
+    let n = print::number;
     for tokenizer in &info.tokenizers {
         print::line(&format!(
             "tokenizer {}: {} ids, {} tokens kept, {} ({})",
@@ -112,5 +139,5 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             epoch.snapshot
         ))?;
     }
-    Ok(Outcome::Good)
+    Ok(())
 }

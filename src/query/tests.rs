@@ -52,6 +52,7 @@ fn declared() -> Vec<FieldDeclaration> {
 }
 
 /// A corpus of those documents, in one commit after the tokenizer's.
+#[expect(clippy::too_many_lines, reason = "one document's rows, written by hand in one place")]
 fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");

@@ -107,30 +107,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         "An empty corpus and its policy: of texts that are at least 80 % similar, one is kept.",
     )?;
 
-    let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
-    for (number, crawl) in inputs.crawls.iter().enumerate() {
-        stop_if_asked(&context.interrupt)?;
-        teller.step(if number == 0 {
-            "Ingest a crawl"
-        } else {
-            "Ingest the next crawl, against all that is there"
-        })?;
-        if number == 0 {
-            teller.prose(
-                "Each new document is compared with the stored ones whose sketch (a hash of its words) is \
-                 alike, and kept only if it is similar to none of them.",
-            )?;
-        }
-        let reports = crawl::ingest(&demo, crawl)?;
-        let (bytes, seconds, rate) = crawl::throughput(&reports);
-        teller.prose(&format!(
-            "{} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
-            print::size(bytes),
-            context.threads,
-            if context.threads == 1 { "thread" } else { "threads" }
-        ))?;
-        crawls.push(reports);
-    }
+    let crawls = crawls(&demo, &inputs)?;
 
     stop_if_asked(&context.interrupt)?;
     teller.step("See what was removed, and in favour of what")?;
@@ -185,6 +162,36 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         }))?;
     }
     Ok(if good { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Ingests the crawls, one after the other.
+fn crawls(demo: &Demo<'_>, inputs: &Inputs) -> anyhow::Result<Vec<Vec<IngestReport>>> {
+    let (teller, context) = (&demo.teller, demo.context);
+    let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
+    for (number, crawl) in inputs.crawls.iter().enumerate() {
+        stop_if_asked(&context.interrupt)?;
+        teller.step(if number == 0 {
+            "Ingest a crawl"
+        } else {
+            "Ingest the next crawl, against all that is there"
+        })?;
+        if number == 0 {
+            teller.prose(
+                "Each new document is compared with the stored ones whose sketch (a hash of its words) is \
+                 alike, and kept only if it is similar to none of them.",
+            )?;
+        }
+        let reports = crawl::ingest(demo, crawl)?;
+        let (bytes, seconds, rate) = crawl::throughput(&reports);
+        teller.prose(&format!(
+            "{} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
+            print::size(bytes),
+            context.threads,
+            if context.threads == 1 { "thread" } else { "threads" }
+        ))?;
+        crawls.push(reports);
+    }
+    Ok(crawls)
 }
 
 /// Gathers what to ingest, and says what it is.

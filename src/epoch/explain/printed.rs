@@ -13,39 +13,7 @@ impl fmt::Display for Explanation {
             self.tokenizer,
             self.capacity
         )?;
-        let header = [
-            "source",
-            "documents",
-            "tokens",
-            "rows",
-            "real",
-            "passes",
-            "packed",
-            "dropped",
-            "cut",
-            "unused",
-            "asked",
-            "gets",
-        ];
-        let mut lines: Vec<Vec<String>> =
-            vec![header.iter().map(|word| (*word).to_owned()).collect()];
-        for source in &self.sources {
-            lines.push(vec![
-                source.name.clone(),
-                source.documents.to_string(),
-                (source.tokens + source.specials_added).to_string(),
-                source.rows.to_string(),
-                source.epoch_tokens.to_string(),
-                format!("{:.3}", source.passes),
-                percent(source.efficiency),
-                source.dropped_tokens.to_string(),
-                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
-                source.unused_tokens.to_string(),
-                percent(source.asked_share),
-                percent(source.achieved_share),
-            ]);
-        }
-        write_table(f, &lines)?;
+        write_table(f, &self.table())?;
         writeln!(
             f,
             "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
@@ -104,6 +72,43 @@ fn draw(f: &mut fmt::Formatter<'_>, padding: &Padding) -> fmt::Result {
 }
 
 impl Explanation {
+    /// The sources, a line each, under a line of headings.
+    fn table(&self) -> Vec<Vec<String>> {
+        let header = [
+            "source",
+            "documents",
+            "tokens",
+            "rows",
+            "real",
+            "passes",
+            "packed",
+            "dropped",
+            "cut",
+            "unused",
+            "asked",
+            "gets",
+        ];
+        let mut lines: Vec<Vec<String>> =
+            vec![header.iter().map(|word| (*word).to_owned()).collect()];
+        for source in &self.sources {
+            lines.push(vec![
+                source.name.clone(),
+                source.documents.to_string(),
+                (source.tokens + source.specials_added).to_string(),
+                source.rows.to_string(),
+                source.epoch_tokens.to_string(),
+                format!("{:.3}", source.passes),
+                percent(source.efficiency),
+                source.dropped_tokens.to_string(),
+                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
+                source.unused_tokens.to_string(),
+                percent(source.asked_share),
+                percent(source.achieved_share),
+            ]);
+        }
+        lines
+    }
+
     /// What is trained on, as a line.
     fn loss(&self) -> String {
         let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();

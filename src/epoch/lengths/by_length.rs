@@ -118,31 +118,32 @@ impl ClassIndex {
     ) -> Result<DocId, EpochError> {
         let none = || EpochError::bug(format!("no document of length {length} and rank {rank}"));
         let (group, mut within) = self.counts.find(length, rank).ok_or_else(none)?;
-        let group = group as usize;
-        let places = self.places.iter().enumerate().skip(group * self.group).take(self.group);
-        for (at, place) in places {
-            match self.find(lengths, layers, at, *place, length, within)? {
-                Ok(slot) => return Ok(DocId::at(place.1, slot)),
+        let first = group as usize * self.group;
+        for at in first..first.saturating_add(self.group).min(self.places.len()) {
+            match self.find(lengths, layers, at, length, within)? {
+                Ok(document) => return Ok(document),
                 Err(count) => within -= count,
             }
         }
         Err(none())
     }
 
-    /// The document `within` those of block `at` that have `length`; else how many have it.
+    /// The document `within` those of the block in place `at` that have `length`; else how many have it.
     fn find(
         &self,
         lengths: &Lengths,
         layers: &[RoaringTreemap],
         at: usize,
-        (layer, block): LayerBlock,
         length: u32,
         within: u64,
-    ) -> Result<Result<u16, u64>, EpochError> {
-        let layer = layers.get(usize::from(layer));
-        let layer = layer.ok_or_else(|| EpochError::bug("a class of no layer"))?;
+    ) -> Result<Result<DocId, u64>, EpochError> {
+        let place = self.places.get(at);
+        let found =
+            place.and_then(|(layer, block)| Some((layers.get(usize::from(*layer))?, *block)));
+        let (layer, block) = found.ok_or_else(|| EpochError::bug("a class of no layer"))?;
         let Some(sorted) = self.sorted.get(at) else {
-            return lengths.find(layer, block, length, within);
+            let found = lengths.find(layer, block, length, within)?;
+            return Ok(found.map(|slot| DocId::at(block, slot)));
         };
         let sorted = match sorted.get() {
             Some(sorted) => sorted,
@@ -154,7 +155,7 @@ impl ClassIndex {
         };
         let slots = sorted.slots_of(length);
         let slot = usize::try_from(within).ok().and_then(|within| slots.get(within));
-        Ok(slot.copied().ok_or(slots.len() as u64))
+        Ok(slot.map(|slot| DocId::at(block, *slot)).ok_or(slots.len() as u64))
     }
 }
 

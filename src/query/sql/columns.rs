@@ -197,14 +197,7 @@ impl<'a> Filler<'a> {
                 let kept = |slot: &u16| open.standing(*slot) == Some(Standing::Kept);
                 Arc::new(slots.map(|slot| Some(kept(slot))).collect::<BooleanArray>())
             }
-            Content::Crowded => {
-                let crowded = match self.crowded {
-                    Some(term) => open.block.posting(term)?,
-                    None => RoaringBitmap::new(),
-                };
-                let is_crowded = |slot: &u16| Some(crowded.contains(u32::from(*slot)));
-                Arc::new(slots.map(is_crowded).collect::<BooleanArray>())
-            }
+            Content::Crowded => self.crowded(rows)?,
             Content::Standing => {
                 let name = |slot: &u16| open.standing(*slot).map(Standing::name);
                 Arc::new(slots.map(name).collect::<StringArray>())
@@ -221,37 +214,51 @@ impl<'a> Filler<'a> {
                 let cluster = |relation: &Relation| relation.cluster.map(|cluster| cluster.0);
                 Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
             }
-            Content::ClusterSize => {
-                let (view, sizes) = (self.view, &mut self.sizes);
-                let size = |relation: &Relation| {
-                    let members = |cluster| move || Ok(view.members(cluster)?.len());
-                    relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
-                };
-                let sizes: Result<Int64Array, QueryError> =
-                    rows.relations.iter().map(size).collect();
-                Arc::new(sizes?)
-            }
+            Content::ClusterSize => self.cluster_sizes(rows)?,
             Content::Key => {
                 let keys: Result<Vec<String>, QueryError> =
                     rows.headers.iter().map(|header| self.keys.shown(self.view, header)).collect();
                 Arc::new(StringArray::from(keys?))
             }
-            Content::Text => {
-                let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
-                for (slot, header) in rows.slots.iter().zip(&rows.headers) {
-                    let owner = header.text_owner(open.block.document(*slot));
-                    append(&mut texts, &self.view.text_of_owner(owner)?)?;
-                }
-                Arc::new(texts.finish())
-            }
-            Content::Meta => {
-                let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
-                for slot in slots {
-                    append(&mut objects, &self.view.metadata(open.block.document(*slot))?)?;
-                }
-                Arc::new(objects.finish())
-            }
+            Content::Text => self.texts(rows)?,
+            Content::Meta => self.metadata(rows)?,
         })
+    }
+
+    fn crowded(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+        let crowded = match self.crowded {
+            Some(term) => rows.open.block.posting(term)?,
+            None => RoaringBitmap::new(),
+        };
+        let is_crowded = |slot: &u16| Some(crowded.contains(u32::from(*slot)));
+        Ok(Arc::new(rows.slots.iter().map(is_crowded).collect::<BooleanArray>()))
+    }
+
+    fn cluster_sizes(&mut self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+        let (view, sizes) = (self.view, &mut self.sizes);
+        let size = |relation: &Relation| {
+            let members = |cluster| move || Ok(view.members(cluster)?.len());
+            relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
+        };
+        let sizes: Result<Int64Array, QueryError> = rows.relations.iter().map(size).collect();
+        Ok(Arc::new(sizes?))
+    }
+
+    fn texts(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+        let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
+        for (slot, header) in rows.slots.iter().zip(&rows.headers) {
+            let owner = header.text_owner(rows.open.block.document(*slot));
+            append(&mut texts, &self.view.text_of_owner(owner)?)?;
+        }
+        Ok(Arc::new(texts.finish()))
+    }
+
+    fn metadata(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+        let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
+        for slot in rows.slots {
+            append(&mut objects, &self.view.metadata(rows.open.block.document(*slot))?)?;
+        }
+        Ok(Arc::new(objects.finish()))
     }
 
     fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {

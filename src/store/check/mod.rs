@@ -2,6 +2,7 @@
 //! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s. What would have to be
 //! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
 
+mod block;
 mod digest;
 mod matches;
 mod postings;
@@ -10,17 +11,14 @@ mod tests;
 
 pub use digest::digest;
 
-use crate::model::{BLOCK_SIZE, ColumnId, DocId, FieldKind, Progress, Standing, TokenizerId};
+use crate::model::{BLOCK_SIZE, Progress, SourceId, Standing};
 use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
-use crate::store::rows::header::Header;
-use crate::store::rows::indexed::indexed;
-use crate::store::rows::keys::DocumentKey;
-use crate::store::rows::kinds::TextKind;
 use crate::store::view::View;
+use block::{BlockCheck, SourceSums};
 use postings::Sums;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -207,16 +205,8 @@ fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Sums over one source, to compare with its counters.
-#[derive(Default)]
-struct SourceSums {
-    bytes: u64,
-    kept_bytes: u64,
-    tokens: BTreeMap<TokenizerId, u64>,
-}
-
 fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Result<(), StoreError> {
-    let mut sums: BTreeMap<crate::model::SourceId, SourceSums> = BTreeMap::new();
+    let mut sums: BTreeMap<SourceId, SourceSums> = BTreeMap::new();
     let mut computed = Sums::default();
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
@@ -248,155 +238,4 @@ fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Resul
         }
     }
     Ok(())
-}
-
-/// What one block's bitmaps and columns say, to compare with its base rows.
-struct BlockCheck {
-    block: u64,
-    kept: roaring::RoaringBitmap,
-    fixed: Vec<(&'static str, ColumnId, crate::store::ColumnBlock)>,
-    tokens: Vec<(TokenizerId, crate::store::ColumnBlock)>,
-    keywords: BTreeMap<(crate::model::FieldId, Vec<u8>), roaring::RoaringBitmap>,
-    numbers: Vec<(crate::model::FieldDeclaration, crate::store::ColumnBlock)>,
-}
-
-impl BlockCheck {
-    fn new(view: &View, block: u64) -> Result<Self, StoreError> {
-        let column = |column| view.column_block(column, block);
-        let kept = fields::standing_value(view.generation(), Standing::Kept);
-        let kept = match view.term(fields::STANDING, &kept)? {
-            Some(term) => view.posting_block(term, block)?,
-            None => roaring::RoaringBitmap::new(),
-        };
-        let mut fixed = Vec::new();
-        for (name, id) in [
-            ("bytes", fields::BYTES),
-            ("chars", fields::CHARS),
-            ("source", fields::SOURCE_OF),
-            ("commit", fields::COMMIT_OF),
-        ] {
-            fixed.push((name, id, column(id)?));
-        }
-        let mut tokens = Vec::new();
-        for (tokenizer, _) in view.tokenizers() {
-            tokens.push((tokenizer, column(fields::tokens_of(tokenizer))?));
-        }
-        let mut numbers = Vec::new();
-        for field in view.fields().iter().filter(|field| field.kind != FieldKind::Keyword) {
-            numbers.push((field.clone(), column(fields::column_of(field.id))?));
-        }
-        Ok(Self { block, kept, fixed, tokens, keywords: BTreeMap::new(), numbers })
-    }
-
-    fn document(
-        &mut self,
-        view: &View,
-        document: DocId,
-        header: &Header,
-        sums: &mut SourceSums,
-        faults: &mut Faults,
-    ) -> Result<(), StoreError> {
-        let slot = document.slot();
-        let text = view.text_of_owner(header.text_owner(document))?;
-        if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
-            faults
-                .push("texts", format!("document {document}: text is not the one that was stored"));
-        }
-        if header.text_of.is_some()
-            == view.pinned().get::<columns::Texts>(&DocumentKey { document })?.is_some()
-        {
-            faults.push(
-                "texts",
-                format!("document {document}: must either store its text or name its owner"),
-            );
-        }
-        let chars = text.chars().count() as u64;
-        for (name, _, column) in &self.fixed {
-            let computed = match *name {
-                "bytes" => text.len() as u64,
-                "chars" => chars,
-                "source" => header.source.0.into(),
-                _ => header.commit.0,
-            };
-            let stored = column.get(slot).unwrap_or(-1);
-            faults.unequal(
-                "columns",
-                &format!("{name} of document {document}"),
-                stored,
-                computed.cast_signed(),
-            );
-        }
-        let kept = self.kept.contains(slot.into());
-        sums.bytes += header.bytes;
-        sums.kept_bytes += if kept { header.bytes } else { 0 };
-        for (tokenizer, column) in &self.tokens {
-            let mut ids = Vec::new();
-            let stored = view.tokens(*tokenizer, document, &mut ids)?;
-            let count = stored.then_some(ids.len() as i64);
-            if count != column.get(slot) {
-                faults.push(
-                    "columns",
-                    format!(
-                        "tokens of document {document}: column {:?}, row {count:?}",
-                        column.get(slot)
-                    ),
-                );
-            }
-            if kept {
-                if !stored
-                    && view
-                        .tokenizers()
-                        .any(|(id, record)| id == *tokenizer && document.0 < record.encoded_to)
-                {
-                    faults.push(
-                        "tokens",
-                        format!(
-                            "document {document} is kept but not encoded by tokenizer {tokenizer}"
-                        ),
-                    );
-                }
-                *sums.tokens.entry(*tokenizer).or_default() += ids.len() as u64;
-            }
-        }
-        let values = indexed(&view.metadata(document)?, view.fields());
-        for (field, keyword) in values.keywords {
-            self.keywords
-                .entry((field, fields::keyword_value(&keyword)))
-                .or_default()
-                .insert(slot.into());
-        }
-        for (field, column) in &self.numbers {
-            let computed =
-                values.numbers.iter().find(|(id, _)| *id == field.id).map(|(_, number)| *number);
-            if column.get(slot) != computed {
-                faults.push(
-                    "columns",
-                    format!(
-                        "{} of document {document}: stored {:?}, computed {computed:?}",
-                        field.name,
-                        column.get(slot)
-                    ),
-                );
-            }
-        }
-        if let Some(best) =
-            view.exact(TextKind::Raw, view.policy().text_key(header.source, header.raw))?
-            && view.expect_header(best)?.raw != header.raw
-        {
-            faults.push(
-                "exact",
-                format!(
-                    "the text of document {document} leads to document {best}, which has another"
-                ),
-            );
-        }
-        Ok(())
-    }
-
-    /// Adds what the metadata of the block come to.
-    fn finish(self, computed: &mut Sums) {
-        for ((field, value), slots) in &self.keywords {
-            computed.add(*field, value, self.block, slots);
-        }
-    }
 }

@@ -14,7 +14,7 @@ use super::report::{self, RoundTrip, TrainReport};
 use super::scale::fit;
 use super::seeds;
 use crate::model::Progress;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Distinct words that are trained on at most: the BPE trainer needs one to two kilobytes for each.
@@ -51,38 +51,61 @@ pub fn train(
     progress.begin("weighing pre-tokens", None);
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
-    let Prepared {
-        words,
-        seeds,
-        reserved,
-        required,
-        kept,
-        weights,
-        unit,
-        pruned,
-        scale,
-        characters,
-    } = prepare(table, groups, options)?;
-    // Scaled-down counts are of so much text that a pair at the limit is no accident.
-    let min_frequency = options.min_frequency.saturating_mul(unit);
-    let bytes = byte_characters();
+    let prepared = prepare(table, groups, options)?;
+    let Prepared { words, reserved, characters, .. } = &prepared;
     let continuing = match form {
-        Form::WordPiece => models::wordpiece_alphabet(&words).1.len(),
-        Form::WordEnds => models::word_ends_alphabet(&words).1.len(),
+        Form::WordPiece => models::wordpiece_alphabet(words).1.len(),
+        Form::WordEnds => models::word_ends_alphabet(words).1.len(),
         _ => 0,
     };
     let fixed = reserved.len() + characters + continuing;
     options.check_room(fixed)?;
     progress.begin(&phase(form, words.len(), limit), None);
-    let (model, vocab_size) = match form {
+    let (model, vocab_size) = model(&prepared, fixed, options)?;
+    let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
+    let added_tokens = (0..)
+        .zip(&options.all_specials())
+        .map(|(id, special)| added_token(id, special, true))
+        .collect();
+    Ok(Trained {
+        json: Parts { model, added_tokens, ..parts(options)? }.into_json()?,
+        report: TrainReport {
+            vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
+            alphabet: u32::try_from(*characters).unwrap_or(u32::MAX),
+            words: u64::try_from(words.len()).unwrap_or(u64::MAX),
+            pruned_words: prepared.pruned.0,
+            pruned_share: prepared.pruned.1,
+            sampled_one_in: table.sampled_one_in,
+            skipped: table.skipped(),
+            unit: prepared.unit,
+            scale: prepared.scale,
+            round_trip: RoundTrip::of(options),
+            groups: report::groups(table, groups, &prepared.weights, prepared.kept.as_ref()),
+            pending_seed_tokens: if is_pending { options.seed_tokens.clone() } else { Vec::new() },
+        },
+    })
+}
+
+/// Runs the trainer: the model of the `tokenizer.json`, and how many tokens it has. `fixed` of these are no choice of
+/// the trainer.
+fn model(
+    prepared: &Prepared,
+    fixed: usize,
+    options: &TrainOptions,
+) -> Result<(Value, usize), TokenizerError> {
+    let Prepared { words, seeds, reserved, required, .. } = prepared;
+    let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
+    // Scaled-down counts are of so much text that a pair at the limit is no accident.
+    let min_frequency = options.min_frequency.saturating_mul(prepared.unit);
+    Ok(match options.form() {
         Form::ByteLevel => {
-            let model = models::bpe(&words, &reserved, &bytes, min_frequency, options)?;
+            let model = models::bpe(words, reserved, &byte_characters(), min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &BpeSettings::default()), size)
         }
         Form::Characters => {
             let settings = options.unknown().map(BpeSettings::falling_back).unwrap_or_default();
-            let model = models::bpe(&words, &reserved, &required, min_frequency, options)?;
+            let model = models::bpe(words, reserved, required, min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &settings), size)
         }
@@ -90,13 +113,13 @@ pub fn train(
             let unk_token = options.unknown();
             let end_of_word_suffix = Some(END);
             let settings = BpeSettings { unk_token, end_of_word_suffix, ..BpeSettings::default() };
-            let model = models::word_ends(&words, &reserved, min_frequency, options)?;
+            let model = models::word_ends(words, reserved, min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &settings), size)
         }
         Form::WordPiece => {
-            let vocab = models::wordpiece(&words, &reserved, min_frequency, options)?;
-            let vocab = seeds::into_wordpiece(vocab, &seeds, fixed, limit)?;
+            let vocab = models::wordpiece(words, reserved, min_frequency, options)?;
+            let vocab = seeds::into_wordpiece(vocab, seeds, fixed, limit)?;
             let size = vocab.len();
             let model = json!({
                 "type": "WordPiece",
@@ -109,8 +132,8 @@ pub fn train(
         }
         Form::Unigram => {
             let unknown = options.unknown().unwrap_or_default();
-            let pieces = models::unigram(&words, &reserved, &required, unknown, options)?;
-            let pieces = seeds::into_unigram(pieces, &seeds, reserved.len(), limit)?;
+            let pieces = models::unigram(words, reserved, required, unknown, options)?;
+            let pieces = seeds::into_unigram(pieces, seeds, reserved.len(), limit)?;
             let unknown = pieces.iter().position(|(piece, _)| piece == unknown);
             let size = pieces.len();
             let model = json!({
@@ -121,28 +144,6 @@ pub fn train(
             });
             (model, size)
         }
-    };
-    let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
-    let added_tokens = (0..)
-        .zip(&options.all_specials())
-        .map(|(id, special)| added_token(id, special, true))
-        .collect();
-    Ok(Trained {
-        json: Parts { model, added_tokens, ..parts(options)? }.into_json()?,
-        report: TrainReport {
-            vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
-            alphabet: u32::try_from(characters).unwrap_or(u32::MAX),
-            words: u64::try_from(words.len()).unwrap_or(u64::MAX),
-            pruned_words: pruned.0,
-            pruned_share: pruned.1,
-            sampled_one_in: table.sampled_one_in,
-            skipped: table.skipped(),
-            unit,
-            scale,
-            round_trip: RoundTrip::of(options),
-            groups: report::groups(table, groups, &weights, kept.as_ref()),
-            pending_seed_tokens: if is_pending { options.seed_tokens.clone() } else { Vec::new() },
-        },
     })
 }
 
