@@ -210,17 +210,8 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), context)?;
         }
         Verb::Stream(arguments) => stream(&arguments, context)?,
-        Verb::Row { corpus, what, row, epoch } => {
-            let corpus = context.read(&corpus)?;
-            let planned = planned(&corpus, &what, context)?;
-            let found = corpus.epoch(&planned, epoch, &context.interrupt)?.row(row)?;
-            let documents: Vec<_> = found
-                .segments()
-                .iter()
-                .map(|segment| corpus.show(segment.document))
-                .collect::<Result<_, _>>()?;
-            let keys: Vec<String> = documents.into_iter().map(|document| document.key).collect();
-            report::row(&found, &keys, context)?;
+        Verb::Row { corpus, what, row: number, epoch } => {
+            row(&context.read(&corpus)?, &what, epoch, number, context)?;
         }
         Verb::Extend { corpus, plan, consumed, epoch, recipe } => {
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
@@ -253,6 +244,22 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         }
     }
     Ok(Outcome::Good)
+}
+
+/// Shows a row with the keys of its documents.
+fn row(
+    corpus: &Corpus,
+    what: &str,
+    epoch: u64,
+    number: u64,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let planned = planned(corpus, what, context)?;
+    let found = corpus.epoch(&planned, epoch, &context.interrupt)?.row(number)?;
+    let documents = found.segments().iter().map(|segment| corpus.show(segment.document));
+    let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
+    let keys: Vec<String> = documents.into_iter().map(|document| document.key).collect();
+    report::row(&found, &keys, context)
 }
 
 fn stream(arguments: &Stream, context: &Context) -> anyhow::Result<()> {
