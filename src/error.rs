@@ -31,7 +31,7 @@ pub enum Error {
     Decide(#[from] DecideError),
     /// A change to stored documents, or a check of them, that could not go on.
     #[error(transparent)]
-    Curate(#[from] CurateError),
+    Curate(CurateError),
     /// An expression or statement that is wrong or fails while it runs.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -41,6 +41,17 @@ pub enum Error {
     /// A tokenizer that is unknown, damaged, or refuses a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+}
+
+impl From<CurateError> for Error {
+    /// What files and tokenizers say of themselves is told as theirs, whoever met it.
+    fn from(error: CurateError) -> Self {
+        match error {
+            CurateError::Store(error) => Self::Store(error),
+            CurateError::Tokenizer(error) => Self::Tokenizer(error),
+            other => Self::Curate(other),
+        }
+    }
 }
 
 impl Error {

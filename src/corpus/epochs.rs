@@ -1,7 +1,7 @@
 //! The epochs of a corpus: planned, told, given row by row, written and verified.
 
-use super::tokenizer_verbs::load;
 use super::{Corpus, CorpusWriter};
+use crate::curate;
 use crate::epoch::{
     self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned,
     Recipe, Rest, TokenEnds, Verification,
@@ -268,7 +268,7 @@ impl CorpusWriter {
         let mut recipe = recipe.clone();
         if recipe.snapshot.is_none() {
             // Plans and snapshots are commits too, but change nothing that a snapshot shows.
-            recipe.snapshot = Some(self.snapshot_of_now()?);
+            recipe.snapshot = Some(self.writer.snapshot_of_now()?);
         }
         Ok(recipe)
     }
@@ -393,8 +393,8 @@ fn against(
         let found = all.find(|(_, record)| {
             recipe.tokenizer.name.as_ref().is_none_or(|name| *name == record.name)
         });
-        if let Some((id, record)) = found {
-            tokenizer = Some(load(view, id, record)?.tokenizer);
+        if let Some((_, record)) = found {
+            tokenizer = Some(curate::load(view, Some(&record.name))?.tokenizer);
         }
     }
     let ends = Ends { view, tokenizer };

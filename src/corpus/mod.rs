@@ -16,21 +16,15 @@ use crate::decide::{LoadedTokenizer, Reach};
 use crate::error::Error;
 use crate::ingest::read::{Records, expand};
 use crate::ingest::{self, IngestOptions, IngestReport, Inlet};
-use crate::model::{
-    Context, DocId, FieldDeclaration, FieldId, FieldKind, Interrupt, KeepOrder, Policy, Progress,
-};
+use crate::model::{Context, DocId, FieldKind, Interrupt, Policy, Progress};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
     DuplicatesSummary, Info, Rows, Shown, ShownDocuments, SimilarOptions, SimilarReport, SimilarTo,
 };
-use crate::store::{
-    self, CommitRecord, Depth, Fault, Lock, Rejected, SnapshotRecord, StoreError, View, Writer,
-    fields,
-};
+use crate::store::{self, Depth, Fault, Lock, Rejected, SnapshotRecord, View, Writer};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokenizer_verbs::{find, load_to_write, load_tokenizers};
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
 pub struct Corpus {
@@ -55,8 +49,8 @@ impl Corpus {
         declared: &[(String, FieldKind)],
     ) -> Result<(), Error> {
         policy.check()?;
-        let fields = declare(declared)?;
-        check_keep(&policy.keep, &fields)?;
+        let fields = store::declare_fields(declared)?;
+        store::check_keep_order(&policy.keep, &fields)?;
         Ok(store::create(path.as_ref(), policy, &fields)?)
     }
 
@@ -229,7 +223,7 @@ impl Corpus {
     pub fn check(&self, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, Error> {
         let mut faults = store::check(&self.view, &self.path, depth, progress)?;
         if depth == Depth::Deep {
-            let loaded = load_tokenizers(&self.view)?;
+            let loaded = curate::load_all(&self.view)?;
             let tokenizers: Vec<_> =
                 loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
             faults.extend(curate::check(&self.view, &tokenizers, progress)?);
@@ -349,9 +343,9 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
         for name in tokenizers {
-            find(self.view(), name)?;
+            curate::find(self.view(), name)?;
         }
-        let loaded = load_to_write(&mut self.writer)?;
+        let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
         for LoadedTokenizer { id, tokenizer, .. } in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
@@ -372,7 +366,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
-        let loaded = load_to_write(&mut self.writer)?;
+        let loaded = curate::load_to_write(&mut self.writer)?;
         let reach = reach.into();
         let context = Context::new(progress, interrupt, self.memory);
         Ok(curate::remove(&mut self.writer, &loaded, selection, reach, &context)?)
@@ -388,7 +382,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {
-        let loaded = load_to_write(&mut self.writer)?;
+        let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory);
         Ok(curate::restore(&mut self.writer, &loaded, selection, &context)?)
     }
@@ -407,8 +401,8 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<RedoReport, Error> {
         policy.check()?;
-        check_keep(&policy.keep, self.view().fields())?;
-        let loaded = load_to_write(&mut self.writer)?;
+        store::check_keep_order(&policy.keep, self.view().fields())?;
+        let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory);
         Ok(curate::redo(&mut self.writer, &loaded, policy, &context)?)
     }
@@ -423,7 +417,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<SettleReport, Error> {
-        let loaded = load_to_write(&mut self.writer)?;
+        let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory);
         Ok(curate::settle(&mut self.writer, &loaded, &context)?)
     }
@@ -441,11 +435,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Store`] when the disk refuses.
     pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), Error> {
-        self.writer.compact(progress)?;
-        // A compaction that meets a damaged block says nothing, but no commit succeeds after it.
-        let kind = "compact".to_owned();
-        self.writer.begin()?.commit(&CommitRecord { kind, ..CommitRecord::default() })?;
-        Ok(self.writer.flush()?)
+        Ok(self.writer.compact(progress)?)
     }
 
     /// Names this moment, durably.
@@ -453,102 +443,8 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Store`] when the name is taken or malformed.
     pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
-        let mut batch = self.writer.begin()?;
-        let record = batch.add_snapshot(name)?;
-        let subject = name.to_owned();
-        batch.commit(&CommitRecord {
-            kind: "snapshot".to_owned(),
-            subject,
-            ..CommitRecord::default()
-        })?;
-        Ok(record)
+        Ok(self.writer.create_snapshot(name)?)
     }
-
-    /// The name of a snapshot that shows what is stored now; made when there is none.
-    fn snapshot_of_now(&mut self) -> Result<String, Error> {
-        let (documents, generation) = (self.view().documents(), self.view().generation().0);
-        let kept = self.view().kept()?;
-        for record in self.view().snapshots()? {
-            let same = record.documents == documents
-                && record.generation == generation
-                && record.kept == kept.len();
-            if same && self.view().snapshot_kept(&record.name)? == kept {
-                return Ok(record.name);
-            }
-        }
-        let name = format!("commit-{}", self.view().commit());
-        Ok(self.create_snapshot(&name)?.name)
-    }
-}
-
-/// Names that become columns of queries.
-fn check_name(name: &str) -> Result<(), StoreError> {
-    let good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || name.len() > 100 || !name.chars().all(good) {
-        return Err(StoreError::Name(format!(
-            "name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes"
-        )));
-    }
-    Ok(())
-}
-
-/// Fields a corpus declares: column numbers beyond are not reserved for them.
-const MOST_FIELDS: usize = 4000;
-
-/// Columns of `documents` that a declared field would hide.
-const RESERVED: [&str; 14] = [
-    "id",
-    "key",
-    "source",
-    "commit",
-    "bytes",
-    "chars",
-    "tokens",
-    "kept",
-    "standing",
-    "dup_of",
-    "jaccard",
-    "cluster",
-    "cluster_size",
-    "meta",
-];
-
-/// Refuses a keep order by a field that holds no numbers.
-fn check_keep(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
-    let KeepOrder::Field(name) = keep else { return Ok(()) };
-    let why = match fields.iter().find(|field| field.name == *name) {
-        Some(field) if field.kind != FieldKind::Keyword => return Ok(()),
-        Some(_) => "is declared as keyword, which has no larger and smaller",
-        None => "is not declared",
-    };
-    Err(StoreError::Name(format!(
-        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int`"
-    )))
-}
-
-fn declare(declared: &[(String, FieldKind)]) -> Result<Vec<FieldDeclaration>, StoreError> {
-    let mut found: Vec<FieldDeclaration> = Vec::new();
-    if declared.len() > MOST_FIELDS {
-        return Err(StoreError::Name(format!("a corpus declares at most {MOST_FIELDS} fields")));
-    }
-    for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
-        check_name(name)?;
-        let lower = name.to_lowercase();
-        if RESERVED.contains(&lower.as_str())
-            || lower == "text"
-            || lower == "language"
-            || lower.starts_with("tokens_")
-        {
-            return Err(StoreError::Name(format!(
-                "field `{name}` is a column of every corpus already; rename it in your data"
-            )));
-        }
-        if found.iter().any(|field| field.name.to_lowercase() == lower) {
-            return Err(StoreError::Name(format!("field `{name}` is declared twice")));
-        }
-        found.push(FieldDeclaration { id: FieldId(id), name: name.clone(), kind: *kind });
-    }
-    Ok(found)
 }
 
 impl std::fmt::Debug for Corpus {

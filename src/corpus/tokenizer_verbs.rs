@@ -1,19 +1,17 @@
 //! The tokenizers of a corpus: registered, trained, extended, asked, dropped.
 
-use super::{Corpus, CorpusWriter, check_name};
-use crate::curate::{self, Added, AnalyseOptions, CurateError, ShownTokens, TrainedOn, Training};
+use super::{Corpus, CorpusWriter};
+use crate::curate::{self, Added, AnalyseOptions, ShownTokens, TrainedOn, Training};
 use crate::decide::LoadedTokenizer;
-use crate::epoch::Plan;
+use crate::epoch;
 use crate::error::Error;
-use crate::ingest::{ChatTemplate, unknown_markers};
+use crate::ingest;
 use crate::model::{Context, DocId, Interrupt, Progress, TokenizerId};
-use crate::store::{CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer};
+use crate::store::TokenizerRecord;
 use crate::tokenizer::{
-    self, Backend, Extension, FAST, GrowthOptions, NewTokenizer, Piece, REFERENCE, TermOptions,
-    Tokenizer, TokenizerCheck, TokenizerError, TrainOptions, VocabularyDiff,
-    analyse::AnalysisReport,
+    self, Extension, GrowthOptions, NewTokenizer, Piece, TermOptions, TokenizerCheck,
+    TokenizerError, TrainOptions, VocabularyDiff, analyse::AnalysisReport,
 };
-use std::sync::Arc;
 
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
@@ -21,7 +19,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
-        load_one(&self.view, name)
+        Ok(curate::load(&self.view, name)?)
     }
 
     /// What is stored about the tokenizer of that name.
@@ -29,7 +27,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`].
     pub fn tokenizer_record(&self, name: &str) -> Result<(TokenizerId, &TokenizerRecord), Error> {
-        find(&self.view, name)
+        Ok(curate::find(&self.view, name)?)
     }
 
     /// The stored token ids of a document, each with its text and whether it is trained on. Without a name the first
@@ -73,8 +71,10 @@ impl Corpus {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<AnalysisReport, Error> {
-        let loaded: Vec<LoadedTokenizer> =
-            names.iter().map(|name| load_one(&self.view, Some(name))).collect::<Result<_, _>>()?;
+        let loaded: Vec<LoadedTokenizer> = names
+            .iter()
+            .map(|name| curate::load(&self.view, Some(name)))
+            .collect::<Result<_, _>>()?;
         let reference = options.reference_among(names.first().map(String::as_str));
         if !names.iter().any(|name| name == reference) {
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -96,11 +96,11 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error`] when a text cannot be read or encoded.
     pub fn check_tokenizer(&self, name: &str) -> Result<(TokenizerCheck, Option<DocId>), Error> {
-        let (id, _) = find(&self.view, name)?;
+        let (id, _) = curate::find(&self.view, name)?;
         let sample = curate::sample_texts(&self.view)?;
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
         let check = tokenizer::check(&self.view.tokenizer_file(id)?, &sample)?;
-        let other = curate::other_ids(&self.view, &load_one(&self.view, Some(name))?)?;
+        let other = curate::other_ids(&self.view, &curate::load(&self.view, Some(name))?)?;
         Ok((check, other))
     }
 
@@ -109,7 +109,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
-        Ok(self.view.tokenizer_file(find(&self.view, name)?.0)?)
+        Ok(self.view.tokenizer_file(curate::find(&self.view, name)?.0)?)
     }
 
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
@@ -117,7 +117,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Store`] when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
-        let (id, record) = find(&self.view, name)?;
+        let (id, record) = curate::find(&self.view, name)?;
         let files = self.view.tokenizer_originals(id, record)?;
         if files.is_empty() {
             return Ok(vec![("tokenizer.json".to_owned(), self.view.tokenizer_file(id)?)]);
@@ -181,42 +181,7 @@ impl CorpusWriter {
     /// [`Error::Tokenizer`] when the file is no tokenizer or one that has no ids for some texts,
     /// [`Error::Store`] when the name is taken by another.
     pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
-        let hash = *blake3::hash(new.json).as_bytes();
-        if let Some((_, known)) = self.view().tokenizer_named(new.name)
-            && known.hash == hash
-        {
-            return Ok(known.clone());
-        }
-        let sample = curate::sample_texts(self.view())?;
-        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
-        let tokenizer = Tokenizer::load(new.json, &sample)?;
-        tokenizer.prove_complete()?;
-        check_name(new.name)?;
-        let base = new.base.map(|name| find(self.view(), name).map(|(id, _)| id.0)).transpose()?;
-        let originals = new.originals.iter().map(|(name, bytes)| OriginalFile {
-            name: name.clone(),
-            hash: *blake3::hash(bytes).as_bytes(),
-        });
-        let record = TokenizerRecord {
-            name: new.name.to_owned(),
-            hash,
-            vocab_size: tokenizer.vocab_size(),
-            lineage: new.lineage.to_owned(),
-            backend: backend_words(tokenizer.backend()),
-            encoded_to: 0,
-            reference: REFERENCE.to_owned(),
-            base,
-            originals: originals.collect(),
-            dropped: false,
-        };
-        let originals: Vec<Vec<u8>> =
-            new.originals.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let parts =
-            TokenizerParts { file: new.json, decisions: new.decisions, originals: &originals };
-        let mut batch = self.writer.begin()?;
-        batch.add_tokenizer(&record, parts)?;
-        batch.commit(&about(new.name))?;
-        Ok(record)
+        Ok(curate::register(&mut self.writer, new)?)
     }
 
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
@@ -229,15 +194,15 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Added, Error> {
-        let loaded = load_one(self.view(), Some(name))?;
-        prove_lineage(&mut self.writer, &loaded)?;
-        let ordinary_markers = ordinary_markers(self.view(), &loaded)?;
+        let loaded = curate::load(self.view(), Some(name))?;
+        curate::prove(&mut self.writer, &loaded)?;
+        let ordinary_markers = ingest::ordinary_markers(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let context = Context::new(progress, interrupt, self.memory);
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
         self.writer.flush()?;
         progress.end();
-        let (_, record) = find(self.view(), name)?;
+        let (_, record) = curate::find(self.view(), name)?;
         Ok(Added { record: record.clone(), done, ordinary_markers })
     }
 
@@ -270,7 +235,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<Extension, Error> {
-        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        let file = self.view().tokenizer_file(curate::find(self.view(), base)?.0)?;
         let context = Context::new(progress, interrupt, self.memory);
         let answer = curate::grow(self.view(), &file, options, condition, &context)?;
         progress.end();
@@ -287,7 +252,7 @@ impl CorpusWriter {
         terms: &[String],
         options: TermOptions,
     ) -> Result<Extension, Error> {
-        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        let file = self.view().tokenizer_file(curate::find(self.view(), base)?.0)?;
         Ok(tokenizer::extend_by_terms(&file, terms, options)?)
     }
 
@@ -297,129 +262,9 @@ impl CorpusWriter {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Curate`] when something depends on it.
     pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
-        let (id, record) = find(self.view(), name)?;
-        let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
-        let mut plans = Vec::new();
-        for epoch in self.view().epochs()? {
-            // A plan that cannot be read cannot be used either.
-            let plan = Plan::from_json(&epoch.plan).ok();
-            let depends = |plan: Plan| plan.tokenizer.hash == hash && plan.tokenizer.name == name;
-            if plan.is_some_and(depends) {
-                plans.push(epoch.number);
-            }
-        }
-        let given = self.view().given_by(id)?;
-        if !force && (!plans.is_empty() || given > 0) {
-            let tokenizer = name.to_owned();
-            return Err(CurateError::InUse { tokenizer, plans, given }.into());
-        }
-        let mut batch = self.writer.begin()?;
-        batch.drop_tokenizer(id)?;
-        batch.commit(&about(name))?;
-        self.writer.flush()?;
+        let (_, record) = curate::find(self.view(), name)?;
+        let plans = epoch::plans_by(self.view(), name, record.hash)?;
+        curate::drop_tokenizer(&mut self.writer, name, &plans, force)?;
         Ok(plans)
-    }
-}
-
-/// What the chat templates that wrote stored texts set turns apart with and a tokenizer does not know.
-fn ordinary_markers(view: &View, loaded: &LoadedTokenizer) -> Result<Vec<(String, usize)>, Error> {
-    let mut found = Vec::new();
-    for source in view.templates()? {
-        // One that was used compiles.
-        if let Ok(template) = ChatTemplate::new(&source) {
-            found.extend(unknown_markers(&template, loaded)?);
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
-}
-
-fn about(name: &str) -> CommitRecord {
-    let (kind, subject) = ("tokenizer".to_owned(), name.to_owned());
-    CommitRecord { kind, subject, ..CommitRecord::default() }
-}
-
-/// The tokenizer of that name; the error says which there are.
-pub(super) fn find<'v>(
-    view: &'v View,
-    name: &str,
-) -> Result<(TokenizerId, &'v TokenizerRecord), Error> {
-    view.tokenizer_named(name).ok_or_else(|| {
-        let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
-        TokenizerError::unknown(name, &known).into()
-    })
-}
-
-fn load_one(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
-    let (id, record) = match (name, view.tokenizers().next()) {
-        (Some(name), _) => find(view, name)?,
-        (None, Some(first)) => first,
-        (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
-    };
-    load(view, id, record)
-}
-
-/// A tokenizer with its encoder, by the verdict that is stored with it.
-pub(super) fn load(
-    view: &View,
-    id: TokenizerId,
-    record: &TokenizerRecord,
-) -> Result<LoadedTokenizer, Error> {
-    let file = view.tokenizer_file(id)?;
-    // By another pair of libraries nothing is proven yet.
-    let is_proven = record.reference == REFERENCE
-        && (record.backend == backend_words(&Backend::Fast)
-            || record.backend.starts_with(&format!("{} (", ORACLE)));
-    let tokenizer = if is_proven {
-        Tokenizer::load_proven(&file, !record.backend.starts_with(ORACLE))?
-    } else {
-        Tokenizer::load(&file, &[])?
-    };
-    let tokenizer = Arc::new(tokenizer);
-    let (name, vocab_size) = (record.name.clone(), record.vocab_size);
-    Ok(LoadedTokenizer { id, name, vocab_size, tokenizer })
-}
-
-/// All tokenizers of a corpus, to read by.
-pub(super) fn load_tokenizers(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
-    view.tokenizers().map(|(id, record)| load(view, id, record)).collect()
-}
-
-/// All tokenizers of a corpus, to add ids by: those of another reference library are proven to be the
-/// same first, on documents that are stored.
-pub(super) fn load_to_write(writer: &mut Writer) -> Result<Vec<LoadedTokenizer>, Error> {
-    let loaded = load_tokenizers(writer.view())?;
-    for tokenizer in &loaded {
-        prove_lineage(writer, tokenizer)?;
-    }
-    Ok(loaded)
-}
-
-fn prove_lineage(writer: &mut Writer, loaded: &LoadedTokenizer) -> Result<(), Error> {
-    let (_, record) = find(writer.view(), &loaded.name)?;
-    if record.reference == REFERENCE {
-        return Ok(());
-    }
-    let record = record.clone();
-    if let Some(document) = curate::other_ids(writer.view(), loaded)? {
-        let tokenizer = loaded.name.clone();
-        let stored = record.reference;
-        return Err(CurateError::OtherLineage { tokenizer, stored, document }.into());
-    }
-    let mut batch = writer.begin()?;
-    let reference = REFERENCE.to_owned();
-    batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, ..record })?;
-    batch.commit(&about(&loaded.name))?;
-    Ok(())
-}
-
-/// The word for the reference encoder, as [`Backend::name`] has it.
-const ORACLE: &str = "oracle";
-
-fn backend_words(backend: &Backend) -> String {
-    match backend {
-        Backend::Fast => format!("{}, {FAST}", backend.name()),
-        Backend::Oracle { reason } => format!("{} ({reason})", backend.name()),
     }
 }

@@ -28,6 +28,7 @@
 //!
 //! Inside:
 //!
+//! * `registered`: the tokenizers of a corpus, found, loaded, registered and dropped
 //! * `encode` token ids of a tokenizer that came after the documents
 //! * `extend`: those of a tokenizer that extends a stored one
 //! * `train` a tokenizer on the stored texts
@@ -50,6 +51,7 @@ mod extend;
 mod groups;
 mod redo;
 mod redo_lineage;
+mod registered;
 mod remove;
 mod sample;
 mod settle;
@@ -66,6 +68,7 @@ pub use error::CurateError;
 pub use groups::Grouping;
 pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};
+pub(crate) use registered::{drop_tokenizer, find, load, load_all, load_to_write, prove, register};
 pub use remove::RemovalReport;
 pub(crate) use remove::{remove, restore};
 pub use settle::SettleReport;

@@ -79,6 +79,7 @@ pub(crate) use marking::{check_marks, unmarked};
 pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};
+pub(crate) use plan::plans_by;
 pub use plan::{
     Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
     Planned, PlannedSource,

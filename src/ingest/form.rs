@@ -7,6 +7,7 @@ use super::given::{self, Given};
 use super::options::{IngestOptions, RecordForm};
 use crate::decide::LoadedTokenizer;
 use crate::model::{Interrupt, ReadRecord, Reject, RejectReason, TextForm};
+use crate::store::View;
 use crate::tokenizer::TokenizerError;
 
 /// A record with how its text is encoded.
@@ -20,7 +21,7 @@ pub(super) struct Formed {
 ///
 /// # Errors
 /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
-pub fn unknown_markers(
+fn unknown_markers(
     template: &ChatTemplate,
     tokenizer: &LoadedTokenizer,
 ) -> Result<Vec<(String, usize)>, TokenizerError> {
@@ -33,6 +34,26 @@ pub fn unknown_markers(
         }
     }
     Ok(unknown)
+}
+
+/// The same of every chat template that wrote stored texts, without repetition.
+///
+/// # Errors
+/// [`IngestError`] when a template cannot be read or the tokenizer cannot be used.
+pub fn ordinary_markers(
+    view: &View,
+    tokenizer: &LoadedTokenizer,
+) -> Result<Vec<(String, usize)>, IngestError> {
+    let mut found = Vec::new();
+    for source in view.templates()? {
+        // One that was used compiles.
+        if let Ok(template) = ChatTemplate::new(&source) {
+            found.extend(unknown_markers(&template, tokenizer)?);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// Turns records into what is stored.

@@ -56,7 +56,7 @@ pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
 };
 pub use error::IngestError;
-pub(crate) use form::unknown_markers;
+pub(crate) use form::ordinary_markers;
 pub(crate) use join::join;
 pub use join::{JoinBy, JoinOptions};
 pub use joined::JoinReport;

@@ -59,7 +59,9 @@ pub use error::StoreError;
 pub(crate) use files::directory::Lock;
 pub use files::twin::Twin;
 pub use migrate::current as format_version;
-pub(crate) use opening::{Writer, create, read};
+pub(crate) use opening::{
+    Writer, check_column_name, check_keep_order, create, declare_fields, read,
+};
 pub use rows::header::Header;
 pub(crate) use rows::indexed::{Indexed, indexed};
 pub(crate) use rows::kinds::{Blocked, TextKind};

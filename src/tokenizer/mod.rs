@@ -48,6 +48,7 @@ mod self_test;
 mod shown_tokens;
 mod spelling;
 mod split;
+mod stored;
 mod train;
 mod unigram;
 mod vocabulary;

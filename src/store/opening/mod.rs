@@ -1,12 +1,14 @@
 //! Opening: making a corpus, becoming its writer, reading beside one.
 
 mod aside;
+mod declared;
 mod reading;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub(super) use aside::Aside;
+pub use declared::{check_column_name, check_keep_order, declare_fields};
 pub use reading::read;
 pub(super) use writer::synced;
 pub use writer::{Writer, create};

@@ -176,7 +176,7 @@ mod tests {
             tries += 1;
             let before = journal.last().unwrap().commit;
             assert!(commit(&mut writer) > before);
-            writer.compact(&crate::model::Silent).unwrap();
+            writer.compact_files(&crate::model::Silent).unwrap();
             assert!(tries < 20);
             match attempt(&place, database, journal, is_held, memory)? {
                 Attempt::Whole(view) if is_held => Ok(Attempt::Whole((before, view.commit().0))),

@@ -216,7 +216,10 @@ impl Writer {
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
-    pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), StoreError> {
+    pub(in crate::store) fn compact_files(
+        &mut self,
+        progress: &dyn Progress,
+    ) -> Result<(), StoreError> {
         // Runs hold who joined and who left; tables hold who is there.
         self.bands.fold()?;
         self.committed()?;

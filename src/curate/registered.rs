@@ -1,0 +1,166 @@
+//! The tokenizers of a corpus: found, loaded, registered, proven and dropped.
+
+use super::encode::sample_texts;
+use super::error::CurateError;
+use super::tokens::other_ids;
+use crate::decide::LoadedTokenizer;
+use crate::model::TokenizerId;
+use crate::store::{
+    CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer, check_column_name,
+};
+use crate::tokenizer::{NewTokenizer, REFERENCE, Tokenizer, TokenizerError};
+use std::sync::Arc;
+
+/// The tokenizer of that name.
+///
+/// # Errors
+/// [`TokenizerError::Unknown`], with those that there are.
+pub fn find<'v>(
+    view: &'v View,
+    name: &str,
+) -> Result<(TokenizerId, &'v TokenizerRecord), TokenizerError> {
+    view.tokenizer_named(name).ok_or_else(|| {
+        let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
+        TokenizerError::unknown(name, &known)
+    })
+}
+
+/// The tokenizer of that name with its encoder; without a name the first of the corpus.
+///
+/// # Errors
+/// [`TokenizerError::Unknown`]; [`CurateError`] when its file is absent or damaged.
+pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateError> {
+    let (id, record) = match (name, view.tokenizers().next()) {
+        (Some(name), _) => find(view, name)?,
+        (None, Some(first)) => first,
+        (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
+    };
+    load_record(view, id, record)
+}
+
+/// All tokenizers of a corpus, to read by.
+///
+/// # Errors
+/// [`CurateError`] when a file is absent or damaged.
+pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, CurateError> {
+    view.tokenizers().map(|(id, record)| load_record(view, id, record)).collect()
+}
+
+/// All tokenizers of a corpus, to add ids by: those of another reference library are proven to be the
+/// same first, on documents that are stored.
+///
+/// # Errors
+/// [`CurateError::OtherLineage`]; [`CurateError`] when a file is absent or damaged.
+pub fn load_to_write(writer: &mut Writer) -> Result<Vec<LoadedTokenizer>, CurateError> {
+    let loaded = load_all(writer.view())?;
+    for tokenizer in &loaded {
+        prove(writer, tokenizer)?;
+    }
+    Ok(loaded)
+}
+
+fn load_record(
+    view: &View,
+    id: TokenizerId,
+    record: &TokenizerRecord,
+) -> Result<LoadedTokenizer, CurateError> {
+    let file = view.tokenizer_file(id)?;
+    let tokenizer = Tokenizer::load_stored(&file, &record.backend, &record.reference)?;
+    let (name, vocab_size) = (record.name.clone(), record.vocab_size);
+    Ok(LoadedTokenizer { id, name, vocab_size, tokenizer: Arc::new(tokenizer) })
+}
+
+/// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered once.
+///
+/// # Errors
+/// [`TokenizerError`] when the file is no tokenizer or one that has no ids for some texts; [`CurateError::Store`] when
+/// the name is malformed or taken by another.
+pub fn register(
+    writer: &mut Writer,
+    new: &NewTokenizer<'_>,
+) -> Result<TokenizerRecord, CurateError> {
+    let hash = *blake3::hash(new.json).as_bytes();
+    if let Some((_, known)) = writer.view().tokenizer_named(new.name)
+        && known.hash == hash
+    {
+        return Ok(known.clone());
+    }
+    let sample = sample_texts(writer.view())?;
+    let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+    let tokenizer = Tokenizer::load(new.json, &sample)?;
+    tokenizer.prove_complete()?;
+    check_column_name(new.name)?;
+    let base = new.base.map(|name| find(writer.view(), name).map(|(id, _)| id.0)).transpose()?;
+    let originals = new.originals.iter().map(|(name, bytes)| OriginalFile {
+        name: name.clone(),
+        hash: *blake3::hash(bytes).as_bytes(),
+    });
+    let record = TokenizerRecord {
+        name: new.name.to_owned(),
+        hash,
+        vocab_size: tokenizer.vocab_size(),
+        lineage: new.lineage.to_owned(),
+        backend: tokenizer.backend().verdict(),
+        encoded_to: 0,
+        reference: REFERENCE.to_owned(),
+        base,
+        originals: originals.collect(),
+        dropped: false,
+    };
+    let originals: Vec<Vec<u8>> = new.originals.iter().map(|(_, bytes)| bytes.clone()).collect();
+    let parts = TokenizerParts { file: new.json, decisions: new.decisions, originals: &originals };
+    let mut batch = writer.begin()?;
+    batch.add_tokenizer(&record, parts)?;
+    batch.commit(&about(new.name))?;
+    Ok(record)
+}
+
+/// Proves that a tokenizer whose ids another reference library made gives the same ids here, and notes it.
+///
+/// # Errors
+/// [`CurateError::OtherLineage`] when it gives others.
+pub fn prove(writer: &mut Writer, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
+    let (_, record) = find(writer.view(), &loaded.name)?;
+    if record.reference == REFERENCE {
+        return Ok(());
+    }
+    let record = record.clone();
+    if let Some(document) = other_ids(writer.view(), loaded)? {
+        let tokenizer = loaded.name.clone();
+        let stored = record.reference;
+        return Err(CurateError::OtherLineage { tokenizer, stored, document });
+    }
+    let mut batch = writer.begin()?;
+    let reference = REFERENCE.to_owned();
+    batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, ..record })?;
+    batch.commit(&about(&loaded.name))?;
+    Ok(())
+}
+
+/// Forgets a tokenizer with all its ids. `plans` are the stored plans by it: while there are some, or ids of it came
+/// with records, it is refused unless `force`.
+///
+/// # Errors
+/// [`TokenizerError::Unknown`]; [`CurateError::InUse`].
+pub fn drop_tokenizer(
+    writer: &mut Writer,
+    name: &str,
+    plans: &[u32],
+    force: bool,
+) -> Result<(), CurateError> {
+    let (id, _) = find(writer.view(), name)?;
+    let given = writer.view().given_by(id)?;
+    if !force && (!plans.is_empty() || given > 0) {
+        let (tokenizer, plans) = (name.to_owned(), plans.to_vec());
+        return Err(CurateError::InUse { tokenizer, plans, given });
+    }
+    let mut batch = writer.begin()?;
+    batch.drop_tokenizer(id)?;
+    batch.commit(&about(name))?;
+    Ok(writer.flush()?)
+}
+
+fn about(name: &str) -> CommitRecord {
+    let (kind, subject) = ("tokenizer".to_owned(), name.to_owned());
+    CommitRecord { kind, subject, ..CommitRecord::default() }
+}
