@@ -75,8 +75,21 @@ impl<'a> Gatherer<'a> {
     /// [`EpochError::NotEncoded`]; [`EpochError::Stale`] when a document has another length than the
     /// length column says; [`EpochError::PadNeeded`]; [`EpochError::Store`].
     pub fn rows(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
-        let segments: Vec<Vec<Segment>> =
-            rows.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
+        let mut few: Vec<Vec<Segment>> = Vec::new();
+        let mut count = 0;
+        // What one thread reads alone is not worth another: beside a training loop there are as many readers as cores.
+        let most = if rows.len() <= PIECE_SEGMENTS { PIECE_SEGMENTS } else { 0 };
+        while let Some(row) = rows.get(few.len()).filter(|_| count < most) {
+            few.push(self.segments(row)?);
+            count += few.last().map_or(0, Vec::len);
+        }
+        if few.len() == rows.len() {
+            return self.few(rows, few);
+        }
+        let rest = rows.get(few.len()..).unwrap_or_default();
+        let rest: Vec<Vec<Segment>> =
+            rest.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
+        let segments: Vec<Vec<Segment>> = few.into_iter().chain(rest).collect();
         let mut wanted: Vec<Wanted> = segments
             .iter()
             .flatten()
@@ -115,6 +128,86 @@ impl<'a> Gatherer<'a> {
         rows
     }
 
+    /// Rows of few segments, on this thread: ids go from where the store has them to where the rows do.
+    fn few(
+        &self,
+        rows: &[BatchedRow],
+        segments: Vec<Vec<Segment>>,
+    ) -> Result<Vec<FilledRow>, EpochError> {
+        let mut wanted: Vec<(Segment, usize, u32)> = Vec::new();
+        let mut filled: Vec<FilledRow> = Vec::with_capacity(rows.len());
+        for (at, (given, segments)) in rows.iter().zip(segments).enumerate() {
+            let row = self.empty(given, segments)?;
+            let spans = row.segments.iter().zip(&row.shape.spans);
+            wanted.extend(spans.map(|(segment, span)| (*segment, at, span.start)));
+            filled.push(row);
+        }
+        wanted.sort_unstable_by_key(|(segment, row, start)| (segment.document, *row, *start));
+        let specials = self.opened.plan.tokenizer.specials;
+        let mut left = wanted.as_slice();
+        for documents in looked_up(wanted.iter().map(|(segment, ..)| segment)) {
+            self.each_tokens(&documents, |document, stored| {
+                while let Some(((segment, row, start), rest)) =
+                    left.split_first().filter(|((segment, ..), _)| segment.document == document)
+                {
+                    let ids = inside(segment, specials, stored)?;
+                    let row = filled.get_mut(*row).map(|row| row.ids.as_mut_slice());
+                    put(row.unwrap_or_default(), segment, *start, specials, ids)?;
+                    left = rest;
+                }
+                Ok(())
+            })?;
+        }
+        if left.is_empty() { Ok(filled) } else { Err(EpochError::bug("a document was not read")) }
+    }
+
+    /// A row without its ids: pads stand for them.
+    fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
+        let plan = &self.opened.plan;
+        let lengths = segments.iter().map(|segment| segment.length);
+        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
+        let pad = plan.pad();
+        let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
+        let format = plan.recipe.output.format;
+        if pad.is_none() && plan.fixed_length() && real < plan.capacity && format.has_equal_rows() {
+            // Rows of later passes may fall otherwise than those of the first, which planning checked.
+            let source = self.opened.sources.get(source);
+            let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
+            return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
+        }
+        let mut ids = take(&self.spare_rows);
+        ids.resize(shape.width as usize, pad.unwrap_or_default());
+        let trained = match self.opened.trained.any() {
+            true => {
+                let mut trained: Vec<LossSpan> = Vec::new();
+                for (segment, span) in segments.iter().zip(&shape.spans) {
+                    trained.extend(self.opened.trained.within(segment, span.start)?);
+                }
+                Some(trained)
+            }
+            false => None,
+        };
+        let (real, batch) = (real as usize, given.batch);
+        let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
+        Ok(FilledRow { source, ids, real, repeated, segments, shape, trained, batch })
+    }
+
+    /// Calls `each` with every one of `documents`, which ascend, and its ids.
+    fn each_tokens(
+        &self,
+        documents: &[DocId],
+        mut each: impl FnMut(DocId, StoredIds<'_>) -> Result<(), EpochError>,
+    ) -> Result<(), EpochError> {
+        let tokenizer = self.opened.tokenizer;
+        self.opened.view.for_each_tokens(tokenizer, documents, |document, stored| match stored {
+            Some(stored) => each(document, stored),
+            None => {
+                let tokenizer = self.opened.plan.tokenizer.name.clone();
+                Err(EpochError::NotEncoded { tokenizer, document: document.0 })
+            }
+        })
+    }
+
     fn segments(&self, given: &BatchedRow) -> Result<Vec<Segment>, EpochError> {
         let Some(row) = &given.row else { return Ok(Vec::new()) };
         let source = self.opened.sources.get(row.source);
@@ -129,28 +222,20 @@ impl<'a> Gatherer<'a> {
         };
         let specials = self.opened.plan.tokenizer.specials;
         let mut left = wanted;
-        for documents in looked_up(wanted) {
-            self.opened.view.for_each_tokens(
-                self.opened.tokenizer,
-                &documents,
-                |document, stored| {
-                    let Some(stored) = stored else {
-                        let tokenizer = self.opened.plan.tokenizer.name.clone();
-                        return Err(EpochError::NotEncoded { tokenizer, document: document.0 });
-                    };
-                    piece.wide = stored.is_wide();
-                    while let Some((next, rest)) =
-                        left.split_first().filter(|(next, _)| next.segment.document == document)
-                    {
-                        let start = piece.bytes.len();
-                        let ids = inside(&next.segment, specials, stored)?;
-                        piece.bytes.extend_from_slice(ids.bytes());
-                        piece.ranges.push((next.number, start, piece.bytes.len()));
-                        left = rest;
-                    }
-                    Ok(())
-                },
-            )?;
+        for documents in looked_up(wanted.iter().map(|wanted| &wanted.segment)) {
+            self.each_tokens(&documents, |document, stored| {
+                piece.wide = stored.is_wide();
+                while let Some((next, rest)) =
+                    left.split_first().filter(|(next, _)| next.segment.document == document)
+                {
+                    let start = piece.bytes.len();
+                    let ids = inside(&next.segment, specials, stored)?;
+                    piece.bytes.extend_from_slice(ids.bytes());
+                    piece.ranges.push((next.number, start, piece.bytes.len()));
+                    left = rest;
+                }
+                Ok(())
+            })?;
         }
         if left.is_empty() { Ok(piece) } else { Err(EpochError::bug("a document was not read")) }
     }
@@ -162,58 +247,52 @@ impl<'a> Gatherer<'a> {
         places: &[TokenRange],
         pieces: &[ReadTokens],
     ) -> Result<FilledRow, EpochError> {
-        let plan = &self.opened.plan;
-        let lengths = segments.iter().map(|segment| segment.length);
-        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
-        let pad = plan.pad();
-        let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
-        let format = plan.recipe.output.format;
-        if pad.is_none() && plan.fixed_length() && real < plan.capacity && format.has_equal_rows() {
-            // Rows of later passes may fall otherwise than those of the first, which planning checked.
-            let source = self.opened.sources.get(source);
-            let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
-            return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
-        }
-        let pad = pad.unwrap_or_default();
-        let specials = plan.tokenizer.specials;
-        let mut ids = take(&self.spare_rows);
-        ids.reserve(shape.width as usize);
-        let mut trained: Vec<LossSpan> = Vec::new();
-        for ((segment, place), span) in segments.iter().zip(places).zip(&shape.spans) {
+        let specials = self.opened.plan.tokenizer.specials;
+        let mut row = self.empty(given, segments)?;
+        for ((segment, place), span) in row.segments.iter().zip(places).zip(&row.shape.spans) {
             let piece = pieces.get(place.piece);
             let stored = piece.and_then(|piece| {
                 piece.bytes.get(place.start..place.end).map(|b| StoredIds::again(b, piece.wide))
             });
             let stored = stored.ok_or_else(|| EpochError::bug("a segment was not read"))?;
-            ids.resize(span.start as usize, pad);
-            if segment.offset == 0 {
-                ids.extend(specials.bos);
-            }
-            stored.append(&mut ids);
-            if segment.offset + segment.length == segment.document_length {
-                ids.extend(specials.eos);
-            }
-            if ids.len() != (span.start + span.length) as usize {
-                return Err(EpochError::bug("a segment has other tokens than its length"));
-            }
-            if self.opened.trained.any() {
-                trained.extend(self.opened.trained.within(segment, span.start)?);
-            }
+            put(&mut row.ids, segment, span.start, specials, stored)?;
         }
-        ids.resize(shape.width as usize, pad);
-        let trained = self.opened.trained.any().then_some(trained);
-        let (real, batch) = (real as usize, given.batch);
-        let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
-        Ok(FilledRow { source, ids, real, repeated, segments, shape, trained, batch })
+        Ok(row)
     }
 }
 
-/// The documents of `wanted`, those together that are looked up together: what is found is held until all
-/// of it is, and of a long document maybe only a part is wanted.
-fn looked_up(wanted: &[Wanted]) -> Vec<Vec<DocId>> {
+/// Puts a segment where its row has it: the stored ids with BOS before the first of a document and EOS behind its last.
+fn put(
+    row: &mut [u32],
+    segment: &Segment,
+    start: u32,
+    specials: SpecialIds,
+    stored: StoredIds<'_>,
+) -> Result<(), EpochError> {
+    let (mut from, mut to) = (start as usize, start as usize + segment.length as usize);
+    if let Some(bos) = specials.bos.filter(|_| segment.offset == 0) {
+        row.get_mut(from).into_iter().for_each(|first| *first = bos);
+        from += 1;
+    }
+    let is_end = segment.offset + segment.length == segment.document_length;
+    if let Some(eos) = specials.eos.filter(|_| is_end && from < to) {
+        to -= 1;
+        row.get_mut(to).into_iter().for_each(|last| *last = eos);
+    }
+    let place = row.get_mut(from..to).unwrap_or_default();
+    if place.len() != stored.len() {
+        return Err(EpochError::bug("a segment has other tokens than its length"));
+    }
+    stored.copy_to(place);
+    Ok(())
+}
+
+/// The documents of segments sorted by document, those together that are looked up together: what is found is held
+/// until all of it is, and of a long document maybe only a part is wanted.
+fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
     let mut groups: Vec<Vec<DocId>> = Vec::new();
     let (mut last, mut held) = (None, 0);
-    for Segment { document, document_length, .. } in wanted.iter().map(|wanted| wanted.segment) {
+    for Segment { document, document_length, .. } in wanted.copied() {
         if last == Some(document) {
             continue;
         }

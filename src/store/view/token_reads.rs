@@ -70,6 +70,19 @@ impl<'a> StoredIds<'a> {
         let _ = ids::decode(self.bytes, self.wide, out);
     }
 
+    /// Puts them into `place`, as far as there is room.
+    pub(crate) fn copy_to(self, place: &mut [u32]) {
+        if self.wide {
+            for (to, bytes) in place.iter_mut().zip(self.bytes.as_chunks().0) {
+                *to = u32::from_le_bytes(*bytes);
+            }
+        } else {
+            for (to, bytes) in place.iter_mut().zip(self.bytes.as_chunks().0) {
+                *to = u16::from_le_bytes(*bytes).into();
+            }
+        }
+    }
+
     /// Their bytes as stored, to be kept and read again by [`StoredIds::again`].
     #[must_use]
     pub const fn bytes(self) -> &'a [u8] {

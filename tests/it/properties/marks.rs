@@ -4,7 +4,10 @@ use super::laws::{drawn, feasible};
 use super::place::{Place, THREE, content, open, recipe, rows};
 use crate::support::Random;
 use corpusdb::store::Depth;
-use corpusdb::{Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, Silent};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 #[test]
 fn epochs_with_stored_marks_are_those_that_are_walked() {
@@ -111,4 +114,40 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
     let error = writer.mark_epochs(record.number, 1000, &Silent, &interrupt).unwrap_err();
     assert!(error.to_string().contains("epoch 999"), "{error}");
     assert_eq!(writer.corpus().check(Depth::Deep, &Silent).unwrap(), []);
+}
+
+/// Every file of a directory, with its length and when it was written to last.
+fn files(directory: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let about = entry.metadata().unwrap();
+        found.insert(entry.path(), (about.len(), about.modified().unwrap()));
+        if about.is_dir() {
+            found.extend(files(&entry.path()));
+        }
+    }
+    found
+}
+
+/// A corpus may lie on a file system that takes no writes: readers make no lock, no log and no directory.
+#[test]
+fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
+    let place = Place::of(7, &THREE);
+    let mut writer = place.writer();
+    let text = "[mix]\ntokens = 900\n[pack]\nlength = 24\n[batch]\nrows = 5\n";
+    let (record, _) = writer.plan(&recipe(text), &Silent).unwrap();
+    drop(writer);
+    let before = files(&place.path);
+    let corpus = Corpus::options().memory(32 << 20).open(&place.path).unwrap();
+    let planned = corpus.stored_plan(record.number).unwrap();
+    for number in [0, 1] {
+        assert!(!rows(&open(&corpus, &planned, number)).is_empty());
+    }
+    corpus.explain(&planned, &Interrupt::default()).unwrap();
+    assert!(corpus.count(Some("kept")).unwrap() > 0);
+    assert_eq!(corpus.check(Depth::Deep, &Silent).unwrap(), []);
+    assert_eq!(files(&place.path), before);
+    drop(corpus);
+    assert_eq!(files(&place.path), before);
 }

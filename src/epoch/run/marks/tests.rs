@@ -1,6 +1,8 @@
 //! Marks that are computed lead to the same rows as those that were walked.
 
 use super::{Known, Marks};
+use crate::epoch::error::EpochError;
+use crate::epoch::marking::{check_marks, unmarked};
 use crate::epoch::plan::Planned;
 use crate::epoch::planning::{Against, plan};
 use crate::epoch::recipe::Recipe;
@@ -236,11 +238,14 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
         batch.commit(&CommitRecord::default()).unwrap();
         let planned = Planned { stored: Some(3), ..planned.clone() };
         let opened = Opened::open(&writer.view().clone(), &planned, OpenedTo::Give).unwrap();
-        counted::during(|| Marks::of(&opened, &by, 0, &interrupt))
+        let (marks, rows) = counted::during(|| Marks::of(&opened, &by, 0, &interrupt));
+        (marks, rows, check_marks(writer.view(), &planned).unwrap())
     };
-    let (found, gone_through) = open(&record);
+    let (found, gone_through, faults) = open(&record);
+    assert_eq!(faults, []);
     assert_eq!((found.unwrap(), gone_through), (walked.clone(), 0));
-    let (found, gone_through) = open(&made([9; 32], &lists));
+    let (found, gone_through, faults) = open(&made([9; 32], &lists));
+    assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(found.unwrap() == walked && gone_through >= walked.rows);
     let longer = [lists.as_slice(), &[vec![1, 2]]].concat();
     for wrong in [
@@ -255,7 +260,19 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
         made(record.plan, &longer),
         made(record.plan, &[]),
     ] {
-        let error = open(&wrong).0.unwrap_err().to_string();
+        let (found, _, faults) = open(&wrong);
+        let error = found.unwrap_err().to_string();
         assert!(error.contains("`corpusdb epoch mark`"), "{error}");
+        assert!(matches!(faults.as_slice(), [fault] if fault.place == "epochs"), "{faults:?}");
     }
+    // What does not fit is made again.
+    let planned = Planned { stored: Some(3), ..planned };
+    let view = writer.view().clone();
+    let mut again = Vec::new();
+    let made = unmarked(&view, &planned, 1, &Silent, &interrupt, |record| {
+        again.push(record);
+        Ok::<(), EpochError>(())
+    });
+    made.unwrap();
+    assert_eq!(again, [record]);
 }
