@@ -269,7 +269,8 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
     let planned = Planned { stored: Some(3), ..planned };
     let view = writer.view().clone();
     let mut again = Vec::new();
-    let made = unmarked(&view, &planned, 1, &Silent, &interrupt, |record| {
+    let context = Context::new(&Silent, &interrupt, 1 << 30);
+    let made = unmarked(&view, &planned, 1, &context, |record| {
         again.push(record);
         Ok::<(), EpochError>(())
     });
