@@ -37,7 +37,7 @@ pub enum Error {
     Query(#[from] QueryError),
     /// A recipe that cannot be met, or an epoch that cannot be read or written.
     #[error(transparent)]
-    Epoch(#[from] EpochError),
+    Epoch(EpochError),
     /// A tokenizer that is unknown, damaged, or refuses a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -50,6 +50,16 @@ impl From<CurateError> for Error {
             CurateError::Store(error) => Self::Store(error),
             CurateError::Tokenizer(error) => Self::Tokenizer(error),
             other => Self::Curate(other),
+        }
+    }
+}
+
+impl From<EpochError> for Error {
+    /// What files say of themselves is told as theirs, whoever met it.
+    fn from(error: EpochError) -> Self {
+        match error {
+            EpochError::Store(error) => Self::Store(error),
+            other => Self::Epoch(other),
         }
     }
 }

@@ -3,21 +3,15 @@
 use super::{Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{
-    self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, PinnedSource, Plan, Planned,
-    Recipe, Rest, TokenEnds, Verification,
+    self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, Planned, Recipe, Rest,
+    TokenEnds, Verification,
 };
 use crate::error::Error;
 use crate::model::{Context, DocId, Interrupt, Progress};
-use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View};
+use crate::store::{EpochRecord, Fault, View};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Plans that are named one by one where one was asked for that is not there.
-const SHOWN: usize = 12;
-
-/// Bytes of marks that one commit stores, and those of one epoch more.
-const MARKS_BYTES: usize = 8 << 20;
 
 impl Corpus {
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
@@ -34,7 +28,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when there is no such plan or it is damaged.
     pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
-        stored_plan(&self.view, number)
+        Ok(epoch::stored_plan(&self.view, number)?)
     }
 
     /// The stored plans.
@@ -79,14 +73,7 @@ impl Corpus {
 
     /// Marks that are stored with plans and are not those of their epochs.
     pub(super) fn check_marks(&self) -> Result<Vec<Fault>, Error> {
-        let mut faults = Vec::new();
-        for record in self.view.epochs()? {
-            if !self.view.marked_epochs(record.number)?.is_empty() {
-                let planned = stored_plan(&self.view, record.number)?;
-                faults.extend(epoch::check_marks(&self.view, &planned)?);
-            }
-        }
-        Ok(faults)
+        Ok(epoch::check_marks(&self.view)?)
     }
 
     /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
@@ -164,7 +151,7 @@ impl CorpusWriter {
         let recipe = self.pinned_to_now(recipe)?;
         let context = Context::new(progress, interrupt, self.memory);
         let planned = plan_at(self.view(), &recipe, &context)?;
-        self.store_plan(planned, epochs, &context)
+        Ok(epoch::store_plan(&mut self.writer, planned, epochs, &context)?)
     }
 
     /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
@@ -182,33 +169,8 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<u64, Error> {
-        let view = self.view().clone();
-        let planned = stored_plan(&view, number)?;
-        let (mut marked, mut found) = (0, Vec::new());
         let context = Context::new(progress, interrupt, self.memory);
-        let walked = epoch::unmarked(&view, &planned, epochs, &context, |marks| {
-            marked += 1;
-            found.push(marks);
-            let held: usize = found.iter().map(MarksRecord::bytes).sum();
-            if held > MARKS_BYTES { self.store_marks(number, &mut found) } else { Ok(()) }
-        });
-        self.store_marks(number, &mut found)?;
-        walked?;
-        progress.end();
-        Ok(marked)
-    }
-
-    fn store_marks(&mut self, number: u32, found: &mut Vec<MarksRecord>) -> Result<(), Error> {
-        if found.is_empty() {
-            return Ok(());
-        }
-        let mut batch = self.writer.begin()?;
-        for marks in found.drain(..) {
-            batch.put_marks(number, &marks)?;
-        }
-        let (kind, subject) = ("epoch".to_owned(), format!("{number} marked"));
-        batch.commit(&CommitRecord { kind, subject, ..CommitRecord::default() })?;
-        Ok(())
+        Ok(epoch::mark_epochs(&mut self.writer, number, epochs, &context)?)
     }
 
     /// Plans what is left of plan `parent` once `next_row` rows of its run are consumed, with whatever
@@ -225,7 +187,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<(EpochRecord, Planned), Error> {
-        let chain = chain_of(self.view(), parent)?;
+        let chain = epoch::chain_of(self.view(), parent)?;
         let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
         let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
         let given = recipe.or(of_parent.as_ref());
@@ -237,7 +199,7 @@ impl CorpusWriter {
             epoch::extend(against, &rest, &pinned, &context)
         })?;
         progress.end();
-        self.store_plan(planned, 1, &context)
+        Ok(epoch::store_plan(&mut self.writer, planned, 1, &context)?)
     }
 
     /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified any
@@ -246,22 +208,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Epoch`] when there is no such plan, or another plan goes on from it.
     pub fn drop_plan(&mut self, number: u32) -> Result<(), Error> {
-        let planned = stored_plan(self.view(), number)?;
-        let hash = blake3::Hash::from_bytes(planned.plan.hash()).to_hex();
-        for record in self.view().epochs()? {
-            let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
-            if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
-                return Err(EpochError::Needed { plan: number, by: record.number }.into());
-            }
-        }
-        let mut batch = self.writer.begin()?;
-        batch.drop_epoch(number)?;
-        batch.commit(&CommitRecord {
-            kind: "epoch".to_owned(),
-            subject: format!("{number} dropped"),
-            ..CommitRecord::default()
-        })?;
-        Ok(())
+        Ok(epoch::drop_plan(&mut self.writer, number)?)
     }
 
     fn pinned_to_now(&mut self, recipe: &Recipe) -> Result<Recipe, Error> {
@@ -272,70 +219,6 @@ impl CorpusWriter {
         }
         Ok(recipe)
     }
-
-    fn store_plan(
-        &mut self,
-        planned: Planned,
-        epochs: u64,
-        context: &Context<'_>,
-    ) -> Result<(EpochRecord, Planned), Error> {
-        let hash = planned.plan.hash();
-        if let Some(record) = self.view().epochs()?.into_iter().find(|record| record.hash == hash) {
-            self.mark_epochs(record.number, epochs, context.progress, context.interrupt)?;
-            let stored = Some(record.number);
-            return Ok((record, Planned { stored, ..planned }));
-        }
-        let mut marks = Vec::new();
-        epoch::unmarked(self.view(), &planned, epochs, context, |record| {
-            marks.push(record);
-            Ok::<(), EpochError>(())
-        })?;
-        context.progress.end();
-        let plan = &planned.plan;
-        let record = EpochRecord {
-            number: 0,
-            hash,
-            snapshot: plan.snapshot.name.clone(),
-            plan: plan.to_json(),
-        };
-        let encoded =
-            planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
-        let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
-        let mut batch = self.writer.begin()?;
-        let record = batch.add_epoch(record, &parts)?;
-        for marks in &marks {
-            batch.put_marks(record.number, marks)?;
-        }
-        let subject = record.number.to_string();
-        batch.commit(&CommitRecord {
-            kind: "epoch".to_owned(),
-            subject,
-            ..CommitRecord::default()
-        })?;
-        let stored = Some(record.number);
-        Ok((record, Planned { stored, ..planned }))
-    }
-}
-
-/// A stored plan with those that it goes on from, the first one first.
-fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, Error> {
-    let mut chain = vec![stored_plan(view, number)?];
-    let epochs = view.epochs()?;
-    while let Some(ledger) = chain.last().and_then(|planned| planned.plan.parent.clone()) {
-        let of_hash = |record: &&EpochRecord| {
-            blake3::Hash::from_bytes(record.hash).to_hex().as_str() == ledger.plan
-        };
-        let Some(record) = epochs.iter().find(of_hash) else {
-            return Err(EpochError::Stale(format!(
-                "plan {} goes on from a plan that this corpus does not have any more; what that one consumed is not known",
-                number
-            ))
-            .into());
-        };
-        chain.push(stored_plan(view, record.number)?);
-    }
-    chain.reverse();
-    Ok(chain)
 }
 
 /// Tells where tokens end by encoding a text again.
@@ -347,14 +230,8 @@ struct Ends<'a> {
 impl TokenEnds for Ends<'_> {
     fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String> {
         let Some(tokenizer) = &self.tokenizer else { return Ok(None) };
-        let form = self.view.text_form(document).map_err(|error| error.to_string())?;
-        let form = form.unwrap_or_default();
-        if form.given.is_some() {
-            return Ok(None);
-        }
-        let encoded = tokenizer.encode_with_offsets(text, form.specials);
-        let (_, offsets) = encoded.map_err(|error| error.to_string())?;
-        Ok(Some(offsets.into_iter().map(|(_, end)| end).collect()))
+        let ends = curate::token_ends(self.view, tokenizer, document, text);
+        ends.map_err(|error| error.to_string())
     }
 }
 
@@ -369,24 +246,7 @@ fn against(
     recipe: &Recipe,
     plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
 ) -> Result<Planned, Error> {
-    let (snapshot, kept) = match &recipe.snapshot {
-        None => ("now".to_owned(), view.kept()?),
-        Some(name) => {
-            if view.snapshot(name)?.is_none() {
-                let known: Vec<String> =
-                    view.snapshots()?.into_iter().map(|record| record.name).collect();
-                let known = if known.is_empty() {
-                    "none; leave `snapshot` out to make one".to_owned()
-                } else {
-                    known.join(", ")
-                };
-                return Err(
-                    EpochError::Unknown { what: "snapshot", name: name.clone(), known }.into()
-                );
-            }
-            (name.clone(), view.snapshot_kept(name)?)
-        }
-    };
+    let (snapshot, kept) = epoch::moment(view, recipe)?;
     let mut tokenizer = None;
     if recipe.cuts_at_paragraphs() {
         let mut all = view.tokenizers();
@@ -400,36 +260,4 @@ fn against(
     let ends = Ends { view, tokenizer };
     let against = Against { view, snapshot: &snapshot, kept: &kept, ends: Some(&ends) };
     Ok(plan(&against)?)
-}
-
-fn stored_plan(view: &View, number: u32) -> Result<Planned, Error> {
-    let Some(record) = view.epoch(number)? else {
-        let epochs = view.epochs()?;
-        let known = match epochs.last() {
-            None => "none; make one with `corpusdb epoch plan`".to_owned(),
-            Some(last) => {
-                let from = epochs.len().saturating_sub(SHOWN);
-                let shown = epochs.iter().skip(from).map(|record| record.number.to_string());
-                let shown = shown.collect::<Vec<_>>().join(", ");
-                let more = format!(
-                    "a list of {} plans up to {}: `corpusdb epoch list`",
-                    epochs.len(),
-                    last.number
-                );
-                if from == 0 { shown } else { more }
-            }
-        };
-        return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known }.into());
-    };
-    let plan = Plan::from_json(&record.plan)?;
-    let mut pinned = Vec::new();
-    for source in &plan.sources {
-        let part = view.epoch_part(number, &source.name)?.ok_or_else(|| StoreError::Missing {
-            what: "epoch selection",
-            family: "epochs",
-            key: format!("{number} {}", source.name),
-        })?;
-        pinned.push(Arc::new(PinnedSource::decode(&source.name, &part)?));
-    }
-    Ok(Planned { plan, pinned, stored: Some(number) })
 }

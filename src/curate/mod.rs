@@ -74,6 +74,6 @@ pub(crate) use remove::{remove, restore};
 pub use settle::SettleReport;
 pub(crate) use settle::settle;
 pub use tokens::{ShownToken, ShownTokens};
-pub(crate) use tokens::{other_ids, shown_tokens};
+pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
 pub use train::{TrainDecisions, TrainedOn, Training};
 pub(crate) use train::{grow, train_tokenizer};

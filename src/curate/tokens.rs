@@ -58,6 +58,25 @@ pub fn shown_tokens(
     Ok(ShownTokens { document: document.0, tokenizer: name.to_owned(), tokens: tokens.collect() })
 }
 
+/// Where each token of a document's text ends, in bytes, by encoding it again as it was encoded; none when its ids came
+/// with its record.
+///
+/// # Errors
+/// [`CurateError`] when rows cannot be read, or the text is refused.
+pub fn token_ends(
+    view: &View,
+    tokenizer: &Tokenizer,
+    document: DocId,
+    text: &str,
+) -> Result<Option<Vec<u32>>, CurateError> {
+    let form = view.text_form(document)?.unwrap_or_default();
+    if form.given.is_some() {
+        return Ok(None);
+    }
+    let (_, offsets) = tokenizer.encode_with_offsets(text, form.specials)?;
+    Ok(Some(offsets.into_iter().map(|(_, end)| end).collect()))
+}
+
 /// A stored document whose ids are not those that its tokenizer gives now, among some hundred spread
 /// over the corpus.
 ///

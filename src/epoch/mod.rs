@@ -63,6 +63,7 @@ mod planning;
 pub mod recipe;
 mod rows;
 mod run;
+mod stored;
 mod stream;
 mod verify;
 pub mod views;
@@ -75,17 +76,18 @@ pub use export::{
     BatchPrinter, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
     StreamViews,
 };
-pub(crate) use marking::{check_marks, unmarked};
 pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};
-pub(crate) use plan::plans_by;
 pub use plan::{
     Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
     Planned, PlannedSource,
 };
 pub(crate) use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
 pub use recipe::{Format, Recipe, SpecialIds};
+pub(crate) use stored::{
+    chain_of, check_marks, drop_plan, mark_epochs, moment, plans_by, store_plan, stored_plan,
+};
 pub use stream::{Epoch, EpochBatch, EpochRow, EpochStream};
 pub(crate) use verify::verify;
 pub use verify::{Check, Verification};

@@ -6,7 +6,7 @@ mod planned;
 mod rules;
 
 pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
-pub use planned::{Planned, plans_by};
+pub use planned::Planned;
 pub(super) use rules::Rules;
 
 use crate::epoch::error::EpochError;

@@ -2,7 +2,6 @@
 
 use super::Plan;
 use super::pinned::PinnedSource;
-use crate::store::{StoreError, View};
 use std::sync::Arc;
 
 /// A plan with the documents it pins, to be stored together.
@@ -32,17 +31,4 @@ impl Planned {
     pub const fn number(&self) -> Option<u32> {
         self.stored
     }
-}
-
-/// The numbers of the stored plans that are by a tokenizer: by its name and the blake3 of its file.
-///
-/// # Errors
-/// [`StoreError`] when the plans cannot be read.
-pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, StoreError> {
-    let hash = blake3::Hash::from_bytes(hash).to_hex();
-    let depends = |plan: Plan| plan.tokenizer.hash == hash.as_str() && plan.tokenizer.name == name;
-    let mut plans = view.epochs()?;
-    // A plan that cannot be read cannot be used either.
-    plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(depends));
-    Ok(plans.into_iter().map(|record| record.number).collect())
 }

@@ -1,0 +1,224 @@
+//! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
+
+use super::error::EpochError;
+use super::marking;
+use super::plan::{PinnedSource, Plan, Planned};
+use super::recipe::Recipe;
+use crate::model::Context;
+use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View, Writer};
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// Plans that are named one by one where one was asked for that is not there.
+const SHOWN: usize = 12;
+
+/// Bytes of marks that one commit stores, and those of one epoch more.
+const MARKS_BYTES: usize = 8 << 20;
+
+/// A stored plan with what it pins.
+///
+/// # Errors
+/// [`EpochError::Unknown`], with the plans that there are; [`EpochError`] when it cannot be read.
+pub fn stored_plan(view: &View, number: u32) -> Result<Planned, EpochError> {
+    let Some(record) = view.epoch(number)? else {
+        let epochs = view.epochs()?;
+        let known = match epochs.last() {
+            None => "none; make one with `corpusdb epoch plan`".to_owned(),
+            Some(last) => {
+                let from = epochs.len().saturating_sub(SHOWN);
+                let shown = epochs.iter().skip(from).map(|record| record.number.to_string());
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                let more = format!(
+                    "a list of {} plans up to {}: `corpusdb epoch list`",
+                    epochs.len(),
+                    last.number
+                );
+                if from == 0 { shown } else { more }
+            }
+        };
+        return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known });
+    };
+    let plan = Plan::from_json(&record.plan)?;
+    let mut pinned = Vec::new();
+    for source in &plan.sources {
+        let part = view.epoch_part(number, &source.name)?.ok_or_else(|| StoreError::Missing {
+            what: "epoch selection",
+            family: "epochs",
+            key: format!("{number} {}", source.name),
+        })?;
+        pinned.push(Arc::new(PinnedSource::decode(&source.name, &part)?));
+    }
+    Ok(Planned { plan, pinned, stored: Some(number) })
+}
+
+/// A stored plan with those that it goes on from, the first one first.
+///
+/// # Errors
+/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Stale`] when one that it goes on from was dropped.
+pub fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, EpochError> {
+    let mut chain = vec![stored_plan(view, number)?];
+    let epochs = view.epochs()?;
+    while let Some(ledger) = chain.last().and_then(|planned| planned.plan.parent.clone()) {
+        let of_hash = |record: &&EpochRecord| {
+            blake3::Hash::from_bytes(record.hash).to_hex().as_str() == ledger.plan
+        };
+        let Some(record) = epochs.iter().find(of_hash) else {
+            return Err(EpochError::Stale(format!(
+                "plan {} goes on from a plan that this corpus does not have any more; what that one consumed is not known",
+                number
+            )));
+        };
+        chain.push(stored_plan(view, record.number)?);
+    }
+    chain.reverse();
+    Ok(chain)
+}
+
+/// The numbers of the stored plans that are by a tokenizer: by its name and the blake3 of its file.
+///
+/// # Errors
+/// [`StoreError`] when the plans cannot be read.
+pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, StoreError> {
+    let hash = blake3::Hash::from_bytes(hash).to_hex();
+    let depends = |plan: Plan| plan.tokenizer.hash == hash.as_str() && plan.tokenizer.name == name;
+    let mut plans = view.epochs()?;
+    // A plan that cannot be read cannot be used either.
+    plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(depends));
+    Ok(plans.into_iter().map(|record| record.number).collect())
+}
+
+/// The moment that a recipe draws from, by name, and what is kept in it: its snapshot, or else what the view shows.
+///
+/// # Errors
+/// [`EpochError::Unknown`], with the snapshots that there are.
+pub fn moment(view: &View, recipe: &Recipe) -> Result<(String, RoaringTreemap), EpochError> {
+    let Some(name) = &recipe.snapshot else { return Ok(("now".to_owned(), view.kept()?)) };
+    if view.snapshot(name)?.is_none() {
+        let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
+        let known = if known.is_empty() {
+            "none; leave `snapshot` out to make one".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(EpochError::Unknown { what: "snapshot", name: name.clone(), known });
+    }
+    Ok((name.clone(), view.snapshot_kept(name)?))
+}
+
+/// Stores a plan with what it pins and with marks along its first `epochs` epochs. The same plan is stored once: where
+/// it is already, only marks are added.
+///
+/// # Errors
+/// [`EpochError`] when the plan has fewer epochs, or the disk refuses; nothing of a new plan is then stored.
+pub fn store_plan(
+    writer: &mut Writer,
+    planned: Planned,
+    epochs: u64,
+    context: &Context<'_>,
+) -> Result<(EpochRecord, Planned), EpochError> {
+    let hash = planned.plan.hash();
+    if let Some(record) = writer.view().epochs()?.into_iter().find(|record| record.hash == hash) {
+        mark_epochs(writer, record.number, epochs, context)?;
+        let stored = Some(record.number);
+        return Ok((record, Planned { stored, ..planned }));
+    }
+    let mut marks = Vec::new();
+    marking::unmarked(writer.view(), &planned, epochs, context, |record| {
+        marks.push(record);
+        Ok::<(), EpochError>(())
+    })?;
+    context.progress.end();
+    let plan = &planned.plan;
+    let record =
+        EpochRecord { number: 0, hash, snapshot: plan.snapshot.name.clone(), plan: plan.to_json() };
+    let encoded = planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
+    let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
+    let mut batch = writer.begin()?;
+    let record = batch.add_epoch(record, &parts)?;
+    for marks in &marks {
+        batch.put_marks(record.number, marks)?;
+    }
+    batch.commit(&about(record.number.to_string()))?;
+    let stored = Some(record.number);
+    Ok((record, Planned { stored, ..planned }))
+}
+
+/// Stores marks along the first `epochs` epochs of a stored plan, where they are not yet; answers how many got some.
+///
+/// # Errors
+/// [`EpochError`] when there is no such plan or it has fewer epochs. The marks made before are stored, also after an
+/// interrupt.
+pub fn mark_epochs(
+    writer: &mut Writer,
+    number: u32,
+    epochs: u64,
+    context: &Context<'_>,
+) -> Result<u64, EpochError> {
+    let view = writer.view().clone();
+    let planned = stored_plan(&view, number)?;
+    let (mut marked, mut found) = (0, Vec::new());
+    let walked = marking::unmarked(&view, &planned, epochs, context, |marks| {
+        marked += 1;
+        found.push(marks);
+        let held: usize = found.iter().map(MarksRecord::bytes).sum();
+        if held > MARKS_BYTES { store_marks(writer, number, &mut found) } else { Ok(()) }
+    });
+    store_marks(writer, number, &mut found)?;
+    walked?;
+    context.progress.end();
+    Ok(marked)
+}
+
+fn store_marks(
+    writer: &mut Writer,
+    number: u32,
+    found: &mut Vec<MarksRecord>,
+) -> Result<(), EpochError> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut batch = writer.begin()?;
+    for marks in found.drain(..) {
+        batch.put_marks(number, &marks)?;
+    }
+    batch.commit(&about(format!("{number} marked")))?;
+    Ok(())
+}
+
+/// Marks that are stored with plans and are not those of their epochs.
+///
+/// # Errors
+/// [`EpochError`] when a plan cannot be read.
+pub fn check_marks(view: &View) -> Result<Vec<Fault>, EpochError> {
+    let mut faults = Vec::new();
+    for record in view.epochs()? {
+        if !view.marked_epochs(record.number)?.is_empty() {
+            let planned = stored_plan(view, record.number)?;
+            faults.extend(marking::check_marks(view, &planned)?);
+        }
+    }
+    Ok(faults)
+}
+
+/// Forgets a stored plan with the documents it pins and its marks. Its number is not given again.
+///
+/// # Errors
+/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one goes on from it.
+pub fn drop_plan(writer: &mut Writer, number: u32) -> Result<(), EpochError> {
+    let planned = stored_plan(writer.view(), number)?;
+    let hash = blake3::Hash::from_bytes(planned.plan.hash()).to_hex();
+    for record in writer.view().epochs()? {
+        let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
+        if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
+            return Err(EpochError::Needed { plan: number, by: record.number });
+        }
+    }
+    let mut batch = writer.begin()?;
+    batch.drop_epoch(number)?;
+    batch.commit(&about(format!("{number} dropped")))?;
+    Ok(())
+}
+
+fn about(subject: String) -> CommitRecord {
+    CommitRecord { kind: "epoch".to_owned(), subject, ..CommitRecord::default() }
+}
