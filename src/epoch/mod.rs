@@ -45,7 +45,7 @@
 //! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows (`pack`,
 //! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`) or files (`export`). Rows are
 //! packed and put in order within their source, then interleaved by what they count. Token ids are read only while
-//! rows are given, written and verified; planning knows lengths.
+//! rows are given, written and verified; planning knows lengths. `stored` keeps plans in the corpus.
 
 mod error;
 mod explain;
