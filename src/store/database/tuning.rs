@@ -74,11 +74,31 @@ pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
 
 /// One descriptor a family, with the shared cache.
 pub(in crate::store) fn families(memory: Memory) -> Vec<ColumnFamilyDescriptor> {
+    described(
+        memory,
+        |family, options| {
+            if may_be_long(family) { long_rows_apart(options) } else { options }
+        },
+    )
+}
+
+/// As [`families`], for who writes no table: without what only decides how tables are written.
+pub(in crate::store) fn families_to_read(memory: Memory) -> Vec<ColumnFamilyDescriptor> {
+    described(memory, |_, options| options)
+}
+
+fn described(
+    memory: Memory,
+    finished: impl Fn(&Family, Options) -> Options,
+) -> Vec<ColumnFamilyDescriptor> {
     // The lock-free cache: the sharded LRU never admits a filter larger than one shard.
     let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
+    // Options made anew come with a cache of 6 MB that nothing uses, and take longer to make than a table to open.
+    let plain = Options::default();
+    let options = |family| finished(family, family_options(family, &cache, plain.clone()));
     FAMILIES
         .iter()
-        .map(|family| ColumnFamilyDescriptor::new(family.name, family_options(family, &cache)))
+        .map(|family| ColumnFamilyDescriptor::new(family.name, options(family)))
         .collect()
 }
 
@@ -87,7 +107,10 @@ pub(in crate::store) fn table_options(name: &str) -> Options {
     // Nothing is read, so nothing is cached.
     let cache = Cache::new_lru_cache(1 << 16);
     let family = FAMILIES.iter().find(|family| family.name == name);
-    let mut options = family.map_or_else(Options::default, |family| family_options(family, &cache));
+    let mut options = family.map_or_else(Options::default, |family| {
+        let options = family_options(family, &cache, Options::default());
+        if may_be_long(family) { long_rows_apart(options) } else { options }
+    });
     // The writer waits for it; a compaction, which does not make it wait, compresses better.
     options.set_bottommost_compression_type(DBCompressionType::Lz4);
     options
@@ -104,8 +127,12 @@ pub(in crate::store) fn prefix_width(name: &str) -> Option<usize> {
     }
 }
 
-fn family_options(family: &Family, cache: &Cache) -> Options {
-    let mut options = Options::default();
+/// Whether a family holds rows that may be longer than a block.
+const fn may_be_long(family: &Family) -> bool {
+    matches!(family.shape, Shape::Dense | Shape::DensePacked | Shape::Hashed)
+}
+
+fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     table.set_format_version(6);
@@ -170,10 +197,7 @@ fn family_options(family: &Family, cache: &Cache) -> Options {
         }
     }
     options.set_block_based_table_factory(&table);
-    match family.shape {
-        Shape::Dense | Shape::DensePacked | Shape::Hashed => long_rows_apart(options),
-        _ => options,
-    }
+    options
 }
 
 /// A row that is longer than a block gets one of its own. Left alone, RocksDB ends a block behind the row that

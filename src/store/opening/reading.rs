@@ -86,7 +86,7 @@ fn attempt(
 ) -> Result<Attempt<View>, StoreError> {
     refuse_shorter(place)?;
     let options = tuning::database(memory, 2);
-    let families = tuning::families(memory);
+    let families = tuning::families_to_read(memory);
     let db = match DB::open_cf_descriptors_read_only(&options, database, families, false) {
         Ok(db) => db,
         Err(error) if error.to_string().contains("No such file") => {
