@@ -16,9 +16,16 @@ ifneq ($(wildcard /usr/lib/ccache),)
 export PATH := /usr/lib/ccache:$(PATH)
 endif
 
+# The Python module is one binary for every interpreter: none is asked while it is compiled, so none can change it.
+export PYO3_NO_PYTHON := 1
+
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 
-.PHONY: help setup build demo test check bench bench-peers bench-growth bench-nightly fmt docs surface
+# Outside the clone too: the environment that the Python package is installed in.
+VENV ?= $(HOME)/.cache/corpusdb/venv
+WHEELS := $(CARGO_TARGET_DIR)/wheels
+
+.PHONY: help setup build demo python test test-integrations check bench bench-peers bench-growth bench-nightly fmt docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -26,27 +33,52 @@ help: ## List these commands
 setup: ## Install what a build needs (Debian and Ubuntu), or say what is missing
 	@scripts/setup.sh
 
+# All members at once: either alone would turn on other features of arrow, and compile it again.
 build: setup ## Build the command
-	cargo build --release --locked
+	cargo build --release --locked --workspace
 
 demo: build ## Build, then show corpusdb at work on the sources cargo has unpacked
 	@$(CORPUSDB) demo
 
+# maturin builds the member by the same profile in the same target directory: what `build` compiled is not compiled again.
+python: build ## Build the Python package and install it into VENV
+	@scripts/python.sh "$(VENV)" python/requirements-test.txt
+	@rm -rf "$(WHEELS)"
+	"$(VENV)/bin/maturin" build --quiet --release --locked --compatibility linux --manifest-path python/Cargo.toml --out "$(WHEELS)"
+	"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	@echo "installed: . $(VENV)/bin/activate"
+
 # Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
 TESTS := --lib --bins --tests
 
-test: setup ## Run all tests, doc tests included
-	cargo test --release --locked $(TESTS)
+# From another directory, so that the installed package is tested and not the one of the tree.
+PYTEST := cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
+
+test: setup ## Run all tests, doc tests and those of the Python package included
+	cargo test --release --locked --workspace $(TESTS)
 	cargo test --release --locked --doc
+	@$(MAKE) --no-print-directory python
+	$(PYTEST)
+
+# torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
+INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
+
+test-integrations: python ## Test the Python package with torch, transformers, TRL, datasets, Polars and DuckDB (5 GB)
+	@scripts/python.sh "$(INTEGRATIONS)" python/requirements-test.txt python/requirements-integrations.txt
+	"$(INTEGRATIONS)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
+	"$(INTEGRATIONS)/bin/python" -P scripts/notebook.py --check
 
 check: setup ## Everything a change must pass; the tests come last
 	cargo fmt --check
-	cargo clippy --release --locked --all-targets -- -D warnings
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --no-deps --lib
 	@if command -v cargo-deny >/dev/null 2>&1; then echo cargo deny check; cargo deny --locked check; \
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
-	cargo test --release --locked $(TESTS)
+	cargo test --release --locked --workspace $(TESTS)
 	RUSTDOCFLAGS='-D warnings' cargo test --release --locked --doc
+	@$(MAKE) --no-print-directory python
+	$(PYTEST)
 
 bench: setup ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench fingerprint
@@ -77,6 +109,7 @@ fmt: ## Format the sources
 surface: ## Write tests/surface.txt anew: what programs can name of the library
 	CORPUSDB_WRITE_SURFACE=1 cargo test --release --locked --test it -- the_public_surface
 
-docs: build ## Write docs/reference/cli.md and the picture of docs/ARCHITECTURE.md anew
+docs: build python ## Write the references of the command and of Python, and the picture of docs/ARCHITECTURE.md, anew
 	$(CORPUSDB) reference > docs/reference/cli.md
+	"$(VENV)/bin/python" -P scripts/python_reference.py > docs/reference/python.md
 	python3 scripts/draw.py docs/explanation/architecture.txt

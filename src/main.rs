@@ -12,5 +12,6 @@ fn main() -> ExitCode {
             told(panic);
         }
     }));
-    cli::main()
+    let arguments: Vec<_> = std::env::args_os().collect();
+    ExitCode::from(cli::main_from(&arguments))
 }

@@ -31,11 +31,11 @@ mod similar;
 mod snapshot;
 mod sql;
 mod tokenizer;
-mod tokenizer_page;
+pub(crate) mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use setup::Context;
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,19 +135,19 @@ enum Outcome {
     Bad,
 }
 
-/// Runs the command; the exit code says how it went.
-pub(crate) fn main() -> ExitCode {
+/// Runs the command with `arguments`, of which the first is its own name; the exit code says how it went.
+pub(crate) fn main_from(arguments: &[OsString]) -> u8 {
     // Also for what is wrong with the arguments themselves.
-    let arguments = || std::env::args_os().skip(1).take_while(|argument| argument != "--");
-    if arguments().any(|argument| argument == "--json") {
+    let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+    if words.any(|argument| argument == "--json") {
         print::talk_json();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => return refused(&error),
         Err(help) => {
             let _ = help.print();
-            return ExitCode::SUCCESS;
+            return 0;
         }
     };
     limits::lift();
@@ -156,8 +156,8 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     match run(cli.verb, &context) {
-        Ok(Outcome::Good) => ExitCode::SUCCESS,
-        Ok(Outcome::Bad) => ExitCode::from(1),
+        Ok(Outcome::Good) => 0,
+        Ok(Outcome::Bad) => 1,
         Err(error) => {
             // What is still drawn would stand in the message.
             context.progress.end();
@@ -195,7 +195,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
 }
 
 /// Says what is wrong with the arguments.
-fn refused(error: &clap::Error) -> ExitCode {
+fn refused(error: &clap::Error) -> u8 {
     if print::is_json() {
         let text = error.render().to_string();
         let text = text.trim().strip_prefix("error: ").unwrap_or(&text).trim();
@@ -203,14 +203,14 @@ fn refused(error: &clap::Error) -> ExitCode {
     } else {
         let _ = error.print();
     }
-    ExitCode::from(2)
+    2
 }
 
 /// Says what failed and why; a reader that went away is no failure.
-fn failed(error: &anyhow::Error) -> ExitCode {
+fn failed(error: &anyhow::Error) -> u8 {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.dedup();
@@ -219,7 +219,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     });
     let code = if interrupted { 130 } else { 2 };
     print::error(&causes, code);
-    ExitCode::from(code)
+    code
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::CorpusWriter;
 use crate::error::Error;
-use crate::ingest::read::expand;
-use crate::ingest::{self, JoinOptions, JoinReport};
+use crate::ingest::read::{Records, expand};
+use crate::ingest::{self, Inlet, JoinOptions, JoinReport};
 use crate::model::{Context, Interrupt, Progress};
 
 impl CorpusWriter {
@@ -19,8 +19,24 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<JoinReport, Error> {
-        let inputs = expand(paths)?;
+        let inlets = expand(paths)?.into_iter().map(Inlet::File).collect();
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(ingest::join(&mut self.writer, &inputs, options, &context)?)
+        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
+    }
+
+    /// As [`CorpusWriter::set_field`], with records that the program has.
+    ///
+    /// # Errors
+    /// As [`CorpusWriter::set_field`]; the error of an iterator, as [`ReadError::Records`](crate::ingest::ReadError::Records).
+    pub fn set_field_records(
+        &mut self,
+        records: Records<'_>,
+        options: &JoinOptions,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<JoinReport, Error> {
+        let inlets = vec![Inlet::Memory(records)];
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
     }
 }

@@ -67,6 +67,12 @@ impl Corpus {
         Self::options().open(path)
     }
 
+    /// Where it lies, as it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The state of the store that this corpus reads: that of its last commit when it was opened.
     #[must_use]
     pub fn view(&self) -> &View {

@@ -146,6 +146,16 @@ pub enum EpochError {
         /// The column.
         column: &'static str,
     },
+    /// A view that tensors of that form do not have.
+    #[error("batches that are {form} have no {view}; they have {known}")]
+    NoTensor {
+        /// The view.
+        view: &'static str,
+        /// The form.
+        form: &'static str,
+        /// The views there are.
+        known: String,
+    },
     /// An epoch without a row.
     #[error("epoch {epoch} has no rows: {why}")]
     NoRows {

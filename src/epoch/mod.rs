@@ -43,7 +43,7 @@
 //! [`Corpus::verify`]: crate::Corpus::verify
 //!
 //! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows (`pack`,
-//! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`) or files (`export`). Rows are
+//! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`, as `tensors`) or files (`export`). Rows are
 //! packed and put in order within their source, then interleaved by what they count. Token ids are read only while
 //! rows are given, written and verified; planning knows lengths. `stored` keeps plans in the corpus.
 
@@ -65,6 +65,7 @@ mod rows;
 mod run;
 mod stored;
 mod stream;
+mod tensors;
 mod verify;
 pub mod views;
 
@@ -73,8 +74,8 @@ pub(crate) use explain::explain;
 pub use explain::{Explanation, Padding, SourceExplanation};
 pub(crate) use export::build;
 pub use export::{
-    BatchPrinter, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals, StreamFormat,
-    StreamViews,
+    BatchPrinter, BatchTable, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals,
+    StreamFormat, StreamViews,
 };
 pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
@@ -88,6 +89,7 @@ pub use recipe::{Format, Recipe, SpecialIds};
 pub(crate) use stored::{
     chain_of, check_marks, drop_plan, mark_epochs, moment, plans_by, store_plan, stored_plan,
 };
-pub use stream::{Epoch, EpochBatch, EpochRow, EpochStream};
+pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream};
+pub use tensors::{Tensor, TensorForm, TensorMaker, TensorValues, TensorView};
 pub(crate) use verify::verify;
 pub use verify::{Check, Verification};

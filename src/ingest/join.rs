@@ -2,7 +2,8 @@
 
 use super::error::IngestError;
 use super::joined::JoinReport;
-use super::read::{Input, Item, ReadOptions, Reader};
+use super::produce::Inlet;
+use super::read::{Item, ReadOptions, Reader};
 use crate::model::{
     Context, DocId, FieldDeclaration, FieldKind, ReadRecord, RecordKey, key_identity,
 };
@@ -56,7 +57,7 @@ impl JoinBy {
 /// [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
 pub fn join(
     writer: &mut Writer,
-    inputs: &[Input],
+    inlets: Vec<Inlet<'_>>,
     options: &JoinOptions,
     context: &Context<'_>,
 ) -> Result<JoinReport, IngestError> {
@@ -69,12 +70,17 @@ pub fn join(
         ..options.read.clone()
     };
     let mut report = JoinReport { field: options.field.clone(), ..JoinReport::default() };
-    let sizes =
-        inputs.iter().map(|input| std::fs::metadata(input.path.as_ref()).map(|of| of.len()));
-    context.progress.begin("joining", sizes.sum::<Result<u64, _>>().ok());
+    let sizes = inlets.iter().map(|inlet| match inlet {
+        Inlet::File(input) => Some(std::fs::metadata(input.path.as_ref()).ok()?.len()),
+        Inlet::Memory(_) => None,
+    });
+    context.progress.begin("joining", sizes.sum::<Option<u64>>());
     let mut before = 0;
-    for input in inputs {
-        let mut reader = Reader::open(input, &read)?;
+    for inlet in inlets {
+        let mut reader = match inlet {
+            Inlet::File(input) => Reader::open(&input, &read)?,
+            Inlet::Memory(records) => Reader::of_records(records, &read)?,
+        };
         loop {
             let mut chunk: Vec<(String, Box<RawValue>)> = Vec::with_capacity(CHUNK);
             let mut is_over = false;

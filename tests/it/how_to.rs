@@ -143,10 +143,15 @@ fn from_a_rust_program() {
     }
 }
 
+/// Pages of Python: `python/tests/test_pages.py` compares what they call with what the package has.
+const OF_PYTHON: [&str; 2] = ["from-python.md", "train-with-torch.md"];
+
 /// A page that no test names would be run by none.
 #[test]
 fn every_how_to_page_is_run() {
     let this = include_str!("how_to.rs");
+    let looked_at = std::fs::read_to_string(repository("python/tests/test_pages.py")).unwrap();
+    assert!(OF_PYTHON.iter().all(|page| looked_at.contains(&format!("\"{page}\""))));
     for entry in std::fs::read_dir(repository("docs/how-to")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(this.contains(&format!("\"{name}\"")), "{name}");

@@ -77,8 +77,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "epoch",
         &[
             "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
-            "marking", "fetch", "measured", "stream", "export", "planning", "stored", "verify",
-            "explain",
+            "marking", "fetch", "measured", "stream", "tensors", "export", "planning", "stored",
+            "verify", "explain",
         ],
     ),
     (

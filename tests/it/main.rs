@@ -32,6 +32,7 @@ mod joins;
 mod layers;
 mod limits;
 mod looking;
+mod mappings;
 mod memory;
 mod opening;
 mod plan_verbs;

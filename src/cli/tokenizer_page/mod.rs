@@ -21,7 +21,7 @@ use corpusdb::tokenizer::analyse::AnalysisReport;
 use html::escape;
 
 /// The page of a report; `title` names the corpus.
-pub(super) fn page(report: &AnalysisReport, title: &str) -> String {
+pub(crate) fn page(report: &AnalysisReport, title: &str) -> String {
     let sections = [
         summary::section(report),
         groups::section(report),

@@ -16,7 +16,7 @@ pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
 pub(super) use values::Values;
 pub(super) use width::Width;
 pub(super) use write::check as check_output;
-pub use write::{BatchPrinter, StreamFormat, StreamViews};
+pub use write::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};

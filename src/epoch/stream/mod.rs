@@ -6,9 +6,11 @@
 mod ahead;
 mod reading;
 mod row;
+mod steps;
 
 pub use ahead::EpochStream;
 pub use row::{EpochBatch, EpochRow};
+pub use steps::EpochSteps;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::Gatherer;
@@ -19,6 +21,9 @@ use crate::model::Interrupt;
 use crate::store::View;
 use reading::Reading;
 use std::sync::Arc;
+
+/// Rows that are passed over rather than looked up anew.
+const NEAR_ROWS: u64 = 512;
 
 /// An epoch of a plan, opened.
 #[derive(Clone)]
@@ -110,6 +115,40 @@ impl Epoch {
         let given = cursor.next_row()?.ok_or_else(|| EpochError::bug("a row that is not there"))?;
         let mut rows = self.read(vec![(row, given)])?;
         rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
+    }
+
+    /// Rows by their numbers, in the order asked for; those that are close to each other are found together.
+    ///
+    /// # Errors
+    /// As [`Epoch::row`].
+    pub fn rows_at(&self, numbers: &[u64]) -> Result<Vec<EpochRow>, EpochError> {
+        let mut sorted = numbers.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if let Some(asked) = sorted.last().copied().filter(|last| *last >= self.rows()) {
+            return Err(EpochError::OutOfRange { what: "row", asked, there_are: self.rows() });
+        }
+        let mut given = Vec::with_capacity(sorted.len());
+        let mut open: Option<(BatchCursor, u64)> = None;
+        for row in sorted.iter().copied() {
+            let mut cursor = match open.take().filter(|(_, at)| row - at < NEAR_ROWS) {
+                Some((mut cursor, at)) => {
+                    cursor.skip_rows(row - at)?;
+                    cursor
+                }
+                None => BatchCursor::at_row(&self.opened, &self.arrangement, &self.marks, row)?,
+            };
+            let found = cursor.next_row()?;
+            given.push((row, found.ok_or_else(|| EpochError::bug("a row that is not there"))?));
+            open = Some((cursor, row + 1));
+        }
+        let rows = self.read(given)?;
+        let found = numbers.iter().map(|number| {
+            let at = sorted.binary_search(number).ok();
+            let row = at.and_then(|at| rows.get(at)).cloned();
+            row.ok_or_else(|| EpochError::bug("a row was not read"))
+        });
+        found.collect()
     }
 
     /// Lets batches be divided among ranks that they do not divide among evenly: some ranks then have a row

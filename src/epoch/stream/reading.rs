@@ -23,6 +23,21 @@ impl Reading {
         }
     }
 
+    /// Passes over the next step; the batch after it, none at the end.
+    pub fn skip(&mut self) -> Result<Option<u64>, EpochError> {
+        let batches = match self.epoch.arrangement.sharing() {
+            Sharing::Divided(_) => 1,
+            Sharing::Dealt => self.world,
+        };
+        let first = self.batches.next_number();
+        for _ in 0..batches {
+            let Some(batch) = self.batches.next_batch()? else { break };
+            self.row += batch.count();
+        }
+        let next = self.batches.next_number();
+        Ok((next > first).then_some(next))
+    }
+
     fn divide(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
         let number = self.batches.next_number();
         let Some(batch) = self.batches.next_batch()? else { return Ok(None) };

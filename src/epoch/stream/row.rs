@@ -72,6 +72,12 @@ impl EpochRow {
         self.row.trained.as_deref()
     }
 
+    /// A row that no epoch gave.
+    #[cfg(test)]
+    pub(in crate::epoch) const fn made(row: FilledRow) -> Self {
+        Self { number: 0, source: None, row }
+    }
+
     pub(in crate::epoch) const fn inner(&self) -> &FilledRow {
         &self.row
     }

@@ -68,31 +68,47 @@ pub fn shifted_loss_weights(
 }
 
 /// Targets that follow each other in one segment.
-struct Target {
+pub(super) struct Target {
     /// Positions, at least one; none is 0.
-    place: Range<usize>,
-    weight: f32,
+    pub place: Range<usize>,
+    pub weight: f32,
     /// First position of the segment.
     segment: u32,
 }
 
 /// The targets of a row. No position 0 is one, so all can be shifted by one.
 fn targets(shape: &Shape, trained: Option<&[LossSpan]>) -> Vec<Target> {
+    let mut targets = Vec::with_capacity(shape.spans.len());
+    for_each_target(shape, trained, |target| targets.push(target));
+    targets
+}
+
+/// The same, one after another; without memory for them where all is trained.
+pub(super) fn for_each_target(
+    shape: &Shape,
+    trained: Option<&[LossSpan]>,
+    mut given: impl FnMut(Target),
+) {
+    let Some(trained) = trained else {
+        return shape.for_each_run(|run| {
+            if !run.pads && run.length > 1 {
+                let place = size(run.start + 1)..size(run.start + run.length);
+                given(Target { place, weight: 1.0, segment: run.start });
+            }
+        });
+    };
     let segments: Vec<Run> = shape.runs().into_iter().filter(|run| !run.pads).collect();
-    let all = [LossSpan { start: 0, end: shape.width, weight: 1.0 }];
-    let mut targets = Vec::with_capacity(segments.len());
-    for span in trained.unwrap_or(&all).iter().filter(|span| span.weight > 0.0) {
+    for span in trained.iter().filter(|span| span.weight > 0.0) {
         let first = segments.partition_point(|run| run.start + run.length <= span.start);
         for run in segments.iter().skip(first).take_while(|run| run.start < span.end) {
             let start = span.start.max(run.start.saturating_add(1));
             let end = span.end.min(run.start + run.length);
             if start < end {
                 let place = size(start)..size(end);
-                targets.push(Target { place, weight: span.weight, segment: run.start });
+                given(Target { place, weight: span.weight, segment: run.start });
             }
         }
     }
-    targets
 }
 
 fn label_at(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>, shift: usize) -> Vec<i32> {

@@ -10,6 +10,8 @@
 //! * [`collate()`]: rows padded to the longest of them; [`unpad_batch()`]: the same without their pads.
 //! * [`flatten()`]: the batch that `DataCollatorWithFlattening` makes.
 //!
+//! `append` is the same views for tensors of many rows, which are filled in one pass.
+//!
 //! ```
 //! use corpusdb::epoch::views::{Shape, cu_seqlens, labels, position_ids};
 //!
@@ -19,6 +21,7 @@
 //! assert_eq!(labels(&shape, &[11, 12, 13, 21, 22, 9], None), [-100, 12, 13, -100, 22, -100]);
 //! ```
 
+mod append;
 mod batch;
 mod boundaries;
 mod flatten;
@@ -33,6 +36,9 @@ mod tests;
 pub use crate::epoch::recipe::PadSide;
 use crate::epoch::recipe::PadView;
 pub use crate::model::LossSpan;
+pub(in crate::epoch) use append::{
+    Integer, append_labels, append_loss, append_positions, append_runs,
+};
 pub use batch::{Collated, UnpaddedBatch, collate, unpad_batch};
 pub use boundaries::{
     batch_cu_seqlens, batch_cu_seqlens_padded, batch_doc_lens, cu_seqlens, cu_seqlens_padded,

@@ -147,30 +147,34 @@ impl Shape {
     /// The row from left to right in runs that cover it: segments, and pads one run or one by one.
     pub(super) fn runs(&self) -> Vec<Run> {
         let mut runs = Vec::with_capacity(2 * self.spans.len() + 1);
+        self.for_each_run(|run| runs.push(run));
+        runs
+    }
+
+    /// The same, one after another and without memory for them.
+    pub(super) fn for_each_run(&self, mut given: impl FnMut(Run)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {
             // A span out of place is cut to what is free, so that runs cover the row once.
             let start = span.start.clamp(free, self.width);
-            self.pads(free, start, &mut number, &mut runs);
+            self.pads(free, start, &mut number, &mut given);
             free = span.end().clamp(start, self.width);
-            runs.push(Run { start, length: free - start, segment: Some(number), pads: false });
+            given(Run { start, length: free - start, segment: Some(number), pads: false });
             number += 1;
         }
-        self.pads(free, self.width, &mut number, &mut runs);
-        runs
+        self.pads(free, self.width, &mut number, &mut given);
     }
 
-    fn pads(&self, from: u32, to: u32, number: &mut u32, runs: &mut Vec<Run>) {
+    fn pads(&self, from: u32, to: u32, number: &mut u32, given: &mut impl FnMut(Run)) {
         match self.pads {
             PadView::Suffix if from < to => {
-                runs.push(Run { start: from, length: to - from, segment: None, pads: true });
+                given(Run { start: from, length: to - from, segment: None, pads: true });
             }
             PadView::Suffix => {}
-            PadView::Each => runs.extend((from..to).map(|start| {
-                let segment = Some(*number);
+            PadView::Each => (from..to).for_each(|start| {
+                given(Run { start, length: 1, segment: Some(*number), pads: true });
                 *number += 1;
-                Run { start, length: 1, segment, pads: true }
-            })),
+            }),
         }
     }
 

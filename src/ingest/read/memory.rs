@@ -1,6 +1,7 @@
-//! Records that a program hands over: one by one, or as Arrow record batches.
+//! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
 use super::error::ReadError;
+use super::guess;
 use super::item::{Item, ReadOptions, length, reject};
 use super::paths::Input;
 use super::table::{Columns, TableRows};
@@ -72,8 +73,14 @@ pub struct Records<'m> {
 
 enum Supply<'m> {
     OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
+    /// With the field that holds the text, once it is known.
+    Mappings(Mappings<'m>, Option<String>),
     Batches(Box<Batches<'m>>),
 }
+
+/// Fields by name, or why there are none.
+type Mappings<'m> =
+    Box<dyn Iterator<Item = Result<Result<Map<String, Value>, String>, BoxError>> + Send + 'm>;
 
 impl<'m> Records<'m> {
     /// The records of anything that gives them one by one.
@@ -95,6 +102,20 @@ impl<'m> Records<'m> {
     {
         let records = records.into_iter().map(|record| record.map_err(Into::into));
         Self { name: name.into(), supply: Supply::OneByOne(Box::new(records)) }
+    }
+
+    /// Records as fields by name, read as the lines of a JSON file are: [`ReadOptions`] names the fields of text and
+    /// key, or the text is found as in a file, by the usual names in the first record; all others are kept, in their
+    /// order. Where a record is not to be had, the inner error says why, and it is set aside as an unreadable line
+    /// is; the first outer error ends the ingest, and what came before stays.
+    pub fn mappings<I, E>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Result<Result<Map<String, Value>, String>, E>>,
+        I::IntoIter: Send + 'm,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let records = records.into_iter().map(|record| record.map_err(Into::into));
+        Self { name: name.into(), supply: Supply::Mappings(Box::new(records), None) }
     }
 
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
@@ -155,6 +176,12 @@ impl<'m> Memory<'m> {
                 let next = next.map_err(|source| failed(&path, number, source));
                 next.map(|record| record.map(|record| item(record, options, origin)))
             }
+            Some(Supply::Mappings(records, field)) => match records.next().transpose() {
+                Err(source) => Err(failed(&path, number, source)),
+                Ok(None) => Ok(None),
+                Ok(Some(Err(why))) => Ok(Some(reject(RejectReason::Form(why), origin, &[], 0))),
+                Ok(Some(Ok(fields))) => mapped(fields, field, options, origin).map(Some),
+            },
             Some(Supply::Batches(batches)) => batches.next(options, origin),
         };
         match &item {
@@ -199,6 +226,41 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
     let metadata =
         if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
     Item::Record(ReadRecord { key, text, metadata, origin })
+}
+
+/// A mapping as a record, or why it is none. The field of the text is found in the first one.
+fn mapped(
+    mut fields: Map<String, Value>,
+    text_field: &mut Option<String>,
+    options: &ReadOptions,
+    origin: Origin,
+) -> Result<Item, ReadError> {
+    if options.whole {
+        return Ok(item(Record { fields, ..Record::default() }, options, origin));
+    }
+    let field = match (&options.text_field, text_field) {
+        (Some(field), _) => field,
+        (None, Some(field)) => &*field,
+        (None, text_field @ None) => {
+            let names = fields.keys().map(String::as_str);
+            let found = guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
+                path: origin.path.to_path_buf(),
+                found: guess::list(names),
+            })?;
+            &*text_field.insert(found.to_owned())
+        }
+    };
+    let reason = match fields.get_mut(field) {
+        Some(Value::String(text)) => {
+            let text = std::mem::take(text);
+            fields.shift_remove(field);
+            return Ok(item(Record { key: None, text, fields }, options, origin));
+        }
+        None | Some(Value::Null) => RejectReason::NoText(field.clone()),
+        Some(_) => RejectReason::TextNotString(field.clone()),
+    };
+    let raw = Value::Object(fields).to_string();
+    Ok(reject(reason, origin, raw.as_bytes(), length(raw.len())))
 }
 
 /// Record batches, of which one is held, and as many of its rows as records as memory should hold.

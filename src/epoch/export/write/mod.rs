@@ -31,7 +31,7 @@ mod table;
 mod unpadded;
 
 pub(in crate::epoch) use limits::check;
-pub use printed::{BatchPrinter, StreamFormat, StreamViews};
+pub use printed::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 pub(in crate::epoch) use shards::{FinishedShard, Shards};
 
 use super::manifest::{ExportCounts, ManifestFile};

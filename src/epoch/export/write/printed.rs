@@ -39,16 +39,22 @@ pub struct StreamViews {
     pub unpadded: bool,
 }
 
-/// Writes batches.
-pub struct BatchPrinter<W: Write> {
+/// Makes record batches of the batches of an epoch, as the Arrow stream format has them.
+pub struct BatchTable {
     options: Options,
     /// The side of pads, where they are taken out.
     unpadded: Option<PadSide>,
+    schema: SchemaRef,
+}
+
+/// Writes batches.
+pub struct BatchPrinter<W: Write> {
+    table: BatchTable,
     out: Out<W>,
 }
 
 enum Out<W: Write> {
-    Arrow(Box<StreamWriter<W>>, SchemaRef),
+    Arrow(Box<StreamWriter<W>>),
     Lines(W),
 }
 
@@ -77,6 +83,30 @@ impl Epoch {
         views: &StreamViews,
         out: W,
     ) -> Result<BatchPrinter<W>, EpochError> {
+        let table = self.table_as(format, views)?;
+        let out = match format {
+            StreamFormat::Jsonl => Out::Lines(out),
+            StreamFormat::Arrow => {
+                let writer = StreamWriter::try_new(out, &table.schema).map_err(failed)?;
+                Out::Arrow(Box::new(writer))
+            }
+        };
+        Ok(BatchPrinter { table, out })
+    }
+
+    /// Makes record batches of its batches with the views asked for.
+    ///
+    /// # Errors
+    /// As [`Epoch::printer_of`].
+    pub fn table(&self, views: &StreamViews) -> Result<BatchTable, EpochError> {
+        self.table_as(StreamFormat::Arrow, views)
+    }
+
+    fn table_as(
+        &self,
+        format: StreamFormat,
+        views: &StreamViews,
+    ) -> Result<BatchTable, EpochError> {
         let opened = self.opened();
         let (masked, padded) = (opened.masked(), opened.plan.pads_batches());
         let recipe = &opened.plan.recipe;
@@ -117,41 +147,47 @@ impl Epoch {
         }
         let options = Options { columns, ..options(opened, Path::new("")) };
         let side = recipe.pack.options.pad_side;
-        BatchPrinter::new(options, views.unpadded.then_some(side), format, out)
+        Ok(BatchTable::new(options, views.unpadded.then_some(side)))
+    }
+}
+
+impl BatchTable {
+    fn new(options: Options, unpadded: Option<PadSide>) -> Self {
+        let numbers = ["row", "batch"].map(|name| Field::new(name, DataType::UInt64, false));
+        let all: Vec<Field> = match unpadded {
+            Some(_) => unpadded::fields(&options),
+            None => numbers.into_iter().chain(fields(&options)).collect(),
+        };
+        Self { options, unpadded, schema: Arc::new(Schema::new(all)) }
+    }
+
+    /// The columns.
+    #[must_use]
+    pub const fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// A record for each row of a batch, or one for all of them without their pads.
+    ///
+    /// # Errors
+    /// [`EpochError::IdTooLarge`]; [`EpochError::Output`] when Arrow refuses the columns.
+    pub fn record_batch(&self, batch: &EpochBatch) -> Result<RecordBatch, EpochError> {
+        let arrays = match self.unpadded {
+            Some(side) => Unpadded::of(batch, side, &self.options)?.arrays(),
+            None => arrays(batch, &self.options)?,
+        };
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(failed)
     }
 }
 
 impl<W: Write> BatchPrinter<W> {
-    fn new(
-        options: Options,
-        unpadded: Option<PadSide>,
-        format: StreamFormat,
-        out: W,
-    ) -> Result<Self, EpochError> {
-        let out = match format {
-            StreamFormat::Jsonl => Out::Lines(out),
-            StreamFormat::Arrow => {
-                let numbers =
-                    ["row", "batch"].map(|name| Field::new(name, DataType::UInt64, false));
-                let all: Vec<Field> = match unpadded {
-                    Some(_) => unpadded::fields(&options),
-                    None => numbers.into_iter().chain(fields(&options)).collect(),
-                };
-                let schema = Arc::new(Schema::new(all));
-                let writer = StreamWriter::try_new(out, &schema).map_err(failed)?;
-                Out::Arrow(Box::new(writer), schema)
-            }
-        };
-        Ok(Self { options, unpadded, out })
-    }
-
     /// Writes a batch.
     ///
     /// # Errors
     /// [`EpochError::Output`] when it cannot be written.
     pub fn write(&mut self, batch: &EpochBatch) -> Result<(), EpochError> {
-        let options = &self.options;
-        match (&mut self.out, self.unpadded) {
+        let options = &self.table.options;
+        match (&mut self.out, self.table.unpadded) {
             (Out::Lines(out), Some(side)) => {
                 let mut bytes = Vec::new();
                 put(options, &Unpadded::of(batch, side, options)?, &mut bytes)?;
@@ -171,13 +207,8 @@ impl<W: Write> BatchPrinter<W> {
                 }
                 out.write_all(&bytes).map_err(EpochError::Output)
             }
-            (Out::Arrow(writer, schema), side) => {
-                let arrays = match side {
-                    Some(side) => Unpadded::of(batch, side, options)?.arrays(),
-                    None => arrays(batch, options)?,
-                };
-                let batch = RecordBatch::try_new(Arc::clone(schema), arrays).map_err(failed)?;
-                writer.write(&batch).map_err(failed)
+            (Out::Arrow(writer), _) => {
+                writer.write(&self.table.record_batch(batch)?).map_err(failed)
             }
         }
     }
@@ -189,7 +220,7 @@ impl<W: Write> BatchPrinter<W> {
     pub fn finish(self) -> Result<(), EpochError> {
         let mut out = match self.out {
             Out::Lines(out) => out,
-            Out::Arrow(writer, _) => writer.into_inner().map_err(failed)?,
+            Out::Arrow(writer) => writer.into_inner().map_err(failed)?,
         };
         out.flush().map_err(EpochError::Output)
     }

@@ -1,0 +1,65 @@
+"""An embedded database for language-model training corpora.
+
+    import corpusdb
+
+    corpusdb.create("crawl", fields={"quality": float})
+    with corpusdb.open("crawl", mode="w") as w:
+        w.ingest("2026/*.jsonl.zst", source="web", id_field="url")
+        print(w.sql("SELECT source, count(*) FROM documents WHERE kept GROUP BY source"))
+"""
+
+from corpusdb import _fork, errors
+from corpusdb._batch import Batch
+from corpusdb._corpus import Corpus
+from corpusdb._dedup import Dedup
+from corpusdb._document import Cluster, Document, Match
+from corpusdb._duplicates import DuplicatePair, Duplicates, Witness
+from corpusdb._fields import Fields
+from corpusdb._loader import Loader
+from corpusdb._native import version as _version
+from corpusdb._open import create, explain_dedup, open
+from corpusdb._plan import Explanation, Manifest, Plan, Verification
+from corpusdb._progress import Progress
+from corpusdb._report import Report
+from corpusdb._reports import (
+    CheckReport,
+    DedupExplanation,
+    DocumentDuplicates,
+    DuplicatesSummary,
+    Fault,
+    Info,
+    IngestReport,
+    JoinReport,
+    RedoReport,
+    Reject,
+    RemovalReport,
+    SettleReport,
+    SimilarDocument,
+    SimilarReport,
+    Snapshot,
+)
+from corpusdb._snapshots import Snapshots, WriterSnapshots
+from corpusdb._table import Table
+from corpusdb._tokenizers import (
+    Tokenizer,
+    TokenizerAnalysis,
+    TokenizerCheck,
+    TokenizerDiff,
+    TokenizerRecord,
+    Tokenizers,
+    WriterTokenizers,
+)
+from corpusdb._writer import Writer
+from corpusdb.errors import *  # noqa: F403
+
+__version__ = _version()
+_fork.watch()
+
+__all__ = [
+    "Batch", "CheckReport", "Cluster", "Corpus", "Dedup", "DedupExplanation", "Document", "DocumentDuplicates",
+    "DuplicatePair", "Duplicates", "DuplicatesSummary", "Explanation", "Fault", "Fields", "Info", "IngestReport",
+    "JoinReport", "Loader", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject", "RemovalReport", "Report",
+    "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "Snapshots", "Table", "Tokenizer",
+    "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord", "Tokenizers", "Verification", "Witness",
+    "Writer", "WriterSnapshots", "WriterTokenizers", "create", "errors", "explain_dedup", "open", *errors.__all__,
+]

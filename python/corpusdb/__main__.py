@@ -1,0 +1,6 @@
+"""`python -m corpusdb` is the command."""
+
+from corpusdb._cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""A corpus that is open for reading: the moment of its last commit."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from corpusdb import _native
+from corpusdb._document import Document
+from corpusdb._duplicates import Duplicates
+from corpusdb._plan import Planning
+from corpusdb._policy import policy_settings
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._reports import (
+    CheckReport,
+    DedupExplanation,
+    DocumentDuplicates,
+    DuplicatesSummary,
+    Info,
+    Reject,
+    SimilarReport,
+)
+from corpusdb._sizes import optional_size
+from corpusdb._snapshots import Snapshots
+from corpusdb._table import Table
+from corpusdb._tokenizers import Tokenizer, Tokenizers
+from corpusdb.errors import CorpusError, KeyNotFound, NotFound
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Corpus"]
+
+#: Documents that are read at a time while many are.
+_DOCUMENTS = 64
+
+
+class Corpus(Planning):
+    """A corpus that is open for reading.
+
+    It shows the last commit at the time of opening, also beside a writer, and goes on showing it. Use it in a `with`
+    statement, or call `close`; what was handed out (rows, arrays, documents) stays whole. Threads may share it; processes
+    open their own: after a fork every call is refused with `corpusdb.Forked`. Pickled, it is its path and options, and
+    is opened again where it is unpickled.
+    """
+
+    _mode = "r"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        memory: int | str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._path = os.fspath(path)
+        self._memory = optional_size(memory, "memory")
+        self._threads = threads
+        self._handle = _native.Handle(self._path, write=self._mode == "w", memory=self._memory, threads=threads)
+
+    @property
+    def path(self) -> str:
+        """The directory."""
+        return self._path
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._handle.is_closed
+
+    def close(self) -> None:
+        """Gives the corpus back; again is nothing."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (type(self), self._path, self._memory, self._threads)
+
+    # Looking -----------------------------------------------------------------------------------------------------------
+
+    def sql(self, statement: str) -> Table:
+        """Runs one SELECT over the tables of the corpus (docs/reference/sql.md has them all).
+
+        Raises `corpusdb.BadQuery` when the statement cannot be run.
+        """
+        return Table(_native.sql(self._handle, statement), statement)
+
+    def count(self, where: str | None = None) -> int:
+        """Documents that satisfy a SQL condition over `documents`; all stored ones without."""
+        return self._handle.count(where)
+
+    def select(self, where: str | None = None) -> NDArray[np.uint64]:
+        """Ids of the documents that satisfy a SQL condition, ascending; of all stored ones without."""
+        return _native.select(self._handle, where)
+
+    def sample(self, n: int = 5, where: str | None = "kept", *, seed: int = 0) -> list[Document]:
+        """`n` documents of a condition, uniform without replacement; the same every time for the same seed."""
+        return list(self._shown(_native.sample(self._handle, n, where, seed)))
+
+    def document(self, document: int) -> Document:
+        """The document of that id, with everything that is known of it."""
+        if document < 0:
+            raise NotFound(f"no document {document}: ids begin at 0")
+        (shown,) = _native.show(self._handle, [document])
+        return Document.from_json(shown)
+
+    def documents(self, where: str | None = None) -> Iterator[Document]:
+        """Each document that satisfies a SQL condition, ascending by id, read as they are asked for."""
+        return self._shown(self.select(where).tolist())
+
+    def _shown(self, ids: list[int]) -> Iterator[Document]:
+        for start in range(0, len(ids), _DOCUMENTS):
+            for shown in _native.show(self._handle, ids[start : start + _DOCUMENTS]):
+                yield Document.from_json(shown)
+
+    def find_key(self, key: str) -> list[int]:
+        """Ids of the documents that had a key, newest last."""
+        return _native.find_key(self._handle, key)
+
+    def __getitem__(self, key: str | int) -> Document:
+        """The newest document of a key; with a number, the document of that id.
+
+        Raises `corpusdb.KeyNotFound`, which is a `KeyError`.
+        """
+        if not isinstance(key, str):
+            return self.document(key)
+        found = self.find_key(key)
+        if not found:
+            raise KeyNotFound(f"no document has the key {key}")
+        return self.document(found[-1])
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return bool(self.find_key(key))
+        return isinstance(key, int) and 0 <= key < len(self)
+
+    def __len__(self) -> int:
+        """Documents stored, kept or not."""
+        return self._handle.counts()[1]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def tokens(self, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
+        """The stored token ids of a document, by that tokenizer or the first one."""
+        return _native.tokens(self._handle, document, tokenizer)
+
+    def shown_tokens(self, document: int, tokenizer: str | None = None) -> list[dict[str, Any]]:
+        """The tokens of a document: `id`, `text`, whether it is `trained` on, and its `weight` in the loss."""
+        shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, document, tokenizer))["tokens"]
+        return shown
+
+    def info(self) -> Info:
+        """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans."""
+        return Info.from_json(_native.info(self._handle))
+
+    def rejects(self, limit: int = 1000) -> list[Reject]:
+        """The first records that could not be read, by source, path and number."""
+        return [Reject(reject) for reject in _native.rejects(self._handle, limit)[0]]
+
+    # Duplicates --------------------------------------------------------------------------------------------------------
+
+    def duplicates(self, document: int | None = None, *, source: str | None = None) -> Duplicates:
+        """Removed duplicates with what they matched: all, of one document, or of what was removed from a source."""
+        return Duplicates(self, _native.duplicates(self._handle, document, source))
+
+    def duplicates_summary(
+        self, *, largest: int = 10, source: str | None = None, by: str | None = None
+    ) -> DuplicatesSummary:
+        """All duplicates in numbers, with the largest clusters; `by` counts by a field in the place of the source."""
+        return DuplicatesSummary.from_json(_native.duplicates_summary(self._handle, largest, source, by))
+
+    def document_duplicates(self, document: int, *, limit: int = 20, diff: bool = False) -> DocumentDuplicates:
+        """A document among its duplicates: its witness or what it removed, the bands they share, its cluster."""
+        return DocumentDuplicates.from_json(_native.document_duplicates(self._handle, document, limit, diff))
+
+    def similar(self, to: str | int, k: int = 10, *, all: bool = False, source: str | None = None) -> SimilarReport:
+        """The stored documents most similar to a text, or to the document of an id; nothing is ingested.
+
+        `all` finds removed documents too; `source` finds those of one source.
+        """
+        text, document = (to, None) if isinstance(to, str) else (None, to)
+        found = _native.similar(self._handle, text=text, document=document, k=k, all=all, source=source)
+        return SimilarReport.from_json(found)
+
+    def diff(self, a: int, b: int) -> list[tuple[str, str]]:
+        """The texts of two documents, word by word: parts of kind `same`, `removed` (only in the first) or `added`."""
+        return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, a, b))]
+
+    def explain_dedup(
+        self,
+        *,
+        mode: str | None = None,
+        threshold: float | None = None,
+        bands: int | None = None,
+        rows: int | None = None,
+        keep: str | None = None,
+        scope: str | None = None,
+    ) -> DedupExplanation:
+        """What the policy comes to in this corpus, measured; or what another one would change. Nothing is written."""
+        settings = policy_settings(mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope)
+        return DedupExplanation.from_json(_native.explain_dedup(settings, self._handle))
+
+    # Tokenizers, snapshots, checks -------------------------------------------------------------------------------------
+
+    @property
+    def tokenizers(self) -> Tokenizers:
+        """The tokenizers of the corpus."""
+        return Tokenizers(self._handle)
+
+    def tokenizer(self, name: str | None = None) -> Tokenizer:
+        """The tokenizer of that name, or the first, to encode and decode with."""
+        return Tokenizer(_native.encoder(self._handle, name))
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The snapshots of the corpus."""
+        return Snapshots(self._handle)
+
+    def check(self, depth: str = "full", *, progress: ProgressOption = None) -> CheckReport:
+        """What is not as it must be.
+
+        `quick` looks at journal, bitmaps and counters, `full` at the checksums of every file too, and `deep` computes
+        everything that is derived again.
+        """
+        with listening(progress) as listener:
+            return CheckReport.from_json(_native.check(self._handle, depth, listener))
+
+    def digest(self, *, progress: ProgressOption = None) -> str:
+        """One hash over what the corpus means; equal for equal input, however it was split or interrupted."""
+        with listening(progress) as listener:
+            return _native.digest(self._handle, listener)
+
+    # Shown -------------------------------------------------------------------------------------------------------------
+
+    def _counts(self) -> str:
+        try:
+            commit, documents, kept = self._handle.counts()
+        except CorpusError as error:
+            return type(error).__name__.lower()
+        return f"commit {commit}, {documents:,} documents, {kept:,} kept"
+
+    def __repr__(self) -> str:
+        return f"<corpusdb.{type(self).__name__} {self._path!r}: {self._counts()}>"
+
+    def _repr_html_(self) -> str:
+        if self._counts().startswith(("closed", "forked")):
+            return f"<p>{html.escape(repr(self))}</p>"
+        info = self.info()
+        tokenizers = [tokenizer.name for tokenizer in info.tokenizers]
+        names = ["source", "documents", "kept", "bytes", "kept bytes", *(f"kept tokens {name}" for name in tokenizers)]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = ""
+        for source in info.sources:
+            counts = [source.documents, source.kept, source.bytes, source.kept_bytes]
+            tokens = source.tokens.to_dict() if hasattr(source.tokens, "to_dict") else source.tokens
+            counts += [tokens.get(name) or 0 for name in tokenizers]
+            cells = "".join(f"<td>{count:,}</td>" for count in counts)
+            body += f"<tr><th>{html.escape(source.name)}</th>{cells}</tr>"
+        return (
+            f"<p><b>{html.escape(self._path)}</b>: {self._counts()}<br><small>{html.escape(info.policy)}</small></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _reopen(kind: type[Corpus], path: str, memory: int | None, threads: int | None) -> Corpus:
+    return kind(path, memory=memory, threads=threads)

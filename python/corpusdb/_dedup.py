@@ -1,0 +1,43 @@
+"""Deciding again which documents are kept."""
+
+from __future__ import annotations
+
+from corpusdb import _native
+from corpusdb._policy import policy_settings
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._reports import RedoReport, SettleReport
+
+__all__ = ["Dedup"]
+
+
+class Dedup:
+    """The dedup decisions of a corpus that is open for writing."""
+
+    def __init__(self, handle: _native.Handle) -> None:
+        self._handle = handle
+
+    def redo(
+        self,
+        *,
+        mode: str | None = None,
+        threshold: float | None = None,
+        bands: int | None = None,
+        rows: int | None = None,
+        keep: str | None = None,
+        scope: str | None = None,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> RedoReport:
+        """Decides every document again under another policy, from stored sketches and texts: nothing is read again.
+
+        The decisions in force stay until all others are made. After an interrupt the same call goes on. Without a
+        setting the corpus's own policy is applied anew.
+        """
+        settings = policy_settings(mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope)
+        with listening(progress) as listener:
+            return RedoReport.from_json(_native.redo(self._handle, settings, dry_run, listener))
+
+    def settle(self, *, dry_run: bool = False, progress: ProgressOption = None) -> SettleReport:
+        """Compares what crowded buckets left out for want of memory, and decides those documents again."""
+        with listening(progress) as listener:
+            return SettleReport.from_json(_native.settle(self._handle, dry_run, listener))

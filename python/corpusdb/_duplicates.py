@@ -1,0 +1,82 @@
+"""Removed documents beside the documents that they matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from corpusdb import _native
+    from corpusdb._corpus import Corpus
+    from corpusdb._document import Document
+
+__all__ = ["DuplicatePair", "Duplicates", "Witness"]
+
+#: Pairs that are read at a time, at first and at most.
+_FIRST, _MOST = 16, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The kept document that explains a removal."""
+
+    id: int
+    key: str
+    source: str
+    _corpus: Corpus = field(repr=False, compare=False)
+
+    def document(self) -> Document:
+        """Everything that is known of it."""
+        return self._corpus.document(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatePair:
+    """A removed document with its witness."""
+
+    id: int
+    key: str
+    source: str
+    witness: Witness
+    #: `exact` (equal bytes) or `near`.
+    kind: str
+    #: Exact Jaccard similarity.
+    jaccard: float
+    #: Share of its shingles that the witness has, and of the witness's that it has.
+    containment_removed: float
+    containment_witness: float
+    _corpus: Corpus = field(repr=False, compare=False)
+
+    def document(self) -> Document:
+        """Everything that is known of the removed document."""
+        return self._corpus.document(self.id)
+
+    def diff(self) -> list[tuple[str, str]]:
+        """How its text differs from the witness's, word by word: see `Corpus.diff`."""
+        return self._corpus.diff(self.witness.id, self.id)
+
+
+class Duplicates:
+    """Pairs in the order of the removed documents' ids, read as they are asked for."""
+
+    __slots__ = ("_corpus", "_ready", "_pairs", "_count")
+
+    def __init__(self, corpus: Corpus, pairs: _native.Pairs) -> None:
+        self._corpus = corpus
+        self._pairs = pairs
+        self._ready: Iterator[tuple[int, str, str, int, str, str, str, float, float, float]] = iter(())
+        self._count = _FIRST
+
+    def __iter__(self) -> Duplicates:
+        return self
+
+    def __next__(self) -> DuplicatePair:
+        pair = next(self._ready, None)
+        if pair is None:
+            self._ready = iter(self._pairs.next_pairs(self._count))
+            self._count = min(self._count * 2, _MOST)
+            pair = next(self._ready)
+        number, key, source, witness, witness_key, witness_source, kind, jaccard, removed, other = pair
+        found = Witness(witness, witness_key, witness_source, self._corpus)
+        return DuplicatePair(number, key, source, found, kind, jaccard, removed, other, self._corpus)

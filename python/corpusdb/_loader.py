@@ -1,0 +1,342 @@
+"""The loader: batches of a plan in the trainer's process, read ahead by a thread, resumed by one integer anywhere."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from corpusdb import _native
+from corpusdb._batch import ArrowBatch, Batch, State
+from corpusdb._ranks import placed
+from corpusdb.errors import Closed, CorpusError, Forked, OutOfRange, WrongState
+
+__all__ = ["As", "Layout", "Loader", "checked_state"]
+
+#: What batches are made of.
+As = Literal["torch", "numpy", "arrow"]
+#: Whether rows stand under each other, or their segments end to end without pads.
+Layout = Literal["rows", "flat"]
+
+#: Version of the state of a loader.
+_VERSION = 1
+
+#: Bytes that the reader of a loader takes unless said: many fit on a machine.
+MEMORY = 64 << 20
+
+_open: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    # A thread must not read while the process takes down what it reads with.
+    for loader in list(_open):
+        with contextlib.suppress(CorpusError):
+            loader.close()
+
+
+atexit.register(_close_all)
+
+
+def checked_state(state: object, plan: str) -> tuple[int, int]:
+    """(epoch, next batch) of a state of the plan of that hash.
+
+    Raises `WrongState` for what is no state, or one of another version or plan.
+    """
+    if not isinstance(state, Mapping):
+        raise WrongState(f"the state of a loader is a mapping, and {type(state).__name__} is none")
+    keys = ("version", "plan", "epoch", "next_batch")
+    missing = [key for key in keys if key not in state]
+    if missing:
+        raise WrongState(f"the state of a loader has {', '.join(keys)}; this one lacks {', '.join(missing)}")
+    if state["version"] != _VERSION or isinstance(state["version"], bool):
+        raise WrongState(f"this release reads states of version {_VERSION}, and this one has {state['version']!r}")
+    if state["plan"] != plan:
+        raise WrongState(
+            f"the state is of plan {state['plan']!r:.18}, and this loader gives plan {plan[:16]}: "
+            "a run goes on with the plan that it began with, or with an extension of it"
+        )
+    for key in ("epoch", "next_batch"):
+        value = state[key]
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+            raise WrongState(f"{key} of a loader's state is a number from 0 on, and {value!r} is none")
+    return state["epoch"], state["next_batch"]
+
+
+class Loader:
+    """Batches of one rank, in order, from where it stands: iterate over it.
+
+    A thread of the library reads `prefetch` batches ahead. The state counts batches that were given; it is the same on
+    every rank, and goes on at any number of ranks. Iterating goes on where the loader stands, and begins the epoch anew
+    once it was given to its end. Made by `Plan.loader`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        plan: str,
+        *,
+        epoch: int = 0,
+        rank: int | None = None,
+        world: int | None = None,
+        views: Sequence[str] | None = None,
+        as_: As = "torch",
+        layout: Layout = "rows",
+        ids: Literal["int64", "int32"] = "int64",
+        prefetch: int = 4,
+        epochs: int = 1,
+        endless: bool = False,
+        uneven: bool = False,
+        memory: int = MEMORY,
+        threads: int = 2,
+        unstored: _native.Plan | None = None,
+    ) -> None:
+        if as_ not in ("torch", "numpy", "arrow"):
+            raise ValueError(f"as_ is \"torch\", \"numpy\" or \"arrow\", not {as_!r}")
+        if layout not in ("rows", "flat"):
+            raise ValueError(f"layout is \"rows\" or \"flat\", not {layout!r}")
+        if ids not in ("int64", "int32"):
+            raise ValueError(f"ids is \"int64\" or \"int32\", not {ids!r}")
+        if prefetch < 1 or epochs < 1 or threads < 1 or epoch < 0:
+            raise ValueError("prefetch, epochs and threads are at least 1, and epoch at least 0")
+        if isinstance(views, str):
+            raise ValueError(f"views is a list of names; [{views!r}] is one")
+        rank, world = placed(rank, world)
+        #: This rank, and how many there are.
+        self.rank, self.world = rank, world
+        self._path, self._plan, self._unstored = os.path.abspath(path), plan, unstored
+        self._views = None if views is None else list(views)
+        self._as, self._layout, self._ids = as_, layout, ids
+        self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
+        self._memory, self._threads = memory, threads
+        self._first, self._epoch, self._next = epoch, epoch, 0
+        self._over = False
+        self._closed = False
+        #: Of a worker: its turn, of how many, counted from the batch at which the workers began with this epoch.
+        self._share: tuple[int, int, int] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """What belongs to the process and is not pickled."""
+        self._lock = threading.RLock()
+        self._reader: _native.Reader | None = None
+        self._batches: _native.Batches | None = None
+        self._names: tuple[str, ...] = ()
+        #: Whether a batch is being taken from the thread and is not given yet.
+        self._taking = False
+        self._process: int | None = None
+
+    # ---- where it stands ----
+
+    @property
+    def plan(self) -> str:
+        """blake3 of the plan, in hexadecimal."""
+        return self._plan
+
+    @property
+    def epoch(self) -> int:
+        """The epoch it stands in."""
+        return self._epoch
+
+    def state_dict(self) -> State:
+        """Where it stands: batches that were given, not those read ahead. The same on every rank."""
+        return {"version": _VERSION, "plan": self._plan, "epoch": self._epoch, "next_batch": self._next}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where a loader of the same plan stood, at any number of ranks.
+
+        Raises `WrongState` for the state of another plan, of another version, or for none; for a batch that the epoch
+        does not have at once if the loader is open, else when it is first used.
+        """
+        epoch, next_batch = checked_state(state, self._plan)
+        self._owned()
+        with self._lock:
+            self._stop()
+            self._epoch, self._next, self._over = epoch, next_batch, False
+            if not self._first <= epoch < self._first + self._epochs:
+                self._first = epoch
+            if self._reader is not None:
+                self._check_next(self._reader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins another epoch at its first batch. That in which it stands already goes on where it is, unless it was
+        given to its end."""
+        if epoch < 0:
+            raise OutOfRange(f"there is no epoch {epoch}: the first is 0")
+        self._owned()
+        with self._lock:
+            if epoch != self._epoch or self._over:
+                self._stop()
+                self._first, self._epoch, self._next, self._over = epoch, epoch, 0, False
+
+    def __len__(self) -> int:
+        """Batches that this rank has of the epoch it stands in, from its first on."""
+        with self._entered() as reader:
+            return reader.steps(self._epoch, 0, self.world)
+
+    # ---- batches ----
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._over:
+            with self._lock:
+                self._stop()
+                self._epoch, self._next, self._over = self._first, 0, False
+        return self
+
+    def __next__(self) -> Any:
+        with self._entered() as reader:
+            while not self._over:
+                if self._taking:
+                    # Ctrl-C or an error came while a batch was taken: it was not given, so it is read again.
+                    self._stop()
+                if self._batches is None:
+                    self._batches = self._started(reader)
+                self._taking = True
+                made = self._batches.next()
+                if made is not None:
+                    batch = self._given(made)
+                    self._next, self._taking = made[2], False
+                    return batch
+                self._batches, self._taking = None, False
+                if not self._endless and self._epoch + 1 >= self._first + self._epochs:
+                    self._over = True
+                    break
+                if self._share is not None:
+                    turn, workers, first = self._share
+                    steps = reader.steps(self._epoch, first, self.world)
+                    # Whose turn it would be if the epoch had no end.
+                    self._share = (turn - steps) % workers, workers, 0
+                self._epoch, self._next = self._epoch + 1, 0
+        raise StopIteration
+
+    def _started(self, reader: _native.Reader) -> _native.Batches:
+        self._check_next(reader)
+        skip, stride = (0, 1) if self._share is None else self._to_skip(reader)
+        return reader.start(
+            self._epoch,
+            self._next,
+            rank=self.rank,
+            world=self.world,
+            uneven=self._uneven,
+            views=self._views,
+            flat=self._layout == "flat",
+            kind=self._kind(),
+            prefetch=self._prefetch,
+            skip=skip,
+            stride=stride,
+        )
+
+    def _to_skip(self, reader: _native.Reader) -> tuple[int, int]:
+        """(steps to pass over, stride) of a worker."""
+        assert self._share is not None
+        turn, workers, first = self._share
+        if self._next < first:
+            raise WrongState("the state of a worker stands before the batch that the workers began with")
+        done = reader.steps(self._epoch, first, self.world) - reader.steps(self._epoch, self._next, self.world)
+        return (turn - done) % workers, workers
+
+    def _kind(self) -> str:
+        return "arrow" if self._as == "arrow" else "narrow" if self._ids == "int32" else "tensors"
+
+    def _given(self, made: tuple[Any, ...]) -> Batch | ArrowBatch:
+        batch: Batch | ArrowBatch
+        if self._as == "arrow":
+            batch = ArrowBatch(made[0])
+        else:
+            batch = Batch(as_torch(made[0]) if self._as == "torch" else made[0])
+        batch._made_of(made, self._names, self._keys)
+        batch.epoch = self._epoch
+        batch.state = {**self.state_dict(), "next_batch": made[2]}
+        return batch
+
+    def _keys(self, documents: list[int]) -> list[str]:
+        with self._entered() as reader:
+            return reader.keys(documents)
+
+    def _check_next(self, reader: _native.Reader) -> None:
+        if self._next > 0:
+            _, batches = reader.counts(self._epoch)
+            if self._next > batches:
+                raise WrongState(f"the state stands before batch {self._next} of an epoch that has {batches}")
+
+    # ---- opening and closing ----
+
+    def _owned(self) -> None:
+        if self._process is not None and self._process != os.getpid():
+            raise Forked(
+                "this loader was opened before a fork, and the thread that reads ahead is not in this process: make "
+                "one here, or start workers with `spawn` or `forkserver`"
+            )
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[_native.Reader]:
+        self._owned()
+        with self._lock:
+            if self._closed:
+                raise Closed("this loader is closed; make another one from the plan")
+            if self._reader is None:
+                self._reader = _native.Reader(
+                    self._path, self._plan, plan=self._unstored, memory=self._memory, threads=self._threads
+                )
+                self._process = os.getpid()
+                self._names = tuple(self._reader.sources())
+                _open.add(self)
+            yield self._reader
+
+    def _stop(self) -> None:
+        self._taking = False
+        if self._batches is not None:
+            self._batches.stop()
+            self._batches = None
+
+    def close(self) -> None:
+        """Stops reading ahead and gives the reader back; again is nothing. Batches and the state stay whole."""
+        self._owned()
+        with self._lock:
+            self._closed = True
+            self._stop()
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+            _open.discard(self)
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._unstored is not None:
+            raise TypeError("the plan of this loader is not stored, so no other process finds it: plan with a writer")
+        return self._options()
+
+    def _options(self) -> dict[str, Any]:
+        """Everything but what belongs to the process: of it a loader is made that stands where this one does."""
+        kept = dict(self.__dict__)
+        for name in ("_lock", "_reader", "_batches", "_names", "_taking", "_process"):
+            del kept[name]
+        return kept
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def __repr__(self) -> str:
+        return (
+            f"<corpusdb.Loader of plan {self._plan[:12]}: epoch {self._epoch}, next batch {self._next}, "
+            f"rank {self.rank} of {self.world}>"
+        )
+
+
+def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arrays as tensors over the same memory; numbers stay numbers."""
+    import torch
+
+    return {name: value if isinstance(value, int) else torch.from_numpy(value) for name, value in arrays.items()}

@@ -1,0 +1,443 @@
+"""The native half of the package: plain functions over handles. Users see what is made of it in `corpusdb`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Batches",
+    "Encoder",
+    "Handle",
+    "Pairs",
+    "Plan",
+    "Reader",
+    "Rows",
+    "add_tokenizer",
+    "analyse_tokenizers",
+    "backfill_tokenizer",
+    "check",
+    "check_tokenizer",
+    "compact",
+    "create",
+    "create_snapshot",
+    "diff",
+    "diff_tokenizers",
+    "digest",
+    "document_duplicates",
+    "drop_plan",
+    "drop_tokenizer",
+    "duplicates",
+    "duplicates_summary",
+    "encoder",
+    "explain_dedup",
+    "extend_plan",
+    "extend_tokenizer",
+    "find_key",
+    "info",
+    "ingest_arrow",
+    "ingest_paths",
+    "ingest_records",
+    "is_forked",
+    "main",
+    "pieces",
+    "plan_recipe",
+    "redo",
+    "rejects",
+    "remove",
+    "restore",
+    "sample",
+    "select",
+    "set_field_arrow",
+    "set_field_paths",
+    "set_field_records",
+    "settle",
+    "show",
+    "shown_tokens",
+    "similar",
+    "snapshots",
+    "sql",
+    "stored_plan",
+    "stored_plans",
+    "tokenizer_file",
+    "tokenizer_names",
+    "tokenizer_originals",
+    "tokenizer_record",
+    "tokens",
+    "train_tokenizer",
+    "version",
+]
+
+_Tally: TypeAlias = tuple[int, int, int, int, int]
+_Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
+_Settings: TypeAlias = Mapping[str, Any]
+_Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
+
+@final
+class Handle:
+    """A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it."""
+
+    def __new__(
+        cls, path: str | PathLike[str], *, write: bool, memory: int | None = None, threads: int | None = None
+    ) -> Handle: ...
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+
+    def close(self) -> None:
+        """Gives everything back; again is nothing. What was handed out before stays whole."""
+
+    def count(self, condition: str | None = None) -> int:
+        """Documents that satisfy a condition."""
+
+    def counts(self) -> tuple[int, int, int]:
+        """Number of the last commit, documents stored, and kept ones."""
+
+@final
+class Rows:
+    """The answer to a statement, read once."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+
+    @property
+    def types(self) -> list[str]:
+        """Their types, in Arrow's words."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the rows were read."""
+
+    def next_rows(self) -> list[tuple[Any, ...]] | None:
+        """The next rows as tuples, a batch of them; none behind the last."""
+
+    def peek(self, count: int) -> list[tuple[Any, ...]]:
+        """The first `count` rows as tuples. They stay to be read."""
+
+    def ask_for_failure(self) -> None:
+        """Says that who takes the stream asks for its `failure`, an interrupt too."""
+
+    def failure(self) -> BaseException | None:
+        """What ended the stream that was handed out, if an error did."""
+
+    def addresses(self) -> list[list[list[int]]]:
+        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Pairs:
+    """Removed documents beside their witnesses, ascending by id."""
+
+    def next_pairs(self, count: int) -> list[_Pair]:
+        """Up to `count` more pairs; none behind the last."""
+
+@final
+class Encoder:
+    """A tokenizer with its encoder."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the corpus."""
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than its largest id."""
+
+    def specials(self) -> list[tuple[int, str]]:
+        """Its special tokens with their ids."""
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; none when there is no such token."""
+
+    def encode(self, text: str, specials: bool) -> NDArray[np.uint32]:
+        """The ids of a text."""
+
+    def encode_batch(self, texts: Sequence[str], specials: bool) -> list[NDArray[np.uint32]]:
+        """The ids of many texts, on all cores."""
+
+    def encode_with_offsets(self, text: str, specials: bool) -> tuple[NDArray[np.uint32], list[tuple[int, int]]]:
+        """The ids of a text with the bytes of it that each stands for."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, special tokens spelled out."""
+
+def is_forked() -> bool:
+    """Whether this process is a fork of one that had used this module."""
+
+def version() -> str:
+    """The release, as `corpusdb --version` says it."""
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command with `arguments`, of which the first is its own name; its exit code."""
+
+def create(path: str | PathLike[str], settings: _Settings, fields: Sequence[tuple[str, str]]) -> str:
+    """Makes an empty corpus; the policy in words."""
+
+def ingest_paths(handle: Handle, paths: Sequence[str], settings: _Settings, listener: _Listener | None = None) -> str:
+    """Ingests files; the report as JSON text."""
+
+def ingest_arrow(
+    handle: Handle, stream: object, name: str, settings: _Settings, listener: _Listener | None = None
+) -> str:
+    """Ingests the rows of an Arrow stream, known by `name`; the report as JSON text."""
+
+def ingest_records(
+    handle: Handle, records: Iterator[object], name: str, settings: _Settings, listener: _Listener | None = None
+) -> str:
+    """Ingests the mappings of an iterator, known by `name`; the report as JSON text."""
+
+def set_field_paths(
+    handle: Handle, paths: Sequence[str], settings: _Settings, listener: _Listener | None = None
+) -> str:
+    """Sets a declared field of stored documents from files; the report as JSON text."""
+
+def set_field_arrow(
+    handle: Handle, stream: object, name: str, settings: _Settings, listener: _Listener | None = None
+) -> str:
+    """As `set_field_paths`, from an Arrow stream, which has `name` in errors."""
+
+def set_field_records(
+    handle: Handle, records: Iterator[object], name: str, settings: _Settings, listener: _Listener | None = None
+) -> str:
+    """As `set_field_paths`, from the mappings of an iterator, which has `name` in errors."""
+
+def sql(handle: Handle, statement: str) -> Rows:
+    """Runs one SELECT."""
+
+def select(handle: Handle, condition: str | None = None) -> NDArray[np.uint64]:
+    """Ids of the documents that satisfy a condition, ascending."""
+
+def sample(handle: Handle, count: int, condition: str | None, seed: int) -> list[int]:
+    """Ids of documents drawn at random, reproducibly."""
+
+def show(handle: Handle, ids: Sequence[int]) -> list[str]:
+    """Everything known of documents, each as JSON text."""
+
+def find_key(handle: Handle, key: str) -> list[int]:
+    """Ids of the documents that had a key, newest last."""
+
+def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
+    """The stored token ids of a document, by a tokenizer or the first one."""
+
+def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
+    """The tokens of a document with their texts and what they count in the loss, as JSON text."""
+
+def info(handle: Handle) -> str:
+    """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text."""
+
+def rejects(handle: Handle, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """The first records that could not be read, and how many there are."""
+
+def duplicates(handle: Handle, document: int | None = None, source: str | None = None) -> Pairs:
+    """The duplicates of a corpus, of one document, or of what was removed from a source."""
+
+def duplicates_summary(handle: Handle, largest: int, source: str | None = None, by: str | None = None) -> str:
+    """All duplicates in numbers, as JSON text."""
+
+def document_duplicates(handle: Handle, document: int, limit: int, diff: bool) -> str:
+    """A document among its duplicates, as JSON text."""
+
+def similar(
+    handle: Handle,
+    *,
+    text: str | None = None,
+    document: int | None = None,
+    k: int,
+    all: bool,
+    source: str | None = None,
+) -> str:
+    """The stored documents most similar to a text or a document, as JSON text."""
+
+def diff(handle: Handle, a: int, b: int) -> str:
+    """The texts of two documents, word by word, as JSON text."""
+
+def explain_dedup(settings: _Settings, handle: Handle | None = None) -> str:
+    """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
+
+def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
+    """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""
+
+def digest(handle: Handle, listener: _Listener | None = None) -> str:
+    """One hash over what the corpus means."""
+
+def compact(handle: Handle, listener: _Listener | None = None) -> tuple[int, int]:
+    """Rewrites the files into their most compact form; bytes in tables before and after."""
+
+def create_snapshot(handle: Handle, name: str) -> str:
+    """Names the present moment; its record as JSON text."""
+
+def snapshots(handle: Handle) -> str:
+    """The snapshots, as JSON text."""
+
+def redo(handle: Handle, settings: _Settings, dry_run: bool, listener: _Listener | None = None) -> str:
+    """Decides every document again under another policy, and makes that current; the report as JSON text."""
+
+def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
+    """Compares what crowded buckets left out; the report as JSON text."""
+
+def remove(
+    handle: Handle, documents: Sequence[int], block: str, dry_run: bool, listener: _Listener | None = None
+) -> str:
+    """Removes documents; the report as JSON text."""
+
+def restore(handle: Handle, documents: Sequence[int], dry_run: bool, listener: _Listener | None = None) -> str:
+    """Takes removals back; the report as JSON text."""
+
+def encoder(handle: Handle, name: str | None = None) -> Encoder:
+    """The tokenizer of that name, or the first."""
+
+def pieces(handle: Handle, name: str | None, text: str, specials: bool) -> str:
+    """The tokens of a text with what each stands for, as JSON text."""
+
+def tokenizer_names(handle: Handle) -> list[str]:
+    """Names of the tokenizers, in the order they were registered."""
+
+def tokenizer_record(handle: Handle, name: str) -> str:
+    """Everything known of a tokenizer, as JSON text."""
+
+def tokenizer_file(handle: Handle, name: str, sentencepiece: bool) -> bytes:
+    """The bytes of a tokenizer's `tokenizer.json`, or of it as a SentencePiece model."""
+
+def tokenizer_originals(handle: Handle, name: str) -> list[tuple[str, bytes]]:
+    """The files that a tokenizer was registered with."""
+
+def check_tokenizer(handle: Handle, name: str) -> str:
+    """Whether a tokenizer's ids can be trusted, as JSON text."""
+
+def diff_tokenizers(handle: Handle, a: str, b: str) -> str:
+    """What differs between two tokenizers, as JSON text."""
+
+def analyse_tokenizers(
+    handle: Handle,
+    names: Sequence[str],
+    *,
+    by: str | None = None,
+    reference: str | None = None,
+    condition: str | None = None,
+    sample_bytes: int,
+    d_model: int,
+    title: str | None = None,
+    listener: _Listener | None = None,
+) -> tuple[str, str | None]:
+    """What tokenizers make of the corpus, as JSON text, and as a page when a title is given."""
+
+def add_tokenizer(
+    handle: Handle,
+    name: str,
+    kind: str,
+    bytes: bytes,
+    lineage: str,
+    *,
+    merges: bytes | None = None,
+    pattern: str | None = None,
+    specials: Sequence[tuple[str, int]] = ...,
+    backfill: bool = True,
+    listener: _Listener | None = None,
+) -> str:
+    """Registers a tokenizer given as the bytes of its files, and encodes what is stored; its record as JSON text."""
+
+def train_tokenizer(
+    handle: Handle,
+    name: str,
+    options: str,
+    *,
+    pattern: str | None = None,
+    condition: str | None = None,
+    by: str,
+    sample_bytes: int | None = None,
+    backfill: bool = True,
+    listener: _Listener | None = None,
+) -> tuple[str, str]:
+    """Trains a tokenizer, registers it and encodes what is stored; record and decisions as JSON text."""
+
+def extend_tokenizer(
+    handle: Handle,
+    base: str,
+    name: str,
+    settings: _Settings,
+    *,
+    backfill: bool = True,
+    listener: _Listener | None = None,
+) -> tuple[str | None, str, list[tuple[str, bytes]]]:
+    """Extends a tokenizer: its record (none when nothing is new), the terms as JSON text, and files."""
+
+def backfill_tokenizer(handle: Handle, name: str, listener: _Listener | None = None) -> str:
+    """Encodes what a registered tokenizer has not encoded; its record as JSON text."""
+
+def drop_tokenizer(handle: Handle, name: str, force: bool) -> list[int]:
+    """Forgets a tokenizer with all its ids; the numbers of plans that cannot be opened any more."""
+
+@final
+class Plan:
+    @property
+    def number(self) -> int | None: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def json(self) -> str: ...
+    @property
+    def recipe(self) -> str: ...
+    def explain(self, handle: Handle) -> tuple[str, str]: ...
+    def build(
+        self,
+        handle: Handle,
+        out: str | PathLike[str],
+        *,
+        epoch: int,
+        threads: int | None = None,
+        listener: _Listener | None = None,
+    ) -> str: ...
+    def verify(
+        self, handle: Handle, directory: str | PathLike[str], *, listener: _Listener | None = None
+    ) -> str: ...
+
+def plan_recipe(handle: Handle, recipe: str, *, store: bool, listener: _Listener | None = None) -> Plan: ...
+def stored_plan(handle: Handle, number: int) -> Plan: ...
+def stored_plans(handle: Handle) -> list[tuple[int, str, str]]: ...
+def extend_plan(
+    handle: Handle,
+    number: int,
+    *,
+    consumed: int,
+    epoch: int,
+    recipe: str | None = None,
+    listener: _Listener | None = None,
+) -> Plan: ...
+def drop_plan(handle: Handle, number: int) -> None: ...
+@final
+class Reader:
+    def __new__(
+        cls, path: str | PathLike[str], hash: str, *, plan: Plan | None = None, memory: int, threads: int
+    ) -> Reader: ...
+    def counts(self, epoch: int) -> tuple[int, int]: ...
+    def steps(self, epoch: int, from_batch: int, world: int) -> int: ...
+    def start(
+        self,
+        epoch: int,
+        from_batch: int,
+        *,
+        rank: int,
+        world: int,
+        uneven: bool,
+        views: Sequence[str] | None,
+        flat: bool,
+        kind: str,
+        prefetch: int,
+        skip: int = 0,
+        stride: int = 1,
+    ) -> Batches: ...
+    def rows(
+        self, epoch: int, numbers: Sequence[int], views: Sequence[str] | None, flat: bool, kind: str
+    ) -> list[tuple[Any, ...]]: ...
+    def sources(self) -> list[str]: ...
+    def keys(self, documents: Sequence[int]) -> list[str]: ...
+    def close(self) -> None: ...
+@final
+class Batches:
+    def next(self) -> tuple[Any, ...] | None: ...
+    def stop(self) -> None: ...

@@ -1,0 +1,108 @@
+"""Making and opening corpora."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, overload
+
+from corpusdb import _native
+from corpusdb._corpus import Corpus
+from corpusdb._policy import policy_settings
+from corpusdb._reports import DedupExplanation
+from corpusdb._writer import Writer
+
+__all__ = ["FieldKind", "create", "explain_dedup", "open"]
+
+#: What a declared field holds: `str` or "keyword", `int` or "int", `float` or "float".
+FieldKind = type[str] | type[int] | type[float] | Literal["keyword", "int", "float"]
+
+_KINDS: dict[object, str] = {str: "keyword", int: "int", float: "float"}
+
+
+def create(
+    path: str | os.PathLike[str],
+    *,
+    profile: str | None = None,
+    mode: str | None = None,
+    threshold: float | None = None,
+    bands: int | None = None,
+    rows: int | None = None,
+    keep: str | None = None,
+    scope: str | None = None,
+    compare: str | None = None,
+    normaliser: str | None = None,
+    shingle: int | None = None,
+    hashes: int | None = None,
+    fields: Mapping[str, FieldKind] | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+) -> Corpus:
+    """Makes an empty corpus at `path`, which must be absent or an empty directory, and opens it for reading.
+
+    To write, open it with `corpusdb.open(path, mode="w")`: who writes holds the lock until it is closed.
+
+    The dedup policy is a profile (`web` for prose, the default; `code`, `chat`, or the published `bigcode`, `fineweb`,
+    `slimpajama`) and what is to be otherwise than in it: the flags of `corpusdb init`. `fields` declares the fields of
+    the records that are indexed: `fields={"quality": float, "domain": "keyword"}`.
+
+    Raises `corpusdb.AlreadyExists`, `corpusdb.BadPolicy`, `corpusdb.BadName`.
+    """
+    settings = policy_settings(
+        profile=profile, mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope,
+        compare=compare, normaliser=normaliser, shingle=shingle, hashes=hashes,
+    )
+    declared = [(name, _KINDS.get(kind) or str(kind)) for name, kind in (fields or {}).items()]
+    _native.create(os.fspath(path), settings, declared)
+    return Corpus(path, memory=memory, threads=threads)
+
+
+@overload
+def open(
+    path: str | os.PathLike[str], mode: Literal["r"] = "r", *, memory: int | str | None = None, threads: int | None = None
+) -> Corpus: ...
+@overload
+def open(
+    path: str | os.PathLike[str], mode: Literal["w"], *, memory: int | str | None = None, threads: int | None = None
+) -> Writer: ...
+def open(
+    path: str | os.PathLike[str],
+    mode: Literal["r", "w"] = "r",
+    *,
+    memory: int | str | None = None,
+    threads: int | None = None,
+) -> Corpus:
+    """Opens a corpus: for reading, also beside a writer, or with `mode="w"` for writing, alone.
+
+    `memory` is about how much caches and work in memory may take (bytes, or "4GiB"; by default a quarter of the
+    machine's), `threads` how many work in the background of a writer (one a core).
+
+    Raises `corpusdb.NotFound` where there is no corpus, `corpusdb.Locked` when another one writes.
+    """
+    if mode == "r":
+        return Corpus(path, memory=memory, threads=threads)
+    if mode == "w":
+        return Writer(path, memory=memory, threads=threads)
+    raise ValueError(f'mode {mode!r} is neither "r" (read) nor "w" (write)')
+
+
+def explain_dedup(
+    *,
+    profile: str | None = None,
+    mode: str | None = None,
+    threshold: float | None = None,
+    bands: int | None = None,
+    rows: int | None = None,
+    keep: str | None = None,
+    scope: str | None = None,
+    compare: str | None = None,
+    normaliser: str | None = None,
+    shingle: int | None = None,
+    hashes: int | None = None,
+) -> DedupExplanation:
+    """What a dedup policy finds, stores and costs, before it is chosen: the settings are those of `create`."""
+    settings = policy_settings(
+        profile=profile, mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope,
+        compare=compare, normaliser=normaliser, shingle=shingle, hashes=hashes,
+    )
+    return DedupExplanation.from_json(_native.explain_dedup(settings))

@@ -1,0 +1,345 @@
+"""Plans: what follows from a recipe and a snapshot, told, built, verified, extended, and read by loaders."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from corpusdb import _native
+from corpusdb._batch import Batch
+from corpusdb._loader import MEMORY, As, Layout, Loader, as_torch
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._recipe import RecipeLike, recipe_text
+from corpusdb._report import Report
+from corpusdb.errors import CorpusError, NotFound
+
+if TYPE_CHECKING:
+    import datasets
+
+    from corpusdb._torch import EpochBatches, EpochRows
+
+__all__ = ["Explanation", "Manifest", "Plan", "Planning", "Verification"]
+
+class Explanation(Report):
+    """What an epoch will be. Printed, it is what `corpusdb epoch explain` prints."""
+
+    def __init__(self, text: str, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._text = text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return {name: value for name, value in super().to_dict().items() if name != "_text"}
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self._text)}</pre>"
+
+
+class Manifest(Report):
+    """What a build wrote: plan, snapshot, epoch, sources, totals, and every file with its hash."""
+
+
+class Verification(Report):
+    """The verdict on a written epoch: `checks`, `rows`, `tokens`. True if every check passed."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+class Plan:
+    """A plan: every byte of its epochs is a function of it and the number of the epoch.
+
+    Made by `plan(...)` of a corpus. It may be pickled if it is stored: path and hash find it again.
+    """
+
+    def __init__(self, native: _native.Plan, handle: _native.Handle | None, path: str) -> None:
+        self._native, self._handle, self._path = native, handle, os.path.abspath(path)
+        self._reader: tuple[int, _native.Reader] | None = None
+
+    # ---- what it is ----
+
+    @property
+    def number(self) -> int | None:
+        """The number under which it is stored; none where it is not: a handle that reads stores nothing."""
+        return self._native.number
+
+    @property
+    def hash(self) -> str:
+        """blake3 of the plan, in hexadecimal: what states and manifests name it by."""
+        return self._native.hash
+
+    @property
+    def path(self) -> str:
+        """Where its corpus lies."""
+        return self._path
+
+    @property
+    def recipe(self) -> str:
+        """The recipe with every default, as TOML."""
+        return self._native.recipe
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that it pins, as the command stores it."""
+        values: dict[str, Any] = json.loads(self._native.json)
+        return values
+
+    def explain(self) -> Explanation:
+        """What epoch 0 will be: rows, tokens, shares, losses, padding, steps. Writes nothing."""
+        text, values = self._native.explain(self._opened())
+        return Explanation(text, json.loads(values))
+
+    # ---- files ----
+
+    def build(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        epoch: int = 0,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> Manifest:
+        """Writes an epoch to the directory `out`, in the format of the recipe; the manifest is the answer.
+
+        A build that was stopped goes on after the shards that it had finished.
+        """
+        with listening(progress) as listener:
+            answer = self._native.build(self._opened(), out, epoch=epoch, threads=threads, listener=listener)
+        return Manifest.from_json(answer)
+
+    def verify(self, directory: str | os.PathLike[str], *, progress: ProgressOption = None) -> Verification:
+        """Reads a written epoch back and checks it against the plan and the corpus."""
+        with listening(progress) as listener:
+            answer = self._native.verify(self._opened(), directory, listener=listener)
+        return Verification.from_json(answer)
+
+    # ---- rows ----
+
+    def rows(self, epoch: int = 0) -> int:
+        """Rows of an epoch, those of pads included."""
+        return self._counts(epoch)[0]
+
+    def batches(self, epoch: int = 0) -> int:
+        """Global batches of an epoch; rows where the recipe has no batches."""
+        return self._counts(epoch)[1]
+
+    def row(
+        self,
+        number: int,
+        *,
+        epoch: int = 0,
+        views: Sequence[str] | None = None,
+        as_: Literal["torch", "numpy"] = "numpy",
+    ) -> Batch:
+        """One row: its arrays, of one dimension, and its documents, offsets, keys and source."""
+        return self.rows_at([number], epoch=epoch, views=views, as_=as_)[0]
+
+    def rows_at(
+        self,
+        numbers: Sequence[int],
+        *,
+        epoch: int = 0,
+        views: Sequence[str] | None = None,
+        as_: Literal["torch", "numpy"] = "numpy",
+    ) -> list[Batch]:
+        """Rows by their numbers, in the order asked for. Those that are near each other are found together."""
+        if any(number < 0 for number in numbers) or epoch < 0:
+            raise IndexError("rows and epochs are numbered from 0")
+        reader = self._read()
+        names = tuple(reader.sources())
+        rows = []
+        for made in reader.rows(epoch, list(numbers), None if views is None else list(views), False, "tensors"):
+            values = {name: value if isinstance(value, int) else value[0] if value.ndim > 1 else value
+                      for name, value in made[0].items()}
+            row = Batch(as_torch(values) if as_ == "torch" else values)
+            row._made_of(made, names, reader.keys)
+            row.epoch = epoch
+            rows.append(row)
+        return rows
+
+    # ---- going on, and away ----
+
+    def extend(
+        self,
+        *,
+        consumed: int,
+        epoch: int = 0,
+        recipe: RecipeLike | None = None,
+        progress: ProgressOption = None,
+    ) -> Plan:
+        """Plans what this plan has left once `consumed` rows were given from the beginning of `epoch` on, with whatever
+        is new: nothing that was consumed comes again within its pass, nothing that was not is lost.
+
+        `recipe` may have other weights, sources, row length or packing; without one that of this plan goes on.
+        """
+        text = None if recipe is None else recipe_text(recipe)
+        with listening(progress) as listener:
+            native = _native.extend_plan(
+                self._opened(), self._stored(), consumed=consumed, epoch=epoch, recipe=text, listener=listener
+            )
+        return Plan(native, self._handle, self._path)
+
+    def drop(self) -> None:
+        """Forgets the plan. What was built of it cannot be verified any more."""
+        _native.drop_plan(self._opened(), self._stored())
+
+    # ---- training ----
+
+    def loader(
+        self,
+        *,
+        epoch: int = 0,
+        rank: int | None = None,
+        world: int | None = None,
+        views: Sequence[str] | None = None,
+        as_: As = "torch",
+        layout: Layout = "rows",
+        ids: Literal["int64", "int32"] = "int64",
+        prefetch: int = 4,
+        epochs: int = 1,
+        endless: bool = False,
+        uneven: bool = False,
+        memory: int = MEMORY,
+        threads: int = 2,
+    ) -> Loader:
+        """Batches of one rank, in the trainer's process, read ahead by a thread.
+
+        `rank` and `world` are those of torch.distributed or of RANK and WORLD_SIZE unless given. `views` are what comes
+        beside `input_ids`: by default labels, and position ids or, where a row is one document, the attention mask.
+        `layout="flat"` gives the segments of all rows end to end without pads, as `[1, tokens]`. `ids` is the type of
+        ids, labels, positions and the attention mask. `prefetch` batches are ready at most. `epochs` follow on each
+        other, and with `endless=True` all that there are. `uneven=True` divides batches among ranks that they do not
+        divide among evenly. `memory` in bytes is what its reader may take, `threads` what it reads with.
+        """
+        return Loader(
+            self._path,
+            self.hash,
+            epoch=epoch,
+            rank=rank,
+            world=world,
+            views=views,
+            as_=as_,
+            layout=layout,
+            ids=ids,
+            prefetch=prefetch,
+            epochs=epochs,
+            endless=endless,
+            uneven=uneven,
+            memory=memory,
+            threads=threads,
+            unstored=self._native if self.number is None else None,
+        )
+
+    def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
+        """For trainers that insist on a `DataLoader`.
+
+        Without `map_style` an `IterableDataset` of whole batches, for `DataLoader(dataset, batch_size=None)` with any
+        number of workers; `options` are those of `loader`. With it a `Dataset` of rows; its options are `views`.
+        """
+        from corpusdb._torch import EpochBatches, EpochRows
+
+        if map_style:
+            return EpochRows(self, epoch=epoch, **options)
+        return EpochBatches(self, epoch=epoch, **options)
+
+    def to_hf(
+        self,
+        *,
+        epoch: int = 0,
+        views: Sequence[str] | None = None,
+        streaming: bool = False,
+        directory: str | os.PathLike[str] | None = None,
+    ) -> datasets.Dataset | datasets.IterableDataset:
+        """Rows of an epoch for `datasets`: a `Dataset` over Arrow batches in memory, or, with `directory`, in a file
+        there that is mapped; with `streaming` an `IterableDataset` that reads as it goes. `views` are columns of recipes."""
+        from corpusdb._hf import dataset, streamed
+
+        if streaming:
+            return streamed(self, epoch, views)
+        return dataset(self, epoch, views, directory)
+
+    # ---- within ----
+
+    def _opened(self) -> _native.Handle:
+        if self._handle is None:
+            self._handle = _native.Handle(self._path, write=False, memory=MEMORY)
+        return self._handle
+
+    def _stored(self) -> int:
+        if self.number is None:
+            raise CorpusError("this plan is not stored: plan the recipe with a corpus opened with mode=\"w\"")
+        return self.number
+
+    def _read(self) -> _native.Reader:
+        # A plan is data: in the child of a fork it has a reader of its own, as a worker of a map-style dataset needs it.
+        if self._reader is None or self._reader[0] != os.getpid():
+            unstored = self._native if self.number is None else None
+            reader = _native.Reader(self._path, self.hash, plan=unstored, memory=MEMORY, threads=2)
+            self._reader = os.getpid(), reader
+        return self._reader[1]
+
+    def _counts(self, epoch: int) -> tuple[int, int]:
+        if epoch < 0:
+            raise IndexError("epochs are numbered from 0")
+        return self._read().counts(epoch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._stored()
+        return _found_again, (self._path, self.hash)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and other.hash == self.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __repr__(self) -> str:
+        stored = "not stored" if self.number is None else f"number {self.number}"
+        return f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>"
+
+
+def _found_again(path: str, plan: str) -> Plan:
+    """A plan that was pickled."""
+    handle = _native.Handle(path, write=False, memory=MEMORY)
+    for number, known, _ in _native.stored_plans(handle):
+        if known == plan:
+            return Plan(_native.stored_plan(handle, number), handle, path)
+    raise NotFound(f"{path} has no plan {plan[:16]} any more")
+
+
+class Planning:
+    """What a corpus can do with recipes and plans: it has a handle and a path, and stores plans if it writes."""
+
+    _handle: _native.Handle
+    _path: str
+    _mode = "r"
+
+    def plan(self, recipe: RecipeLike | int, *, progress: ProgressOption = None) -> Plan:
+        """A plan of a recipe (a path, a text of TOML, or a mapping), or the stored one of that number.
+
+        A corpus opened for writing stores what it plans, with a snapshot of this moment unless the recipe names one,
+        and answers the stored plan when the same one is asked for again. One opened for reading stores nothing.
+        """
+        if isinstance(recipe, int):
+            native = _native.stored_plan(self._handle, recipe)
+        else:
+            text = recipe_text(recipe)
+            with listening(progress) as listener:
+                native = _native.plan_recipe(self._handle, text, store=self._mode == "w", listener=listener)
+        return Plan(native, self._handle, self._path)
+
+    def plans(self) -> list[Plan]:
+        """The stored plans, in order of their numbers."""
+        return [self.plan(number) for number, _, _ in _native.stored_plans(self._handle)]

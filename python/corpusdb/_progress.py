@@ -1,0 +1,173 @@
+"""Progress of long calls: a line on a terminal, a bar in a notebook, or whatever the caller makes of it."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+__all__ = ["Progress", "ProgressOption", "listening"]
+
+logger = logging.getLogger("corpusdb")
+
+
+class Progress(NamedTuple):
+    """Where a long call stands."""
+
+    #: What is being done.
+    stage: str
+    #: How much of it is done, in its unit.
+    done: int
+    #: How much there is, when that is known.
+    total: int | None
+    #: Of an ingest: bytes of input read, bytes of text, records, documents kept, duplicates.
+    tally: tuple[int, int, int, int, int] | None
+
+
+#: `None` draws on a terminal and in a notebook, `True` always, `False` never; a function is called with each `Progress`.
+ProgressOption: TypeAlias = bool | Callable[[Progress], object] | None
+
+_Listener: TypeAlias = Callable[[str, int, int | None, tuple[int, int, int, int, int] | None, list[str]], None]
+
+
+@contextmanager
+def listening(progress: ProgressOption) -> Iterator[_Listener]:
+    """The listener of one long call. Notes of the library go to the logger `corpusdb`."""
+    drawing: _Bar | None = None
+    tell: Callable[[Progress], object] | None = None
+    if callable(progress):
+        tell = progress
+    elif progress is not False:
+        drawing = _bar(always=progress is True)
+        tell = None if drawing is None else drawing.draw
+
+    def listener(
+        stage: str, done: int, total: int | None, tally: tuple[int, int, int, int, int] | None, notes: list[str]
+    ) -> None:
+        for note in notes:
+            if drawing is not None:
+                drawing.clear()
+            logger.warning(note)
+        if tell is not None:
+            tell(Progress(stage, done, total, tally))
+
+    try:
+        yield listener
+    finally:
+        if drawing is not None:
+            drawing.clear()
+
+
+class _Bar:
+    """A line that tells the newest; kinds of it differ in where it is written."""
+
+    #: Seconds between two drawings.
+    _pause = 0.125
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._begun = self._drawn = 0.0
+
+    def draw(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.stage != self._stage:
+            self._stage, self._begun = progress.stage, now
+        elif now - self._drawn < self._pause:
+            return
+        self._drawn = now
+        self._show(progress, _words(progress, now - self._begun))
+
+    def _show(self, progress: Progress, words: str) -> None:
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        raise NotImplementedError
+
+
+class _Line(_Bar):
+    """On a terminal: one line of standard error, written over and at last taken away."""
+
+    _is_drawn = False
+
+    def _show(self, progress: Progress, words: str) -> None:
+        share = progress.done / progress.total if progress.total else None
+        head = progress.stage if share is None else f"{progress.stage} {min(share, 1):4.0%}"
+        line = f"{head} {words}"[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write(f"\r\x1b[2K{line}")
+        sys.stderr.flush()
+        self._is_drawn = True
+
+    def clear(self) -> None:
+        if self._is_drawn:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._is_drawn = False
+
+
+class _Display(_Bar):
+    """In a notebook: one output of the cell, written anew and at last taken away."""
+
+    _pause = 0.25
+
+    def __init__(self, show: Any, make: Any) -> None:
+        super().__init__()
+        self._make = make
+        self._display = show
+        self._handle: Any = None
+
+    def _show(self, progress: Progress, words: str) -> None:
+        import html
+
+        share = "" if not progress.total else f' value="{progress.done}" max="{progress.total}"'
+        page = self._make(
+            f"{html.escape(progress.stage)} <progress{share}></progress> <small>{html.escape(words)}</small>"
+        )
+        if self._handle is None:
+            self._handle = self._display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+    def clear(self) -> None:
+        if self._handle is not None:
+            self._handle.update(self._make(""))
+
+
+def _bar(always: bool) -> _Bar | None:
+    # A module that nobody has imported has no kernel running.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None and hasattr(shell, "kernel"):
+        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+
+        return _Display(display, HTML)
+    if sys.stderr is not None and (always or sys.stderr.isatty()):
+        return _Line()
+    return None
+
+
+def _words(progress: Progress, seconds: float) -> str:
+    seconds = max(seconds, 0.001)
+    words = []
+    if progress.total and 0 < progress.done < progress.total:
+        left = seconds * (progress.total - progress.done) / progress.done
+        words.append(f"{_duration(left)} left")
+    if progress.tally is not None:
+        _, text, records, kept, duplicates = progress.tally
+        words.append(f"{text / seconds / 1e6:.1f} MB/s of text")
+        words.append(f"{records / seconds:,.0f} documents/s")
+        words.append(f"{kept:,} kept, {duplicates:,} duplicates")
+    elif progress.done:
+        total = "" if progress.total is None else f" of {progress.total:,}"
+        words.append(f"{progress.done / seconds:,.0f}/s, {progress.done:,}{total}")
+    return ", ".join(words)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,282 @@
+"""The reports of ingest, dedup and checks, each with its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from corpusdb._report import Names, Report
+
+__all__ = [
+    "CheckReport", "DedupExplanation", "DocumentDuplicates", "DuplicatesSummary", "Fault", "Info", "IngestReport",
+    "JoinReport", "RedoReport", "Reject", "RemovalReport", "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot",
+]
+
+
+class IngestReport(Report):
+    """What became of an ingest."""
+
+    _classes = {"tokens": Names, "special_tokens_in_text": Names, "refused": Names}
+    _absent = {"refused": {}}
+
+    source: str
+    #: Records read.
+    read: int
+    #: Documents stored, and those of them that are kept.
+    added: int
+    kept: int
+    #: Why others are not.
+    exact_duplicates: int
+    near_duplicates: int
+    empty: int
+    #: Records that were stored already, and keys that got other content.
+    unchanged: int
+    updated: int
+    #: Records that could not be read (`Corpus.rejects`).
+    rejected: int
+    #: Tokens of kept documents by tokenizer, and documents that spell a special token.
+    tokens: dict[str, int]
+    special_tokens_in_text: dict[str, dict[str, int]]
+    #: By tokenizer, the documents that it cannot encode.
+    refused: dict[str, dict[str, object]]
+    #: Bytes of text.
+    bytes: int
+    seconds: float
+    commits: int
+    #: The dedup policy in words.
+    policy: str
+    #: What the decisions cost.
+    dedup: Report
+    #: What a careful person should look at.
+    alarms: list[object]
+    stages: Report
+    dry_run: bool
+
+
+class RedoReport(Report):
+    """What another dedup policy changed."""
+
+    before: str
+    policy: str
+    documents: int
+    kept_before: int
+    kept_after: int
+    sources: list[Report]
+    #: Buckets that were read only in part.
+    capped: int
+    dry_run: bool
+
+
+class SettleReport(Report):
+    """What comparing the rest of crowded buckets changed."""
+
+    #: Documents with candidates that were not compared, and those of them that are settled.
+    crowded: int
+    settled: int
+    no_longer_kept: int
+    kept_again: int
+    #: What the decisions cost.
+    dedup: Report
+    commits: int
+    dry_run: bool
+
+
+class RemovalReport(Report):
+    """What a removal or a restoration changed."""
+
+    selected: int
+    changed: int
+    unchanged: int
+    no_longer_kept: int
+    kept_again: int
+    #: Documents that are kept out by removals.
+    blocked: int
+    #: What the decisions cost.
+    dedup: Report
+    commits: int
+    dry_run: bool
+
+
+class JoinReport(Report):
+    """What values from outside changed."""
+
+    field: str
+    records: int
+    changed: int
+    unchanged: int
+    without_value: int
+    #: Records that name no stored document, and the first of their names.
+    unknown: int
+    unknown_examples: list[str]
+    commits: int
+    dry_run: bool
+
+
+class Info(Report):
+    """What is in a corpus."""
+
+    #: Bytes on disk by family.
+    disk: list[Report]
+    #: The dedup policy: in words, as values, and each setting with what it means.
+    policy: str
+    policy_settings: Report
+    settings: list[Report]
+    commit: int
+    generation: int
+    documents: int
+    kept: int
+    standings: list[Report]
+    bytes: int
+    kept_bytes: int
+    rejects: int
+    sources: list[Report]
+    tokenizers: list[Report]
+    fields: list[Report]
+    commits: list[Report]
+    snapshots: list[Report]
+    epochs: list[Report]
+
+
+class SimilarDocument(Report):
+    """A stored document that resembles what was looked for."""
+
+    id: int
+    key: str
+    source: str
+    standing: str
+    #: Exact Jaccard similarity.
+    jaccard: float
+    #: Whether it would make what was looked for a duplicate.
+    duplicate: bool
+    #: Similarity by the sketches.
+    estimate: float | None
+    #: Share of the text that the document has, and of the document that the text has.
+    containment_text: float
+    containment_document: float
+    shared_bands: int
+    #: Probability with which a pair of this similarity is found.
+    detection: float
+    #: The first characters of its text.
+    beginning: str
+
+
+class SimilarReport(Report):
+    """The stored documents most similar to a text; iterating gives them."""
+
+    _classes = {"found": SimilarDocument}
+
+    document: int | None
+    tokens: int
+    shingles: int
+    by: str
+    threshold: float
+    found_at_threshold: float
+    buckets: int
+    capped: int
+    cap: int
+    candidates: int
+    verified: int
+    passed_over: int
+    found: list[SimilarDocument]
+
+    def __iter__(self) -> Iterator[SimilarDocument]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __getitem__(self, at: int) -> SimilarDocument:
+        return self.found[at]
+
+
+class DuplicatesSummary(Report):
+    """All duplicates in numbers."""
+
+    _absent = {"source": None}
+
+    policy: str
+    source: str | None
+    documents: int
+    kept: int
+    removed: list[Report]
+    #: What is counted by: `source`, or a field.
+    by: str
+    sources: list[Report]
+    source_pairs: list[Report]
+    similarity: Report
+    clusters: int
+    cluster_sizes: list[Report]
+    largest: list[Report]
+
+
+class DocumentDuplicates(Report):
+    """A document among its duplicates."""
+
+    id: int
+    key: str
+    source: str
+    standing: str
+    #: The newer document of its key.
+    successor: int | None
+    bands: int
+    witness: Report | None
+    cluster: Report | None
+
+
+class DedupExplanation(Report):
+    """What a dedup policy finds, stores and costs."""
+
+    policy: str
+    policy_settings: Report
+    settings: list[Report]
+    unused_slots: int
+    half: float
+    estimate_floor: float
+    detection: list[Report]
+    bytes: Report
+    sample: Report | None
+    change: Report | None
+
+
+class Fault(Report):
+    """Something that is not as it must be."""
+
+    place: str
+    what: str
+
+
+class CheckReport(Report):
+    """What a check found; true when all is well."""
+
+    _classes = {"faults": Fault}
+
+    commit: int
+    documents: int
+    #: Documents with candidates that were not compared (`Writer.dedup.settle`).
+    crowded: int
+    faults: list[Fault]
+
+    def __bool__(self) -> bool:
+        return not self.faults
+
+
+class Reject(Report):
+    """A record that could not be read."""
+
+    source: str
+    path: str
+    #: Records before it in the file, and its first byte there as decompressed (of Parquet, its row).
+    number: int
+    offset: int
+    reason: str
+    #: Its length, and its first bytes.
+    bytes: int
+    raw: object
+
+
+class Snapshot(Report):
+    """A durable name of a moment."""
+
+    name: str
+    commit: int
+    documents: int
+    kept: int

@@ -1,0 +1,202 @@
+"""A corpus that is open for writing, by one process at a time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from corpusdb import _native
+from corpusdb._corpus import Corpus
+from corpusdb._dedup import Dedup
+from corpusdb._fields import Fields
+from corpusdb._ingest import Arrow, Input, Paths, told_apart
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._reports import IngestReport, RemovalReport
+from corpusdb._sizes import optional_size, size
+from corpusdb._snapshots import WriterSnapshots
+from corpusdb._tokenizers import WriterTokenizers
+from corpusdb.errors import NotFound
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Writer"]
+
+logger = logging.getLogger("corpusdb")
+
+
+class Writer(Corpus):
+    """A corpus that is open for writing: it holds the lock until it is closed.
+
+    It reads what it has committed. Threads may share it: they read while one of them writes, and calls that write wait
+    for one another. Every call that writes may be interrupted (Ctrl-C): it stops at its next safe point with the corpus
+    consistent, and the same call again goes on.
+    """
+
+    _mode = "w"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a corpus open for writing cannot be pickled: one process writes; open it for reading elsewhere")
+
+    def ingest(
+        self,
+        data: Input,
+        *,
+        source: str,
+        id_field: str | None = None,
+        text_field: str | None = None,
+        format: str = "auto",
+        name: str = "records",
+        chat: str | None = None,
+        chat_template: str | os.PathLike[str] | None = None,
+        chat_template_name: str | None = None,
+        chat_set: Mapping[str, Any] | None = None,
+        chat_date: str | None = None,
+        special_in_content: str = "reject",
+        template_markers: str = "special",
+        pretokenized: str | None = None,
+        tokenizer: str | Iterable[str] = (),
+        on_error: str = "reject",
+        max_doc_bytes: int | str = "64MiB",
+        batch_bytes: int | str | None = None,
+        reread: bool = False,
+        dry_run: bool = False,
+        decisions: str | os.PathLike[str] | None = None,
+        max_removed: float | None = None,
+        max_cluster: int = 1000,
+        progress: ProgressOption = None,
+    ) -> IngestReport:
+        """Ingests documents; what is there already is recognised, exact and near duplicates are removed.
+
+        `data` is one of:
+
+        * a path, a pattern or a list of them: files of JSON lines, Parquet or text, plain or compressed; directories;
+        * anything with `__arrow_c_stream__`: a table of pyarrow, Polars, pandas or DuckDB, a `datasets.Dataset`;
+        * an iterable of mappings of fields. It is iterated on the calling thread, and what it raises comes back unchanged.
+
+        `source` is the source the documents belong to. `id_field` names the field that identifies a record: new content
+        under the same id supersedes the old. `text_field` names the text (by default the first of text, content,
+        raw_content, document, body). `name` stands where the path of a file would for what is in no file: give the same
+        one when the same records come again. The other options are those of `corpusdb ingest`.
+
+        Raises `corpusdb.BadInput` for what cannot be read; what was committed before stays.
+        """
+        settings = {
+            "source": source,
+            "format": format,
+            "text_field": text_field,
+            "id_field": id_field,
+            "chat": chat,
+            "chat_template": chat_template,
+            "chat_template_name": chat_template_name,
+            "chat_set": [(key, json.dumps(value)) for key, value in (chat_set or {}).items()],
+            "chat_date": chat_date,
+            "special_in_content": special_in_content,
+            "template_markers": template_markers,
+            "pretokenized": pretokenized,
+            "tokenizers": [tokenizer] if isinstance(tokenizer, str) else list(tokenizer),
+            "on_error": on_error,
+            "max_doc_bytes": size(max_doc_bytes, "max_doc_bytes"),
+            "batch_bytes": optional_size(batch_bytes, "batch_bytes"),
+            "reread": reread,
+            "dry_run": dry_run,
+            "decisions": decisions,
+            "max_removed": max_removed,
+            "max_cluster": max_cluster,
+        }
+        given = told_apart(data)
+        with listening(progress) as listener:
+            if isinstance(given, Paths):
+                told = _native.ingest_paths(self._handle, given, settings, listener)
+            elif isinstance(given, Arrow):
+                told = _native.ingest_arrow(self._handle, given.stream, name, settings, listener)
+            else:
+                told = _native.ingest_records(self._handle, given.records, name, settings, listener)
+        report = IngestReport.from_json(told)
+        for alarm in report.alarms:
+            logger.warning("alarm of the ingest of %s: %s", source, alarm)
+        return report
+
+    def remove(
+        self,
+        documents: int | str | Iterable[int | str] | NDArray[np.uint64] | None = None,
+        *,
+        where: str | None = None,
+        block: str | None = "exact",
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> RemovalReport:
+        """Removes documents, by id or key or by a SQL condition: they stay stored, and are neither kept nor come back.
+
+        `block` says what the removal keeps out from now on, beside new content under the same keys: `exact` equal texts,
+        `normalised` those equal but for case, spacing and punctuation, `similar` those as similar as duplicates are;
+        `None` nothing.
+        """
+        selected = self._selected(documents, where)
+        with listening(progress) as listener:
+            told = _native.remove(self._handle, selected, block or "nothing", dry_run, listener)
+        return RemovalReport.from_json(told)
+
+    def restore(
+        self,
+        documents: int | str | Iterable[int | str] | NDArray[np.uint64] | None = None,
+        *,
+        where: str | None = None,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> RemovalReport:
+        """Takes removals back: the documents and what they blocked are decided again."""
+        selected = self._selected(documents, where)
+        with listening(progress) as listener:
+            return RemovalReport.from_json(_native.restore(self._handle, selected, dry_run, listener))
+
+    def _selected(self, documents: Any, where: str | None) -> list[int]:
+        if (documents is None) == (where is None):
+            raise TypeError("give documents (ids or keys) or where= (a SQL condition)")
+        if where is not None:
+            ids: list[int] = self.select(where).tolist()
+            return ids
+        if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
+            documents = [documents]
+        selected: list[int] = []
+        stored = len(self)
+        for document in documents:
+            if isinstance(document, str):
+                found = self.find_key(document)
+                if not found:
+                    raise NotFound(f"nothing was changed: `{document}` is no key of a document")
+                selected.extend(found)
+            elif 0 <= int(document) < stored:
+                selected.append(int(document))
+            else:
+                raise NotFound(f"no document {document}: the corpus holds ids 0 to below {stored}")
+        return selected
+
+    @property
+    def tokenizers(self) -> WriterTokenizers:
+        """The tokenizers of the corpus: add, train, extend, drop."""
+        return WriterTokenizers(self._handle)
+
+    @property
+    def dedup(self) -> Dedup:
+        """Deciding again: `redo` under another policy, `settle` what was left out."""
+        return Dedup(self._handle)
+
+    @property
+    def fields(self) -> Fields:
+        """Values from outside for declared fields."""
+        return Fields(self._handle)
+
+    @property
+    def snapshots(self) -> WriterSnapshots:
+        """The snapshots of the corpus; `create` names the present moment."""
+        return WriterSnapshots(self._handle)
+
+    def compact(self, *, progress: ProgressOption = None) -> tuple[int, int]:
+        """Rewrites the files into their most compact form; bytes in tables before and after."""
+        with listening(progress) as listener:
+            return _native.compact(self._handle, listener)

@@ -1,0 +1,5 @@
+"""What trainers with torch need beside `Plan.loader`: datasets for a `DataLoader`, a collate function, states."""
+
+from corpusdb._torch import EpochBatches, EpochRows, flattened, state_of
+
+__all__ = ["EpochBatches", "EpochRows", "flattened", "state_of"]

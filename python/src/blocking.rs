@@ -1,0 +1,175 @@
+//! Long calls: without the interpreter's lock, with progress for Python, stopped by Ctrl-C.
+
+use crate::error::raise;
+use crate::process::run;
+use corpusdb::{Interrupt, Progress, Tally};
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a waiting call looks for signals and tells its progress.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// Where a long call stands: written by the library, told to Python by the thread that called.
+#[derive(Clone, Debug, Default)]
+struct Standing {
+    stage: String,
+    total: Option<u64>,
+    done: u64,
+    tally: Option<Tally>,
+    notes: Vec<String>,
+    changed: bool,
+}
+
+/// The library's progress, kept until the calling thread tells it.
+#[derive(Debug, Default)]
+struct Kept(Mutex<Standing>);
+
+impl Kept {
+    fn change(&self, change: impl FnOnce(&mut Standing)) {
+        let mut standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut standing);
+        standing.changed = true;
+    }
+
+    fn take(&self) -> Option<Standing> {
+        let mut standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = standing.changed.then(|| standing.clone());
+        standing.changed = false;
+        standing.notes.clear();
+        told
+    }
+}
+
+impl Progress for Kept {
+    fn begin(&self, stage: &str, total: Option<u64>) {
+        self.change(|standing| {
+            let notes = std::mem::take(&mut standing.notes);
+            *standing = Standing { stage: stage.to_owned(), total, notes, ..Standing::default() };
+        });
+    }
+    fn advance(&self, done: u64) {
+        self.change(|standing| standing.done = done);
+    }
+    fn tally(&self, tally: &Tally) {
+        self.change(|standing| standing.tally = Some(*tally));
+    }
+    fn end(&self) {}
+    fn note(&self, message: &str) {
+        self.change(|standing| standing.notes.push(message.to_owned()));
+    }
+}
+
+/// Runs what writes, or else must not be left alone: after Ctrl-C it is asked to stop at its next safe point and
+/// waited for, so that the store is consistent and free when the exception rises.
+///
+/// `listener` is called with (stage, done, total, tally, notes): `stage` a name, `done` of `total` in its unit, `tally`
+/// none or (input bytes, bytes, records, kept, duplicates), `notes` what a user should read.
+pub(crate) fn to_the_end<T: Send>(
+    py: Python<'_>,
+    listener: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send,
+) -> PyResult<T> {
+    attended(py, listener, &mut |_, _| false, work)
+}
+
+/// As [`to_the_end`], while this thread does `meanwhile` again and again: told whether the work was stopped, it answers
+/// whether there is more to do at once. It must not take longer than a tick where it waits for the work.
+pub(crate) fn attended<T: Send>(
+    py: Python<'_>,
+    listener: Option<&Bound<'_, PyAny>>,
+    meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
+    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send,
+) -> PyResult<T> {
+    let (kept, interrupt) = (Kept::default(), Interrupt::default());
+    let (sender, receiver) = channel();
+    let mut stopped: Option<PyErr> = None;
+    let result = std::thread::scope(|scope| {
+        let (kept, flag) = (&kept, interrupt.clone());
+        scope.spawn(move || sender.send(run(move || work(kept, &flag))));
+        // The receiver is read by this thread alone, with and without the interpreter's lock.
+        let receiver = Mutex::new(receiver);
+        loop {
+            let is_busy = meanwhile(py, stopped.is_some());
+            let tick = if is_busy { Duration::ZERO } else { TICK };
+            let waited = py.detach(|| {
+                receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(tick)
+            });
+            match waited {
+                Ok(result) => return Some(result),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let told = py.check_signals().and_then(|()| tell(listener, kept));
+            if let Err(error) = told
+                && stopped.is_none()
+            {
+                interrupt.raise();
+                stopped = Some(error);
+            }
+        }
+    });
+    let told = if stopped.is_none() { tell(listener, &kept) } else { Ok(()) };
+    match (stopped, result) {
+        (Some(stopped), _) => Err(stopped),
+        (None, Some(Ok(value))) => told.map(|()| value),
+        (None, Some(Err(error))) => Err(raise(py, error)),
+        (None, None) => Err(died()),
+    }
+}
+
+/// Runs what only reads: after Ctrl-C it is left to end by itself, and what it holds is dropped then.
+pub(crate) fn or_leave<T: Send + 'static>(
+    py: Python<'_>,
+    listener: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send + 'static,
+) -> PyResult<T> {
+    let (kept, interrupt) = (Arc::new(Kept::default()), Interrupt::default());
+    let (sender, receiver) = channel();
+    let (theirs, flag) = (Arc::clone(&kept), interrupt.clone());
+    std::thread::Builder::new()
+        .name("corpusdb read".to_owned())
+        .spawn(move || sender.send(run(move || work(theirs.as_ref(), &flag))))
+        .map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))?;
+    let receiver = Mutex::new(receiver);
+    loop {
+        let waited = py
+            .detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK));
+        match waited {
+            Ok(Ok(value)) => return tell(listener, &kept).map(|()| value),
+            Ok(Err(error)) => return Err(raise(py, error)),
+            Err(RecvTimeoutError::Disconnected) => return Err(died()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(error) = py.check_signals().and_then(|()| tell(listener, &kept)) {
+            interrupt.raise();
+            return Err(error);
+        }
+    }
+}
+
+/// Runs what is over in moments, without the interpreter's lock.
+pub(crate) fn soon<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, corpusdb::Error> + Send,
+) -> PyResult<T> {
+    py.detach(|| run(work)).map_err(|error| raise(py, error))
+}
+
+fn tell(listener: Option<&Bound<'_, PyAny>>, kept: &Kept) -> PyResult<()> {
+    let (Some(listener), Some(standing)) = (listener, kept.take()) else { return Ok(()) };
+    let Standing { stage, total, done, tally, notes, .. } = standing;
+    let tally = tally.map(|tally| {
+        let Tally { input_bytes, bytes, records, kept, duplicates } = tally;
+        (input_bytes, bytes, records, kept, duplicates)
+    });
+    listener.call1((stage, done, total, tally, notes)).map(|_| ())
+}
+
+/// A thread of ours that ended without an answer has panicked, and said so.
+fn died() -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err(
+        "a thread of corpusdb failed unexpectedly (its message stands above); please report it",
+    )
+}

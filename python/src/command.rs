@@ -1,0 +1,32 @@
+//! The command in the module: `corpusdb` on the path is an entry point into it.
+
+use corpusdb::tokenizer::analyse::AnalysisReport;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::io::Write;
+
+/// Runs the command with `arguments`, of which the first is its own name; its exit code.
+#[pyfunction]
+pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| {
+        let code = crate::cli::main_from(&arguments);
+        // What stands in the buffer of standard output is written by nobody else when the interpreter ends.
+        let _ = std::io::stdout().flush();
+        code
+    })
+}
+
+/// The page of `corpusdb tokenizer analyse --html`.
+pub(crate) fn tokenizer_page(report: &AnalysisReport, title: &str) -> String {
+    crate::cli::tokenizer_page::page(report, title)
+}
+
+/// What the library makes an error of is told as one, not as a panic too.
+pub(crate) fn tell_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !corpusdb::is_contained() {
+            told(panic);
+        }
+    }));
+}

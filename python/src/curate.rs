@@ -1,0 +1,170 @@
+//! A corpus that changes its mind: removal, another policy, snapshots, compaction; checks.
+
+use crate::blocking::or_leave;
+use crate::corpus::Handle;
+use crate::policy::PolicySettings;
+use crate::words::{json, one_of, tried};
+use corpusdb::Error;
+use corpusdb::curate::Reach;
+use corpusdb::roaring::RoaringTreemap;
+use corpusdb::store::{Depth, SnapshotRecord};
+use pyo3::prelude::*;
+use serde_json::{Value, json as object};
+
+/// Removes documents; the report as JSON text. `block` is `nothing`, `exact`, `normalised` or `similar`.
+#[pyfunction]
+#[pyo3(signature = (handle, documents, block, dry_run, listener=None))]
+pub(crate) fn remove(
+    py: Python<'_>,
+    handle: &Handle,
+    documents: Vec<u64>,
+    block: &str,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let reaches = [
+        ("nothing", Reach::Nothing),
+        ("exact", Reach::Exact),
+        ("normalised", Reach::Normalised),
+        ("similar", Reach::Similar),
+    ];
+    let reach = one_of(py, "BadInput", "block", block, &reaches)?;
+    let selection: RoaringTreemap = documents.into_iter().collect();
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            writer.remove(&selection, reach, progress, flag)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// Takes removals back; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, documents, dry_run, listener=None))]
+pub(crate) fn restore(
+    py: Python<'_>,
+    handle: &Handle,
+    documents: Vec<u64>,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let selection: RoaringTreemap = documents.into_iter().collect();
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            writer.restore(&selection, progress, flag)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// Decides every document again under another policy, and makes that current; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, settings, dry_run, listener=None))]
+pub(crate) fn redo(
+    py: Python<'_>,
+    handle: &Handle,
+    settings: PolicySettings,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let current = handle.corpus(py)?.view().policy().clone();
+    let policy = settings.other_than(py, &current)?.unwrap_or(current);
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            let report = writer.redo(&policy, progress, flag)?;
+            if !dry_run {
+                writer.switch(&policy)?;
+            }
+            Ok(report)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// Compares what crowded buckets left out; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, dry_run, listener=None))]
+pub(crate) fn settle(
+    py: Python<'_>,
+    handle: &Handle,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            writer.settle(progress, flag)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// Names the present moment; its record as JSON text.
+#[pyfunction]
+pub(crate) fn create_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
+    let record = handle.write(py, None, |writer, _, _| writer.create_snapshot(&name))?;
+    json(py, &snapshot(&record))
+}
+
+/// The snapshots, as JSON text.
+#[pyfunction]
+pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found = crate::blocking::soon(py, move || Ok(corpus.view().snapshots()?))?;
+    json(py, &found.iter().map(snapshot).collect::<Vec<_>>())
+}
+
+fn snapshot(record: &SnapshotRecord) -> Value {
+    object!({
+        "name": record.name, "commit": record.commit, "documents": record.documents, "kept": record.kept,
+    })
+}
+
+/// Rewrites the files into their most compact form; bytes in tables before and after.
+#[pyfunction]
+#[pyo3(signature = (handle, listener=None))]
+pub(crate) fn compact(
+    py: Python<'_>,
+    handle: &Handle,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<(u64, u64)> {
+    handle.write(py, listener.as_ref(), |writer, progress, _| {
+        let size = |writer: &corpusdb::CorpusWriter| -> Result<u64, Error> {
+            Ok(writer.view().disk_usage()?.iter().map(|(_, bytes)| bytes).sum())
+        };
+        let before = size(writer)?;
+        writer.compact(progress)?;
+        Ok((before, size(writer)?))
+    })
+}
+
+/// What is not as it must be, and how many documents have candidates that were not compared, as JSON text. `depth` is
+/// `quick`, `full` or `deep`.
+#[pyfunction]
+#[pyo3(signature = (handle, depth, listener=None))]
+pub(crate) fn check(
+    py: Python<'_>,
+    handle: &Handle,
+    depth: &str,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let depths = [("quick", Depth::Quick), ("full", Depth::Full), ("deep", Depth::Deep)];
+    let depth = one_of(py, "BadInput", "depth", depth, &depths)?;
+    let corpus = handle.corpus(py)?;
+    let told = or_leave(py, listener.as_ref(), move |progress, _| {
+        let faults = corpus.check(depth, progress)?;
+        let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
+        let crowded = corpus.view().crowded()?.len();
+        Ok(
+            object!({ "commit": commit, "documents": documents, "crowded": crowded, "faults": faults }),
+        )
+    })?;
+    json(py, &told)
+}
+
+/// One hash over what the corpus means.
+#[pyfunction]
+#[pyo3(signature = (handle, listener=None))]
+pub(crate) fn digest(
+    py: Python<'_>,
+    handle: &Handle,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    or_leave(py, listener.as_ref(), move |progress, _| corpus.digest(progress))
+}

@@ -1,0 +1,134 @@
+//! Documents: selected, drawn, shown, by id and key, with their tokens; what is in a corpus.
+
+use crate::blocking::{or_leave, soon};
+use crate::corpus::Handle;
+use crate::words::json;
+use corpusdb::{DocId, Error};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// Ids of the documents that satisfy a condition, ascending.
+#[pyfunction]
+#[pyo3(signature = (handle, condition=None))]
+pub(crate) fn select<'py>(
+    py: Python<'py>,
+    handle: &Handle,
+    condition: Option<String>,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let corpus = handle.corpus(py)?;
+    let found = or_leave(py, None, move |_, _| {
+        Ok(corpus.select(condition.as_deref())?.iter().collect::<Vec<u64>>())
+    })?;
+    Ok(found.into_pyarray(py))
+}
+
+/// Ids of documents drawn at random, reproducibly.
+#[pyfunction]
+pub(crate) fn sample(
+    py: Python<'_>,
+    handle: &Handle,
+    count: u64,
+    condition: Option<String>,
+    seed: u64,
+) -> PyResult<Vec<u64>> {
+    let corpus = handle.corpus(py)?;
+    or_leave(py, None, move |_, _| {
+        let drawn = corpus.sample(condition.as_deref(), count, seed)?;
+        Ok(drawn.into_iter().map(|document| document.0).collect())
+    })
+}
+
+/// Everything known of documents, each as JSON text.
+#[pyfunction]
+pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<Vec<String>> {
+    let corpus = handle.corpus(py)?;
+    let shown = soon(py, move || {
+        ids.into_iter().map(|id| corpus.show(DocId(id))).collect::<Result<Vec<_>, _>>()
+    })?;
+    shown.iter().map(|shown| json(py, shown)).collect()
+}
+
+/// Ids of the documents that had a key, newest last.
+#[pyfunction]
+pub(crate) fn find_key(py: Python<'_>, handle: &Handle, key: String) -> PyResult<Vec<u64>> {
+    let corpus = handle.corpus(py)?;
+    soon(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
+}
+
+/// The stored token ids of a document, by a tokenizer or the first one.
+#[pyfunction]
+#[pyo3(signature = (handle, document, tokenizer=None))]
+pub(crate) fn tokens<'py>(
+    py: Python<'py>,
+    handle: &Handle,
+    document: u64,
+    tokenizer: Option<String>,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let corpus = handle.corpus(py)?;
+    let ids = soon(py, move || {
+        let view = corpus.view();
+        let known = match &tokenizer {
+            Some(name) => Some(corpus.tokenizer_record(name)?.0),
+            None => view.tokenizers().next().map(|(id, _)| id),
+        };
+        let mut ids = Vec::new();
+        if let Some(known) = known
+            && view.tokens(known, DocId(document), &mut ids).map_err(Error::from)?
+        {
+            return Ok(ids);
+        }
+        // Says what is missing.
+        let shown = corpus.tokens_of(DocId(document), tokenizer.as_deref())?;
+        Ok(shown.tokens.iter().map(|token| token.id).collect())
+    })?;
+    Ok(ids.into_pyarray(py))
+}
+
+/// The tokens of a document with their texts and what they count in the loss, as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, document, tokenizer=None))]
+pub(crate) fn shown_tokens(
+    py: Python<'_>,
+    handle: &Handle,
+    document: u64,
+    tokenizer: Option<String>,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let shown = soon(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
+    json(py, &shown)
+}
+
+/// Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text.
+#[pyfunction]
+pub(crate) fn info(py: Python<'_>, handle: &Handle) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let info = or_leave(py, None, move |_, _| corpus.info())?;
+    json(py, &info)
+}
+
+/// The first records that could not be read, and how many there are.
+#[pyfunction]
+pub(crate) fn rejects<'py>(
+    py: Python<'py>,
+    handle: &Handle,
+    limit: usize,
+) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
+    let corpus = handle.corpus(py)?;
+    let (found, all) = soon(py, move || {
+        let found = corpus.rejects(limit)?.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
+        Ok((found, corpus.view().state().rejects))
+    })?;
+    let told = found.into_iter().map(|reject| {
+        let dict = PyDict::new(py);
+        dict.set_item("source", reject.source)?;
+        dict.set_item("path", reject.path)?;
+        dict.set_item("number", reject.number)?;
+        dict.set_item("offset", reject.offset)?;
+        dict.set_item("reason", reject.reason)?;
+        dict.set_item("bytes", reject.bytes)?;
+        dict.set_item("raw", PyBytes::new(py, &reject.raw))?;
+        Ok(dict)
+    });
+    Ok((told.collect::<PyResult<_>>()?, all))
+}

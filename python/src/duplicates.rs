@@ -1,0 +1,178 @@
+//! What dedup did and would do: pairs, one by one; summaries; similar documents; what a policy comes to.
+
+use crate::blocking::{or_leave, soon};
+use crate::corpus::Handle;
+use crate::error::named;
+use crate::policy::PolicySettings;
+use crate::process::Owned;
+use crate::words::json;
+use corpusdb::duplicates::{
+    Duplicates, DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy,
+};
+use corpusdb::query::QueryError;
+use corpusdb::{Corpus, DocId};
+use pyo3::prelude::*;
+use self_cell::self_cell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+self_cell!(
+    struct Walk {
+        owner: Arc<Corpus>,
+        #[not_covariant]
+        dependent: Duplicates,
+    }
+);
+
+/// Id, key and source of the removed document; of its witness; kind; similarity; shares of both.
+type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f64);
+
+/// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives the handle.
+#[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
+pub(crate) struct Pairs {
+    walk: Owned<Mutex<Option<Walk>>>,
+    source: Option<String>,
+}
+
+/// The duplicates of a corpus, of one document, or of what was removed from a source.
+#[pyfunction]
+#[pyo3(signature = (handle, document=None, source=None))]
+pub(crate) fn duplicates(
+    py: Python<'_>,
+    handle: &Handle,
+    document: Option<u64>,
+    source: Option<String>,
+) -> PyResult<Pairs> {
+    let corpus = handle.corpus(py)?;
+    if let Some(name) = &source {
+        let known: Vec<&str> =
+            corpus.view().sources().map(|(_, known)| known.name.as_str()).collect();
+        if !known.contains(&name.as_str()) {
+            let known = known.join(", ");
+            return Err(named(py, "NotFound", &format!("no source `{name}`: there is {known}")));
+        }
+    }
+    let walk =
+        soon(py, move || Walk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId))))?;
+    Ok(Pairs { walk: Owned::new(Mutex::new(Some(walk))), source })
+}
+
+#[pymethods]
+impl Pairs {
+    /// Up to `count` more pairs; none behind the last.
+    fn next_pairs(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Pair>> {
+        let place = self.walk.get(py)?;
+        let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(walk) = walk else { return Ok(Vec::new()) };
+        let source = self.source.clone();
+        let (pairs, walk) = or_leave(py, None, move |_, interrupt| {
+            let mut walk = walk;
+            let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, QueryError> {
+                let mut found = Vec::new();
+                while found.len() < count && !interrupt.is_raised() {
+                    let Some(pair) = pairs.next().transpose()? else { break };
+                    if source.as_ref().is_some_and(|source| *source != pair.source) {
+                        continue;
+                    }
+                    found.push((
+                        pair.id,
+                        pair.key,
+                        pair.source,
+                        pair.witness,
+                        pair.witness_key,
+                        pair.witness_source,
+                        pair.kind,
+                        pair.jaccard,
+                        pair.containment_removed,
+                        pair.containment_witness,
+                    ));
+                }
+                Ok(found)
+            })?;
+            Ok((pairs, walk))
+        })?;
+        if !pairs.is_empty() {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(walk);
+        }
+        Ok(pairs)
+    }
+}
+
+/// All duplicates in numbers, as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, largest, source=None, by=None))]
+pub(crate) fn duplicates_summary(
+    py: Python<'_>,
+    handle: &Handle,
+    largest: usize,
+    source: Option<String>,
+    by: Option<String>,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let options = DuplicatesOptions { largest, source, by };
+    let found = or_leave(py, None, move |_, _| corpus.duplicates_summary_of(&options))?;
+    json(py, &found)
+}
+
+/// A document among its duplicates, as JSON text.
+#[pyfunction]
+pub(crate) fn document_duplicates(
+    py: Python<'_>,
+    handle: &Handle,
+    document: u64,
+    limit: u64,
+    diff: bool,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found =
+        or_leave(py, None, move |_, _| corpus.document_duplicates(DocId(document), limit, diff))?;
+    json(py, &found)
+}
+
+/// The stored documents most similar to a text or a document, as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, *, text=None, document=None, k, all, source=None))]
+pub(crate) fn similar(
+    py: Python<'_>,
+    handle: &Handle,
+    text: Option<String>,
+    document: Option<u64>,
+    k: usize,
+    all: bool,
+    source: Option<String>,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let options = SimilarOptions { k, all, source };
+    let found = or_leave(py, None, move |_, _| {
+        let to = match (&text, document) {
+            (Some(text), _) => SimilarTo::Text(text),
+            (None, document) => SimilarTo::Document(DocId(document.unwrap_or(u64::MAX))),
+        };
+        corpus.similar(to, &options)
+    })?;
+    json(py, &found)
+}
+
+/// The texts of two documents, word by word, as JSON text.
+#[pyfunction]
+pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let parts = soon(py, move || corpus.diff(DocId(a), DocId(b)))?;
+    json(py, &parts)
+}
+
+/// What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given.
+#[pyfunction]
+#[pyo3(signature = (settings, handle=None))]
+pub(crate) fn explain_dedup(
+    py: Python<'_>,
+    settings: PolicySettings,
+    handle: Option<&Handle>,
+) -> PyResult<String> {
+    let Some(handle) = handle else {
+        return json(py, &explain_policy(&settings.policy(py)?));
+    };
+    let corpus = handle.corpus(py)?;
+    let other = settings.other_than(py, corpus.view().policy())?;
+    let found = or_leave(py, None, move |_, _| corpus.explain_dedup(other.as_ref()))?;
+    json(py, &found)
+}

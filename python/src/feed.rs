@@ -1,0 +1,157 @@
+//! Records of a Python iterator, pulled by the thread that called and taken by a thread of the ingest.
+//!
+//! Iterators may belong to the thread that made them (connections of sqlite3 do), so they are asked on it; many records
+//! are handed over at a time, so that neither side waits for the other at each.
+
+use crate::blocking::TICK;
+use crate::value;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Records, bytes of text and time after which what was pulled is handed over.
+const RECORDS: usize = 1024;
+const BYTES: usize = 4 << 20;
+const TIME: Duration = Duration::from_millis(20);
+/// Lots that wait.
+const WAITING: usize = 2;
+
+/// A record, why it is none, or what the iterator raised.
+type Given = Result<Result<Map<String, Value>, String>, PyErr>;
+
+#[derive(Default)]
+struct State {
+    lots: VecDeque<Vec<Given>>,
+    /// Nothing comes any more.
+    is_over: bool,
+    /// Nobody takes any more.
+    is_left: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The side of the iterator.
+pub(crate) struct Feeder<'py> {
+    records: Bound<'py, PyIterator>,
+    queue: Arc<Queue>,
+    given: u64,
+    is_over: bool,
+}
+
+/// The side of the ingest.
+pub(crate) struct Fed {
+    queue: Arc<Queue>,
+    lot: std::vec::IntoIter<Given>,
+}
+
+/// Both sides.
+pub(crate) fn feed(records: Bound<'_, PyIterator>) -> (Feeder<'_>, Fed) {
+    let queue = Arc::new(Queue::default());
+    let fed = Fed { queue: Arc::clone(&queue), lot: Vec::new().into_iter() };
+    (Feeder { records, queue, given: 0, is_over: false }, fed)
+}
+
+impl Feeder<'_> {
+    /// Pulls one lot, or waits a tick for room; whether there is more to do at once.
+    pub(crate) fn step(&mut self, py: Python<'_>, is_stopped: bool) -> bool {
+        if self.is_over {
+            return false;
+        }
+        if is_stopped {
+            self.end(Vec::new());
+            return false;
+        }
+        let queue = &self.queue;
+        let (has_room, is_left) = py.detach(|| {
+            let full = |state: &mut State| state.lots.len() >= WAITING && !state.is_left;
+            let waited = queue.changed.wait_timeout_while(queue.state(), TICK, full);
+            let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            (state.lots.len() < WAITING, state.is_left)
+        });
+        if is_left {
+            self.end(Vec::new());
+            return false;
+        }
+        if has_room {
+            self.pull();
+        }
+        true
+    }
+
+    fn pull(&mut self) {
+        let (begun, mut lot, mut bytes) = (Instant::now(), Vec::new(), 0);
+        while lot.len() < RECORDS && bytes < BYTES && begun.elapsed() < TIME {
+            let next = self.records.next().map(|item| {
+                let made = item.and_then(|item| value::fields(&item, self.given));
+                self.given += 1;
+                made
+            });
+            match next {
+                Some(Ok(record)) => {
+                    bytes += record.as_ref().map_or(0, size);
+                    lot.push(Ok(record));
+                }
+                Some(Err(raised)) => {
+                    lot.push(Err(raised));
+                    return self.end(lot);
+                }
+                None => return self.end(lot),
+            }
+        }
+        self.queue.state().lots.push_back(lot);
+        self.queue.changed.notify_all();
+    }
+
+    fn end(&mut self, last: Vec<Given>) {
+        self.is_over = true;
+        let mut state = self.queue.state();
+        state.lots.push_back(last);
+        state.is_over = true;
+        drop(state);
+        self.queue.changed.notify_all();
+    }
+}
+
+/// Bytes of the strings of a record, nearly.
+fn size(record: &Map<String, Value>) -> usize {
+    let of = |value: &Value| value.as_str().map_or(16, str::len);
+    record.iter().map(|(name, value)| name.len() + of(value)).sum()
+}
+
+impl Iterator for Fed {
+    type Item = Given;
+
+    fn next(&mut self) -> Option<Given> {
+        loop {
+            if let Some(given) = self.lot.next() {
+                return Some(given);
+            }
+            let empty = |state: &mut State| state.lots.is_empty() && !state.is_over;
+            let waited = self.queue.changed.wait_while(self.queue.state(), empty);
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            self.lot = state.lots.pop_front()?.into_iter();
+            drop(state);
+            self.queue.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Fed {
+    fn drop(&mut self) {
+        self.queue.state().is_left = true;
+        self.queue.changed.notify_all();
+    }
+}

@@ -1,0 +1,322 @@
+//! Ingest: of paths, of Arrow streams, of iterators of mappings; values from outside for declared fields.
+
+use crate::corpus::Handle;
+use crate::error::{named, raise};
+use crate::feed::feed;
+use crate::words::{one_of, tried};
+use corpusdb::ingest::{
+    ChatOptions, ChatShape, ChatTemplate, Format, JoinBy, JoinOptions, OnError, ReadOptions,
+    RecordForm, Records, SpecialInContent, TemplateMarkers,
+};
+use corpusdb::{Error, IngestOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use pyo3_arrow::PyRecordBatchReader;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The options of the command's `ingest`, each by its name there; absent ones have the defaults there.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct IngestSettings {
+    source: String,
+    format: String,
+    text_field: Option<String>,
+    id_field: Option<String>,
+    chat: Option<String>,
+    chat_template: Option<PathBuf>,
+    chat_template_name: Option<String>,
+    /// Names with values as JSON.
+    chat_set: Vec<(String, String)>,
+    chat_date: Option<String>,
+    special_in_content: String,
+    template_markers: String,
+    pretokenized: Option<String>,
+    tokenizers: Vec<String>,
+    on_error: String,
+    max_doc_bytes: u64,
+    batch_bytes: Option<u64>,
+    reread: bool,
+    dry_run: bool,
+    decisions: Option<PathBuf>,
+    max_removed: Option<f64>,
+    max_cluster: u64,
+}
+
+const BAD: &str = "BadInput";
+
+impl IngestSettings {
+    fn options(&self, py: Python<'_>, handle: &Handle) -> PyResult<IngestOptions> {
+        let formats = [
+            ("auto", Format::Auto),
+            ("jsonl", Format::Jsonl),
+            ("parquet", Format::Parquet),
+            ("text", Format::Text),
+        ];
+        let on_error = [("reject", OnError::Reject), ("fail", OnError::Fail)];
+        if let Some(share) = self.max_removed.filter(|share| !(0.0..=1.0).contains(share)) {
+            let why = format!("max_removed: {share} is no share between 0 and 1");
+            return Err(named(py, BAD, &why));
+        }
+        let opened = handle.options(py)?;
+        Ok(IngestOptions {
+            source: self.source.clone(),
+            read: ReadOptions {
+                format: one_of(py, BAD, "format", &self.format, &formats)?,
+                text_field: self.text_field.clone(),
+                id_field: self.id_field.clone(),
+                whole: false,
+                max_doc_bytes: self.max_doc_bytes,
+            },
+            form: self.form(py)?,
+            on_error: one_of(py, BAD, "on_error", &self.on_error, &on_error)?,
+            threads: opened.thread_count(),
+            batch_bytes: self
+                .batch_bytes
+                .unwrap_or_else(|| (opened.memory_bytes() / 256).clamp(4 << 20, 16 << 20)),
+            reread: self.reread,
+            decisions: self.decisions.clone(),
+            max_removed: self.max_removed,
+            max_cluster: self.max_cluster,
+        })
+    }
+
+    fn form(&self, py: Python<'_>) -> PyResult<RecordForm> {
+        let refuse = |why: &str| Err(named(py, BAD, why));
+        if let Some(name) = &self.pretokenized {
+            if self.chat.is_some() {
+                return refuse(
+                    "chat and pretokenized do not go together: a record is one or the other",
+                );
+            }
+            return Ok(RecordForm::Pretokenized(name.clone()));
+        }
+        let Some(chat) = &self.chat else {
+            if self.chat_template.is_some() {
+                return refuse(
+                    "chat_template needs chat: say which shape the conversations have, such as chat=\"auto\"",
+                );
+            }
+            return Ok(RecordForm::Text);
+        };
+        let shapes = [
+            ("auto", ChatShape::Auto),
+            ("messages", ChatShape::Messages),
+            ("sharegpt", ChatShape::ShareGpt),
+            ("alpaca", ChatShape::Alpaca),
+            ("prompt-completion", ChatShape::PromptCompletion),
+        ];
+        let shape = one_of(py, BAD, "chat", chat, &shapes)?;
+        let template = self.template(py)?;
+        if template.is_none() && matches!(shape, ChatShape::Messages | ChatShape::ShareGpt) {
+            let why = format!("records of shape {} need chat_template", shape.name());
+            return refuse(&why);
+        }
+        let special = [("reject", SpecialInContent::Reject), ("allow", SpecialInContent::Allow)];
+        let markers = [("special", TemplateMarkers::Special), ("text", TemplateMarkers::Text)];
+        Ok(RecordForm::Chat(ChatOptions {
+            shape,
+            template,
+            special_in_content: one_of(
+                py,
+                BAD,
+                "special_in_content",
+                &self.special_in_content,
+                &special,
+            )?,
+            markers: one_of(py, BAD, "template_markers", &self.template_markers, &markers)?,
+        }))
+    }
+
+    fn template(&self, py: Python<'_>) -> PyResult<Option<Arc<ChatTemplate>>> {
+        let Some(path) = &self.chat_template else {
+            if !self.chat_set.is_empty()
+                || self.chat_date.is_some()
+                || self.chat_template_name.is_some()
+            {
+                let why = "chat_set, chat_date and chat_template_name need chat_template";
+                return Err(named(py, BAD, why));
+            }
+            return Ok(None);
+        };
+        let raised =
+            |error| raise(py, Error::Ingest(corpusdb::ingest::IngestError::Template(error)));
+        let name = self.chat_template_name.as_deref();
+        let mut template = ChatTemplate::load(path, name).map_err(raised)?;
+        for (name, value) in &self.chat_set {
+            let value = serde_json::from_str(value)
+                .map_err(|error| named(py, BAD, &format!("chat_set: {name}: {error}")))?;
+            template.set(name, value);
+        }
+        if let Some(date) = &self.chat_date {
+            template.set_date(date).map_err(raised)?;
+        }
+        Ok(Some(Arc::new(template)))
+    }
+}
+
+/// Ingests files; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, paths, settings, listener=None))]
+pub(crate) fn ingest_paths(
+    py: Python<'_>,
+    handle: &Handle,
+    paths: Vec<String>,
+    settings: IngestSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = settings.options(py, handle)?;
+    let tokenizers = &settings.tokenizers;
+    let report = handle.write_or_try(
+        py,
+        listener.as_ref(),
+        settings.dry_run,
+        |writer, progress, flag| writer.ingest(&paths, &options, tokenizers, progress, flag),
+    )?;
+    tried(py, &report, settings.dry_run)
+}
+
+/// Ingests the rows of an Arrow stream, known by `name`; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, stream, name, settings, listener=None))]
+pub(crate) fn ingest_arrow(
+    py: Python<'_>,
+    handle: &Handle,
+    stream: PyRecordBatchReader,
+    name: String,
+    settings: IngestSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = settings.options(py, handle)?;
+    let tokenizers = &settings.tokenizers;
+    let reader = stream.into_reader()?;
+    let report = handle.write_or_try(
+        py,
+        listener.as_ref(),
+        settings.dry_run,
+        |writer, progress, flag| {
+            let records = Records::batches(name, reader);
+            writer.ingest_records(records, &options, tokenizers, progress, flag)
+        },
+    )?;
+    tried(py, &report, settings.dry_run)
+}
+
+/// Ingests the mappings of an iterator, known by `name`; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, records, name, settings, listener=None))]
+pub(crate) fn ingest_records(
+    py: Python<'_>,
+    handle: &Handle,
+    records: Bound<'_, PyIterator>,
+    name: String,
+    settings: IngestSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = settings.options(py, handle)?;
+    let tokenizers = &settings.tokenizers;
+    let (mut feeder, fed) = feed(records);
+    let report = handle.write_fed(
+        py,
+        listener.as_ref(),
+        settings.dry_run,
+        &mut |py, is_stopped| feeder.step(py, is_stopped),
+        |writer, progress, flag| {
+            let records = Records::mappings(name, fed);
+            writer.ingest_records(records, &options, tokenizers, progress, flag)
+        },
+    )?;
+    tried(py, &report, settings.dry_run)
+}
+
+/// The options of the command's `field set`, each by its name there.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct JoinSettings {
+    field: String,
+    id: Option<String>,
+    key: Option<String>,
+    source: Option<String>,
+    value: Option<String>,
+    max_value_bytes: u64,
+    dry_run: bool,
+}
+
+impl JoinSettings {
+    fn options(&self, py: Python<'_>) -> PyResult<JoinOptions> {
+        let by = match (&self.id, &self.key) {
+            (Some(field), None) => JoinBy::Id(field.clone()),
+            (None, Some(field)) => JoinBy::Key(field.clone()),
+            _ => {
+                let why = "give id= or key=: the field of the records that has the document's id, or its key";
+                return Err(named(py, BAD, why));
+            }
+        };
+        let read = ReadOptions { max_doc_bytes: self.max_value_bytes, ..ReadOptions::default() };
+        let (field, value, source) = (self.field.clone(), self.value.clone(), self.source.clone());
+        Ok(JoinOptions { field, value, by, source, read })
+    }
+}
+
+/// Sets a declared field of stored documents from files; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, paths, settings, listener=None))]
+pub(crate) fn set_field_paths(
+    py: Python<'_>,
+    handle: &Handle,
+    paths: Vec<String>,
+    settings: JoinSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            writer.set_field(&paths, &options, progress, flag)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// As `set_field_paths`, from an Arrow stream, which has `name` in errors.
+#[pyfunction]
+#[pyo3(signature = (handle, stream, name, settings, listener=None))]
+pub(crate) fn set_field_arrow(
+    py: Python<'_>,
+    handle: &Handle,
+    stream: PyRecordBatchReader,
+    name: String,
+    settings: JoinSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
+    let reader = stream.into_reader()?;
+    let report =
+        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+            writer.set_field_records(Records::batches(name, reader), &options, progress, flag)
+        })?;
+    tried(py, &report, dry_run)
+}
+
+/// As `set_field_paths`, from the mappings of an iterator, which has `name` in errors.
+#[pyfunction]
+#[pyo3(signature = (handle, records, name, settings, listener=None))]
+pub(crate) fn set_field_records(
+    py: Python<'_>,
+    handle: &Handle,
+    records: Bound<'_, PyIterator>,
+    name: String,
+    settings: JoinSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
+    let (mut feeder, fed) = feed(records);
+    let report = handle.write_fed(
+        py,
+        listener.as_ref(),
+        dry_run,
+        &mut |py, is_stopped| feeder.step(py, is_stopped),
+        |writer, progress, flag| {
+            writer.set_field_records(Records::mappings(name, fed), &options, progress, flag)
+        },
+    )?;
+    tried(py, &report, dry_run)
+}

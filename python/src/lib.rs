@@ -1,0 +1,88 @@
+//! The native half of the Python package `corpusdb`: converts and delegates, decides nothing.
+//!
+//! Long calls run without the interpreter's lock and listen to Ctrl-C (`blocking`); what a fork has copied is refused and
+//! never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what is
+//! opened; what is asked of it is a function that takes it, one file a topic.
+
+mod blocking;
+mod cells;
+// The command, compiled once more: it sees the library's public face only.
+#[path = "../../src/cli/mod.rs"]
+mod cli;
+mod command;
+mod corpus;
+mod curate;
+mod documents;
+mod duplicates;
+mod error;
+mod feed;
+mod ingest;
+mod loader;
+mod plan;
+mod policy;
+mod process;
+mod sql;
+mod tokenize;
+mod tokenizers;
+mod told;
+mod value;
+mod words;
+
+#[pyo3::pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use crate::command::main;
+    #[pymodule_export]
+    use crate::corpus::Handle;
+    #[pymodule_export]
+    use crate::curate::{
+        check, compact, create_snapshot, digest, redo, remove, restore, settle, snapshots,
+    };
+    #[pymodule_export]
+    use crate::documents::{find_key, info, rejects, sample, select, show, shown_tokens, tokens};
+    #[pymodule_export]
+    use crate::duplicates::{
+        Pairs, diff, document_duplicates, duplicates, duplicates_summary, explain_dedup, similar,
+    };
+    #[pymodule_export]
+    use crate::ingest::{
+        ingest_arrow, ingest_paths, ingest_records, set_field_arrow, set_field_paths,
+        set_field_records,
+    };
+    #[pymodule_export]
+    use crate::loader::{Batches, Reader};
+    #[pymodule_export]
+    use crate::plan::{Plan, drop_plan, extend_plan, plan_recipe, stored_plan, stored_plans};
+    #[pymodule_export]
+    use crate::policy::create;
+    #[pymodule_export]
+    use crate::sql::{Rows, sql};
+    #[pymodule_export]
+    use crate::tokenize::{
+        add_tokenizer, backfill_tokenizer, drop_tokenizer, extend_tokenizer, train_tokenizer,
+    };
+    #[pymodule_export]
+    use crate::tokenizers::{
+        Encoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
+        tokenizer_file, tokenizer_names, tokenizer_originals, tokenizer_record,
+    };
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::command::tell_panics();
+        Ok(())
+    }
+
+    /// Whether this process is a fork of one that had used this module.
+    #[pyfunction]
+    fn is_forked() -> bool {
+        crate::process::is_forked()
+    }
+
+    /// The release, as `corpusdb --version` says it.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

@@ -1,0 +1,227 @@
+//! A reader of its own for an epoch: little memory, threads of its own, no lock, any number beside each other.
+
+use super::ahead::{Batches, Course};
+use super::made::{Form, Maker};
+use crate::blocking::or_leave;
+use crate::error::{named, raise};
+use crate::plan::Plan;
+use crate::process::Owned;
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Planned};
+use corpusdb::{Corpus, DocId, Error, Interrupt};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What batches of a reader need; shared with its threads, which may outlive it for a moment.
+pub(super) struct Opened {
+    corpus: Corpus,
+    planned: Arc<Planned>,
+    /// Threads of this reader: those of the process that another one was forked from are not there.
+    pub pool: rayon::ThreadPool,
+    /// Names of the sources, by which rows are numbered.
+    pub sources: Vec<String>,
+    /// The epoch opened last.
+    last: Mutex<Option<(u64, Epoch)>>,
+}
+
+/// The rows and batches of a plan, read beside whoever writes.
+#[pyclass(frozen, module = "corpusdb._native", name = "Reader")]
+pub(crate) struct Reader {
+    opened: Owned<Mutex<Option<Arc<Opened>>>>,
+}
+
+#[pymethods]
+impl Reader {
+    /// Opens the corpus at `path` and finds the plan of that hash; or takes `plan`, which need not be stored.
+    #[new]
+    #[pyo3(signature = (path, hash, *, plan=None, memory, threads))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        hash: String,
+        plan: Option<&Plan>,
+        memory: u64,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let given = plan.map(|plan| Arc::clone(&plan.planned));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+        let pool = pool.map_err(|error| {
+            pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
+        })?;
+        let opened = or_leave(py, None, move |_, _| {
+            let opened = pool.install(|| {
+                let corpus = Corpus::options().memory(memory).open(&path)?;
+                let planned = match given {
+                    Some(planned) => Some(planned),
+                    None => find(&corpus, &hash)?,
+                };
+                Ok::<_, Error>(planned.map(|planned| (corpus, planned)))
+            })?;
+            Ok(opened.map(|(corpus, planned)| {
+                let sources = planned.plan.sources.iter().map(|source| source.name.clone());
+                let sources = sources.collect();
+                Opened { corpus, planned, pool, sources, last: Mutex::new(None) }
+            }))
+        })?;
+        let Some(opened) = opened else {
+            let message = "this corpus has no plan of that hash: it was dropped, or the path leads to another corpus";
+            return Err(named(py, "NotFound", message));
+        };
+        Ok(Self { opened: Owned::new(Mutex::new(Some(Arc::new(opened)))) })
+    }
+
+    /// Rows and batches of an epoch.
+    fn counts(&self, py: Python<'_>, epoch: u64) -> PyResult<(u64, u64)> {
+        let opened = self.opened(py)?;
+        or_leave(py, None, move |_, interrupt| {
+            let epoch = opened.epoch(epoch, interrupt)?;
+            Ok((epoch.rows(), epoch.batches()))
+        })
+    }
+
+    /// Steps that each rank of `world` has from batch `from` on.
+    fn steps(&self, py: Python<'_>, epoch: u64, from_batch: u64, world: u64) -> PyResult<u64> {
+        let opened = self.opened(py)?;
+        or_leave(py, None, move |_, interrupt| {
+            Ok(opened.epoch(epoch, interrupt)?.steps_from(from_batch, world))
+        })
+    }
+
+    /// Starts to read ahead: the steps of a rank from batch `from` on, of which every `stride`-th after the first
+    /// `skip`.
+    #[pyo3(signature = (epoch, from_batch, *, rank, world, uneven, views, flat, kind, prefetch, skip=0, stride=1))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
+    fn start(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        from_batch: u64,
+        rank: u64,
+        world: u64,
+        uneven: bool,
+        views: Option<Vec<String>>,
+        flat: bool,
+        kind: &str,
+        prefetch: usize,
+        skip: u64,
+        stride: u64,
+    ) -> PyResult<Batches> {
+        let form = Form::of(views, flat, kind)?;
+        let opened = self.opened(py)?;
+        let theirs = Arc::clone(&opened);
+        let (steps, maker) = or_leave(py, None, move |_, interrupt| {
+            opened.pool.install(|| {
+                let mut epoch = opened.epoch_here(epoch, interrupt)?;
+                if uneven {
+                    epoch = epoch.allow_uneven();
+                }
+                let maker = Maker::of(&epoch, &form)?;
+                let mut steps = epoch.steps(from_batch, rank, world)?;
+                steps.skip_steps(skip)?;
+                Ok((steps, maker))
+            })
+        })?;
+        Batches::start(theirs, Course { steps, maker, stride }, prefetch)
+    }
+
+    /// Rows by their numbers, each a batch of one row.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        epoch: u64,
+        numbers: Vec<u64>,
+        views: Option<Vec<String>>,
+        flat: bool,
+        kind: &str,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let form = Form::of(views, flat, kind)?;
+        let opened = self.opened(py)?;
+        let made = or_leave(py, None, move |_, interrupt| {
+            opened.pool.install(|| {
+                let epoch = opened.epoch_here(epoch, interrupt)?;
+                let maker = Maker::of(&epoch, &form)?;
+                let rows = epoch.rows_at(&numbers)?;
+                let make = |row: corpusdb::epoch::EpochRow| {
+                    let number = row.batch().unwrap_or_else(|| row.number());
+                    let batch = EpochBatch { number, rows: vec![row] };
+                    maker.make(&batch, number + 1, &opened.sources)
+                };
+                rows.into_iter().map(make).collect::<Result<Vec<_>, Error>>()
+            })
+        })?;
+        made.into_iter().map(|made| made.into_python(py)).collect()
+    }
+
+    /// Names of the sources, by which rows are numbered.
+    fn sources(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.opened(py)?.sources.clone())
+    }
+
+    /// The keys of documents.
+    fn keys(&self, py: Python<'_>, documents: Vec<u64>) -> PyResult<Vec<String>> {
+        let opened = self.opened(py)?;
+        or_leave(py, None, move |_, _| {
+            let key = |document| Ok(opened.corpus.show(DocId(document))?.key);
+            opened.pool.install(|| documents.into_iter().map(key).collect())
+        })
+    }
+
+    /// Gives everything back, but for what batches under way hold until they are stopped.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let taken = lock(self.opened.get(py)?).take();
+        py.detach(|| drop(taken));
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
+        let opened = lock(self.opened.get(py)?).clone();
+        opened.ok_or_else(|| named(py, "Closed", "this reader of an epoch is closed"))
+    }
+}
+
+impl Opened {
+    fn epoch(&self, number: u64, interrupt: &Interrupt) -> Result<Epoch, Error> {
+        self.pool.install(|| self.epoch_here(number, interrupt))
+    }
+
+    /// An epoch, opened once as long as no other one is asked for.
+    fn epoch_here(&self, number: u64, interrupt: &Interrupt) -> Result<Epoch, Error> {
+        let held = lock(&self.last).clone();
+        if let Some((_, epoch)) = held.filter(|(last, _)| *last == number) {
+            return Ok(epoch);
+        }
+        let epoch = self.corpus.epoch(&self.planned, number, interrupt)?;
+        *lock(&self.last) = Some((number, epoch.clone()));
+        Ok(epoch)
+    }
+}
+
+fn find(corpus: &Corpus, hash: &str) -> Result<Option<Arc<Planned>>, Error> {
+    let of_hash = |record: &corpusdb::store::EpochRecord| {
+        let bytes = record.hash.iter().zip(hash.as_bytes().chunks(2));
+        hash.len() == 64
+            && bytes.into_iter().all(|(byte, two)| {
+                let text = std::str::from_utf8(two).ok();
+                text.and_then(|text| u8::from_str_radix(text, 16).ok()) == Some(*byte)
+            })
+    };
+    match corpus.epochs()?.into_iter().find(of_hash) {
+        Some(record) => corpus.stored_plan(record.number).map(Arc::new).map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The exception of an error of the reading thread.
+pub(super) fn raised(py: Python<'_>, error: Error) -> PyErr {
+    match error {
+        Error::Epoch(EpochError::Interrupted) => named(py, "Closed", "this loader was stopped"),
+        other => raise(py, other),
+    }
+}

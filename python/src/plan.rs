@@ -1,0 +1,179 @@
+//! Plans as Python holds them: made, told, built, verified, extended.
+
+use crate::blocking::{or_leave, soon, to_the_end};
+use crate::corpus::Handle;
+use crate::error::raise;
+use corpusdb::Recipe;
+use corpusdb::epoch::{BuildJob, EpochError, Planned};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A plan with the documents it pins: data, of no process and no handle.
+#[pyclass(frozen, module = "corpusdb._native", name = "Plan")]
+pub(crate) struct Plan {
+    pub(crate) planned: Arc<Planned>,
+    number: Option<u32>,
+}
+
+impl Plan {
+    fn new(planned: Planned, number: Option<u32>) -> Self {
+        Self { planned: Arc::new(planned), number }
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// The number under which it is stored; none where it is not.
+    #[getter]
+    fn number(&self) -> Option<u32> {
+        self.number
+    }
+
+    /// blake3 of the plan, in hexadecimal.
+    #[getter]
+    fn hash(&self) -> String {
+        hex(self.planned.plan.hash())
+    }
+
+    /// Its canonical JSON.
+    #[getter]
+    fn json(&self) -> String {
+        self.planned.plan.to_json()
+    }
+
+    /// The recipe with every default, as TOML.
+    #[getter]
+    fn recipe(&self) -> String {
+        self.planned.plan.recipe.to_toml_with_defaults()
+    }
+
+    /// What epoch 0 will be: as the command prints it, and as JSON.
+    fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
+        let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
+        let told = or_leave(py, None, move |_, interrupt| corpus.explain(&planned, interrupt))?;
+        Ok((told.to_string(), json(&told)?))
+    }
+
+    /// Writes an epoch to the directory `out`; the manifest as JSON.
+    #[pyo3(signature = (handle, out, *, epoch, threads=None, listener=None))]
+    fn build(
+        &self,
+        py: Python<'_>,
+        handle: &Handle,
+        out: PathBuf,
+        epoch: u64,
+        threads: Option<usize>,
+        listener: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let corpus = handle.corpus(py)?;
+        let threads = threads.unwrap_or(0);
+        let manifest = to_the_end(py, listener, |progress, interrupt| {
+            let job = BuildJob { epoch, out: &out, threads, progress, interrupt };
+            corpus.build(&self.planned, &job)
+        })?;
+        json(&manifest)
+    }
+
+    /// Checks a written epoch against the plan and the corpus; the verdict as JSON.
+    #[pyo3(signature = (handle, directory, *, listener=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        handle: &Handle,
+        directory: PathBuf,
+        listener: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
+        let verdict = or_leave(py, listener, move |progress, interrupt| {
+            corpus.verify(&planned, &directory, progress, interrupt)
+        })?;
+        json(&verdict)
+    }
+}
+
+/// Plans a recipe (TOML). A handle that writes stores the plan, one that reads does not.
+#[pyfunction]
+#[pyo3(signature = (handle, recipe, *, store, listener=None))]
+pub(crate) fn plan_recipe(
+    py: Python<'_>,
+    handle: &Handle,
+    recipe: &str,
+    store: bool,
+    listener: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Plan> {
+    let recipe = parse(py, recipe)?;
+    if store {
+        let (record, planned) =
+            handle.write(py, listener, |writer, progress, _| writer.plan(&recipe, progress))?;
+        return Ok(Plan::new(planned, Some(record.number)));
+    }
+    let corpus = handle.corpus(py)?;
+    let planned = or_leave(py, listener, move |progress, _| corpus.plan(&recipe, progress))?;
+    Ok(Plan::new(planned, None))
+}
+
+/// The plan stored under a number.
+#[pyfunction]
+pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<Plan> {
+    let corpus = handle.corpus(py)?;
+    let planned = soon(py, || corpus.stored_plan(number))?;
+    Ok(Plan::new(planned, Some(number)))
+}
+
+/// The stored plans: number, blake3 in hexadecimal, snapshot.
+#[pyfunction]
+pub(crate) fn stored_plans(
+    py: Python<'_>,
+    handle: &Handle,
+) -> PyResult<Vec<(u32, String, String)>> {
+    let corpus = handle.corpus(py)?;
+    let records = soon(py, || corpus.epochs())?;
+    let told =
+        |record: corpusdb::store::EpochRecord| (record.number, hex(record.hash), record.snapshot);
+    Ok(records.into_iter().map(told).collect())
+}
+
+/// Plans what a stored plan has left once `consumed` rows were given from the beginning of `epoch` on.
+#[pyfunction]
+#[pyo3(signature = (handle, number, *, consumed, epoch, recipe=None, listener=None))]
+pub(crate) fn extend_plan(
+    py: Python<'_>,
+    handle: &Handle,
+    number: u32,
+    consumed: u64,
+    epoch: u64,
+    recipe: Option<&str>,
+    listener: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Plan> {
+    let recipe = recipe.map(|recipe| parse(py, recipe)).transpose()?;
+    let (record, planned) = handle.write(py, listener, |writer, progress, interrupt| {
+        let shown = writer.corpus();
+        let parent = shown.stored_plan(number)?;
+        let next_row = shown.run_row(&parent, epoch, consumed, interrupt)?;
+        drop(shown);
+        writer.extend(number, next_row, recipe.as_ref(), progress, interrupt)
+    })?;
+    Ok(Plan::new(planned, Some(record.number)))
+}
+
+/// Forgets a stored plan.
+#[pyfunction]
+pub(crate) fn drop_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<()> {
+    handle.write(py, None, |writer, _, _| writer.drop_plan(number))
+}
+
+fn parse(py: Python<'_>, recipe: &str) -> PyResult<Recipe> {
+    Recipe::parse(recipe).map_err(|error: EpochError| raise(py, error.into()))
+}
+
+fn hex(hash: [u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn json(report: &impl serde::Serialize) -> PyResult<String> {
+    let failed = |error: serde_json::Error| {
+        pyo3::exceptions::PyRuntimeError::new_err(format!("a report that is no JSON: {error}"))
+    };
+    serde_json::to_string(report).map_err(failed)
+}

@@ -1,0 +1,111 @@
+//! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told so
+//! by name, and the copy is never dropped, since dropping would wait for threads that are not there.
+
+use pyo3::prelude::*;
+use rayon::ThreadPool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The process that used this module first: threads that libraries keep are its own.
+static FIRST: OnceLock<u32> = OnceLock::new();
+
+/// The pool of a child, with the process that it is of.
+static OWN: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+
+/// Whether this process is a fork of one that had used this module.
+pub(crate) fn is_forked() -> bool {
+    *FIRST.get_or_init(std::process::id) != std::process::id()
+}
+
+/// Runs work that may be done in parallel. In the child of a fork the threads that parallel work is usually given to are
+/// not there: it has threads of its own.
+pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match own_pool() {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
+}
+
+fn own_pool() -> Option<Arc<ThreadPool>> {
+    if !is_forked() {
+        return None;
+    }
+    let process = std::process::id();
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((of, pool)) = &*own
+        && *of == process
+    {
+        return Some(Arc::clone(pool));
+    }
+    let pool = Arc::new(rayon::ThreadPoolBuilder::new().build().ok()?);
+    // The pool of a parent is never dropped: its threads would be waited for.
+    std::mem::forget(own.replace((process, Arc::clone(&pool))));
+    Some(pool)
+}
+
+/// What this process cannot do: its threads in the background are those of the process that it was forked from.
+///
+/// # Errors
+/// `corpusdb.Forked`.
+pub(crate) fn refuse_forked(py: Python<'_>) -> PyResult<()> {
+    if !is_forked() {
+        return Ok(());
+    }
+    Err(crate::error::named(
+        py,
+        "Forked",
+        "this process was forked from one that had a corpus open, and cannot write: start it with `spawn` or `forkserver` \
+         (multiprocessing.set_start_method); reading works",
+    ))
+}
+
+/// A value that only the process that made it may use.
+pub(crate) struct Owned<T> {
+    /// Always there until the drop.
+    value: Option<T>,
+    process: u32,
+}
+
+impl<T> Owned<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value: Some(value), process: std::process::id() }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// `corpusdb.Forked` in a child of the process that made it.
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&T> {
+        self.mine().ok_or_else(|| {
+            crate::error::named(
+                py,
+                "Forked",
+                "this handle was opened before a fork, and its threads are not in this process: open the corpus here, or \
+                 start workers with `spawn` or `forkserver`",
+            )
+        })
+    }
+
+    /// The value, in the process that made it.
+    pub(crate) fn mine(&self) -> Option<&T> {
+        self.value.as_ref().filter(|_| std::process::id() == self.process)
+    }
+
+    /// The value itself, in the process that made it.
+    pub(crate) fn into_mine(mut self) -> Option<T> {
+        if std::process::id() == self.process { self.value.take() } else { None }
+    }
+
+    /// As [`Owned::mine`], to be changed.
+    pub(crate) fn mine_mut(&mut self) -> Option<&mut T> {
+        let is_mine = std::process::id() == self.process;
+        self.value.as_mut().filter(|_| is_mine)
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            std::mem::forget(self.value.take());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Tokenizers of a corpus, for those who read: encode, decode, compare, check, analyse, export.
+
+use crate::blocking::{or_leave, soon};
+use crate::corpus::Handle;
+use crate::told;
+use crate::words::{json, word};
+use corpusdb::curate::{AnalyseOptions, Grouping};
+use corpusdb::tokenizer::Tokenizer;
+use corpusdb::{Corpus, Error};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+
+type Ids<'py> = Bound<'py, PyArray1<u32>>;
+
+/// A tokenizer with its encoder. It needs no corpus any more, and goes through a fork.
+#[pyclass(frozen, module = "corpusdb._native", name = "Encoder")]
+pub(crate) struct Encoder {
+    name: String,
+    tokenizer: Arc<Tokenizer>,
+}
+
+/// The tokenizer of that name, or the first.
+#[pyfunction]
+#[pyo3(signature = (handle, name=None))]
+pub(crate) fn encoder(py: Python<'_>, handle: &Handle, name: Option<String>) -> PyResult<Encoder> {
+    let corpus = handle.corpus(py)?;
+    let loaded = or_leave(py, None, move |_, _| corpus.tokenizer(name.as_deref()))?;
+    Ok(Encoder { name: loaded.name, tokenizer: loaded.tokenizer })
+}
+
+#[pymethods]
+impl Encoder {
+    /// Its name in the corpus.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One more than its largest id.
+    #[getter]
+    fn vocab_size(&self) -> u32 {
+        self.tokenizer.vocab_size()
+    }
+
+    /// Its special tokens with their ids.
+    fn specials(&self) -> Vec<(u32, String)> {
+        self.tokenizer.specials()
+    }
+
+    /// The id of a token; none when there is no such token.
+    fn token_to_id(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
+    /// The ids of a text; with `specials`, special tokens that it spells are special tokens.
+    fn encode<'py>(&self, py: Python<'py>, text: &str, specials: bool) -> PyResult<Ids<'py>> {
+        let ids = soon(py, || ids(&self.tokenizer, text, specials))?;
+        Ok(ids.into_pyarray(py))
+    }
+
+    /// The ids of many texts, on all cores.
+    fn encode_batch<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<String>,
+        specials: bool,
+    ) -> PyResult<Vec<Ids<'py>>> {
+        use rayon::prelude::*;
+        let tokenizer = Arc::clone(&self.tokenizer);
+        let all = or_leave(py, None, move |_, interrupt| {
+            let one = |text: &String| {
+                if interrupt.is_raised() { Ok(Vec::new()) } else { ids(&tokenizer, text, specials) }
+            };
+            texts.par_iter().map(one).collect::<Result<Vec<_>, Error>>()
+        })?;
+        Ok(all.into_iter().map(|ids| ids.into_pyarray(py)).collect())
+    }
+
+    /// The ids of a text with the bytes of it that each stands for.
+    fn encode_with_offsets<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        specials: bool,
+    ) -> PyResult<(Ids<'py>, Vec<(u32, u32)>)> {
+        let (ids, offsets) =
+            soon(py, || Ok(self.tokenizer.encode_with_offsets(text, specials)?))?;
+        Ok((ids.into_pyarray(py), offsets))
+    }
+
+    /// The text of ids, special tokens spelled out.
+    fn decode(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
+        soon(py, || {
+            let vocab_size = self.tokenizer.vocab_size();
+            if let Some(id) = ids.iter().copied().find(|id| *id >= vocab_size) {
+                let error = corpusdb::tokenizer::TokenizerError::NoSuchId { id, vocab_size };
+                return Err(error.into());
+            }
+            Ok(self.tokenizer.decode(&ids)?)
+        })
+    }
+}
+
+fn ids(tokenizer: &Tokenizer, text: &str, specials: bool) -> Result<Vec<u32>, Error> {
+    if specials {
+        return Ok(tokenizer.encode_with_offsets(text, true)?.0);
+    }
+    let mut ids = Vec::new();
+    tokenizer.encoder().encode(text, &mut ids)?;
+    Ok(ids)
+}
+
+/// The tokens of a text with what each stands for, as JSON text.
+#[pyfunction]
+pub(crate) fn pieces(
+    py: Python<'_>,
+    handle: &Handle,
+    name: Option<String>,
+    text: String,
+    specials: bool,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let pieces = soon(py, move || corpus.encode(name.as_deref(), &text, specials))?;
+    json(py, &pieces)
+}
+
+/// Names of the tokenizers, in the order they were registered.
+#[pyfunction]
+pub(crate) fn tokenizer_names(py: Python<'_>, handle: &Handle) -> PyResult<Vec<String>> {
+    Ok(names(handle.corpus(py)?.as_ref()))
+}
+
+fn names(corpus: &Corpus) -> Vec<String> {
+    corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect()
+}
+
+/// Everything known of a tokenizer, as JSON text.
+#[pyfunction]
+pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let told = soon(py, move || {
+        let (id, record) = corpus.tokenizer_record(&name)?;
+        let decisions = corpus.view().tokenizer_decisions(id).map_err(Error::from)?;
+        let base = record.base.and_then(|base| {
+            let found = corpus.view().tokenizers().find(|(id, _)| id.0 == base);
+            found.map(|(_, base)| base.name.clone())
+        });
+        Ok(told::everything(record, base, decisions.as_deref()))
+    })?;
+    json(py, &told)
+}
+
+/// Whether a tokenizer's ids can be trusted, as JSON text.
+#[pyfunction]
+pub(crate) fn check_tokenizer(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let (check, other) = or_leave(py, None, move |_, _| corpus.check_tokenizer(&name))?;
+    let good = check.is_good() && other.is_none();
+    let other = other.map(|document| document.0);
+    json(py, &serde_json::json!({ "good": good, "other_ids": other, "check": check }))
+}
+
+/// What differs between two tokenizers, as JSON text.
+#[pyfunction]
+pub(crate) fn diff_tokenizers(
+    py: Python<'_>,
+    handle: &Handle,
+    a: String,
+    b: String,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found = or_leave(py, None, move |_, _| corpus.diff_tokenizers(&a, &b))?;
+    json(py, &found)
+}
+
+/// What tokenizers make of the corpus, as JSON text; written as a page too, when a title is given.
+#[pyfunction]
+#[pyo3(signature = (handle, names, *, by=None, reference=None, condition=None, sample_bytes, d_model, title=None, listener=None))]
+pub(crate) fn analyse_tokenizers(
+    py: Python<'_>,
+    handle: &Handle,
+    names: Vec<String>,
+    by: Option<String>,
+    reference: Option<String>,
+    condition: Option<String>,
+    sample_bytes: u64,
+    d_model: u64,
+    title: Option<String>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Option<String>)> {
+    let by = match by {
+        Some(by) => word::<Grouping>(py, "BadInput", "by", &by)?,
+        None => Grouping::All,
+    };
+    let options =
+        AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };
+    let corpus = handle.corpus(py)?;
+    let report = or_leave(py, listener.as_ref(), move |progress, interrupt| {
+        corpus.analyse(&names, &options, progress, interrupt)
+    })?;
+    let page = title.map(|title| crate::command::tokenizer_page(&report, &title));
+    Ok((json(py, &report)?, page))
+}
+
+/// The bytes of a tokenizer's `tokenizer.json`, or of it as a SentencePiece model.
+#[pyfunction]
+pub(crate) fn tokenizer_file<'py>(
+    py: Python<'py>,
+    handle: &Handle,
+    name: String,
+    sentencepiece: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let corpus = handle.corpus(py)?;
+    let bytes = soon(py, move || {
+        if sentencepiece { corpus.sentencepiece_model(&name) } else { corpus.tokenizer_json(&name) }
+    })?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The files that a tokenizer was registered with.
+#[pyfunction]
+pub(crate) fn tokenizer_originals<'py>(
+    py: Python<'py>,
+    handle: &Handle,
+    name: String,
+) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
+    let corpus = handle.corpus(py)?;
+    let files = soon(py, move || corpus.tokenizer_originals(&name))?;
+    Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
+}

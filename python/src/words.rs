@@ -1,0 +1,62 @@
+//! What Python says in words (a mode, a format) as the library has it, and reports as JSON text.
+
+use crate::error::named;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+/// The value that a word stands for.
+///
+/// # Errors
+/// The exception of class `class` that names the words there are.
+pub(crate) fn word<T: DeserializeOwned>(
+    py: Python<'_>,
+    class: &str,
+    name: &str,
+    word: &str,
+) -> PyResult<T> {
+    let from: StrDeserializer<'_, Error> = word.into_deserializer();
+    T::deserialize(from).map_err(|error| named(py, class, &format!("{name}: {error}")))
+}
+
+/// One of a few words that no type of the library reads.
+///
+/// # Errors
+/// As [`word`].
+pub(crate) fn one_of<T: Copy>(
+    py: Python<'_>,
+    class: &str,
+    name: &str,
+    word: &str,
+    words: &[(&str, T)],
+) -> PyResult<T> {
+    let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let known: Vec<String> = words.iter().map(|(known, _)| format!("`{known}`")).collect();
+        let known = known.join(", ");
+        named(py, class, &format!("{name}: unknown word `{word}`, expected one of {known}"))
+    })
+}
+
+/// A report as JSON text.
+///
+/// # Errors
+/// None that a report of the library gives cause for.
+pub(crate) fn json<T: Serialize + ?Sized>(py: Python<'_>, value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| named(py, "CorpusError", &error.to_string()))
+}
+
+/// As [`json`], with whether it was only tried out.
+///
+/// # Errors
+/// As [`json`].
+pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> PyResult<String> {
+    #[derive(Serialize)]
+    struct Tried<'a, T> {
+        #[serde(flatten)]
+        report: &'a T,
+        dry_run: bool,
+    }
+    json(py, &Tried { report, dry_run })
+}

@@ -1,0 +1,6 @@
+"""The tests beside these prepare the corpora."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))

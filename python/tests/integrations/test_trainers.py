@@ -1,0 +1,143 @@
+"""A packed chat epoch in transformers' Trainer and TRL's SFTTrainer: one real step of a tiny random model on CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from epochs import CHATS, chats, planned
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Trainer, TrainingArguments
+from trl import SFTConfig, SFTTrainer
+
+from corpusdb._plan import Plan
+from corpusdb.torch import flattened
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return planned(chats(tmp_path_factory.mktemp("chats")), CHATS)
+
+
+def model() -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=512, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, max_position_embeddings=256, attn_implementation="sdpa", pad_token_id=0, eos_token_id=1,
+    )
+    return LlamaForCausalLM(config)
+
+
+def arguments(directory: Path, kind: Any = TrainingArguments, **more: Any) -> Any:
+    return kind(
+        output_dir=str(directory), max_steps=1, per_device_train_batch_size=4, report_to=[], use_cpu=True,
+        save_strategy="no", disable_tqdm=True, logging_steps=1, learning_rate=1e-2, **more,
+    )
+
+
+class Watched(LlamaForCausalLM):
+    """A model that keeps what it is given."""
+
+    seen: list[dict[str, Any]]
+
+    def forward(self, **inputs: Any) -> Any:
+        self.seen.append(inputs)
+        return super().forward(**inputs)
+
+
+def watched() -> Watched:
+    made = model()
+    made.__class__ = Watched
+    made.seen = []
+    return made  # type: ignore[return-value]
+
+
+def test_a_batch_goes_into_a_model_as_it_is(plan: Plan) -> None:
+    batch = next(plan.loader(rank=0, world=1, layout="flat"))
+    loss = model()(**batch).loss
+    loss.backward()
+    assert torch.isfinite(loss)
+
+
+def test_documents_of_a_flat_batch_do_not_see_each_other(plan: Plan) -> None:
+    """The loss of a packed batch is that of its documents one by one."""
+    batch = next(plan.loader(rank=0, world=1, layout="flat", views=["labels", "position_ids", "cu_seqlens"]))
+    ends = batch.pop("cu_seqlens").tolist()
+    llama = model().eval()
+    with torch.no_grad():
+        packed = llama(**batch, use_cache=False).logits[0]
+        for start, end in zip(ends, ends[1:], strict=False):
+            single = llama(input_ids=batch["input_ids"][:, start:end], use_cache=False).logits[0]
+            assert torch.allclose(packed[start:end], single, atol=1e-4)
+
+
+def test_trainer_reads_batches_of_the_loader(plan: Plan, tmp_path: Path) -> None:
+    class Loading(Trainer):
+        def get_train_dataloader(self) -> Any:
+            return plan.loader(rank=0, world=1, layout="flat")
+
+    llama = watched()
+    before = llama.lm_head.weight.detach().clone()
+    Loading(llama, arguments(tmp_path), train_dataset=plan.torch_dataset(map_style=True)).train()
+    (seen,) = llama.seen
+    wanted = next(plan.loader(rank=0, world=1, layout="flat"))
+    assert torch.equal(seen["input_ids"], wanted["input_ids"]) and torch.equal(seen["labels"], wanted["labels"])
+    assert torch.equal(seen["position_ids"], wanted["position_ids"])
+    assert not torch.equal(before, llama.lm_head.weight)
+
+
+def test_trainer_reads_rows_with_a_collate_function(plan: Plan, tmp_path: Path) -> None:
+    llama = watched()
+    trainer = Trainer(
+        llama,
+        arguments(tmp_path, remove_unused_columns=False),
+        train_dataset=plan.torch_dataset(map_style=True),
+        data_collator=flattened,
+    )
+    trainer.train()
+    (seen,) = llama.seen
+    positions = seen["position_ids"]
+    assert positions.shape[0] == 1 and (positions == 0).sum() > 4, "documents begin anew"
+    assert (seen["labels"][positions == 0] == -100).all()
+
+
+def test_sft_trainer_trains_on_a_packed_chat_epoch(plan: Plan, tmp_path: Path) -> None:
+    rows = plan.to_hf(views=["labels"])
+    llama, inner = model(), []
+    before = llama.lm_head.weight.detach().clone()
+    # The trainer may compute losses by itself: what the layers are given is what counts.
+    llama.model.register_forward_pre_hook(lambda _, __, inputs: inner.append(inputs), with_kwargs=True)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), eos_token="<|im_end|>", pad_token="<|im_end|>")
+    trainer = SFTTrainer(
+        llama,
+        arguments(tmp_path, SFTConfig, padding_free=True, packing=False, max_length=None),
+        train_dataset=rows,
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    assert not torch.equal(before, llama.lm_head.weight)
+    batch = next(iter(trainer.get_train_dataloader()))
+    for seen, names in ((inner[0], ["position_ids"]), (batch, ["position_ids", "labels"])):
+        assert seen["input_ids"].shape[0] == 1
+        for row, values in taken(rows, seen, names):
+            assert values["position_ids"] == [place for length in row["seq_lengths"] for place in range(length)]
+            assert values.get("labels", row["labels"]) == row["labels"]
+
+
+def taken(rows: Any, seen: Any, names: list[str]) -> Any:
+    """The rows that a sampler took, with what a batch has where they stand in it."""
+    by_ids = {tuple(row["input_ids"]): row for row in rows}
+    ids = seen["input_ids"][0].tolist()
+    at = 0
+    while at < len(ids):
+        row = next(by_ids[key] for key in by_ids if tuple(ids[at : at + len(key)]) == key)
+        end = at + len(row["input_ids"])
+        yield row, {name: seen[name][0].tolist()[at:end] for name in names}
+        at = end
+
+
+def _tokenizer() -> Any:
+    from tokenizers import Tokenizer, models
+
+    return Tokenizer(models.BPE({"<|im_start|>": 0, "<|im_end|>": 1, "a": 2}, []))

@@ -1,0 +1,108 @@
+"""A corpus that changes its mind: removal, redo, settle, values from outside, snapshots, compaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import corpora
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusdb
+
+
+@pytest.fixture
+def filled(w: corpusdb.Writer) -> corpusdb.Writer:
+    w.ingest(corpora.pages(10), source="web", id_field="url")
+    w.ingest([{"url": "copy", "text": corpora.nearly(0)}], source="mirror", id_field="url")
+    return w
+
+
+def test_documents_are_removed_and_restored(filled: corpusdb.Writer) -> None:
+    report = filled.remove(0)
+    assert (report.changed, report.no_longer_kept, report.kept_again) == (1, 1, 1)
+    assert filled["copy"].is_kept
+    assert filled.ingest([{"text": corpora.prose(0)}], source="other").kept == 0
+    assert filled.restore([0, "https://a.example/1"]).changed == 1
+    assert filled.remove(np.array([1, 2], dtype=np.uint64)).changed == 2
+    assert filled.remove("https://a.example/3", block=None).changed == 1
+    assert filled.remove(where="source = 'web' AND quality > 0.05", dry_run=True).changed == 4
+    assert filled.count("standing = 'removed'") == 3
+    assert filled.remove([4], block="similar").changed == 1
+    assert filled.ingest([{"text": corpora.nearly(4)}], source="other").kept == 0
+    for which, words in [(1000, "ids 0 to below"), ("nothing", "no key")]:
+        with pytest.raises(corpusdb.NotFound, match=words):
+            filled.remove(which)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="give documents"):
+        filled.remove()
+    with pytest.raises(corpusdb.BadInput, match="block: unknown word"):
+        filled.remove(5, block="all")
+
+
+def test_dedup_is_decided_again(filled: corpusdb.Writer) -> None:
+    tried = filled.dedup.redo(mode="exact", dry_run=True)
+    assert (tried.dry_run, tried.kept_before, tried.kept_after) == (True, 10, 11)
+    assert filled.count("kept") == 10
+    assert filled.dedup.redo(mode="exact").kept_after == 11
+    assert filled.info().policy_settings.mode == "exact" and filled.count("kept") == 11
+    assert filled.dedup.redo(mode="witness", threshold=0.7).kept_after == 10
+    assert filled.dedup.settle().crowded == 0
+    assert filled.dedup.settle(dry_run=True).dry_run
+    with pytest.raises(corpusdb.BadPolicy):
+        filled.dedup.redo(threshold=7)
+
+
+def test_a_dry_run_waits_for_nobody_who_reads(filled: corpusdb.Writer) -> None:
+    rows = filled.sql("SELECT id FROM documents")
+    with pytest.raises(corpusdb.CorpusError, match="let go of them"):
+        filled.dedup.redo(mode="exact", dry_run=True)
+    assert len(rows.fetchall()) == 11
+    del rows
+    assert filled.dedup.redo(mode="exact", dry_run=True).kept_after == 11
+
+
+@pytest.mark.parametrize("form", ["file", "arrow", "mappings"])
+def test_fields_are_set_from_outside(filled: corpusdb.Writer, tmp_path: Path, form: str) -> None:
+    values = [{"id": n, "score": float(n)} for n in range(5)] + [{"id": 99, "score": 1.0}]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(value) + "\n" for value in values))
+    given = {"file": tmp_path / "scores.jsonl", "arrow": pa.Table.from_pylist(values), "mappings": iter(values)}[form]
+    report = filled.fields.set("quality", given, id="id", value="score")
+    assert (report.records, report.changed, report.unknown, report.unknown_examples) == (6, 4, 1, ["99"])
+    assert filled.document(3)["quality"] == 3.0
+    keyed = [{"url": "https://a.example/7", "quality": 70.0}]
+    assert filled.fields.set("quality", keyed, key="url", source="web", dry_run=True).changed == 1
+    assert filled.fields.set("quality", keyed, key="url", source="web").changed == 1
+    assert filled.sql("SELECT quality FROM documents WHERE id = 7").fetchall() == [(70.0,)]
+    with pytest.raises(corpusdb.BadInput, match="not declared"):
+        filled.fields.set("colour", keyed, key="url")
+    with pytest.raises(corpusdb.BadInput, match="give id= or key="):
+        filled.fields.set("quality", keyed)
+
+
+def test_what_an_iterator_of_values_raises_comes_back(filled: corpusdb.Writer) -> None:
+    def values() -> Iterator[dict[str, float]]:
+        yield {"id": 0, "quality": 1.0}
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        filled.fields.set("quality", values(), id="id")
+
+
+def test_snapshots_name_moments(filled: corpusdb.Writer) -> None:
+    made = filled.snapshots.create("before")
+    assert (made.name, made.kept, made.documents) == ("before", 10, 11)
+    assert [snapshot.name for snapshot in filled.snapshots] == ["before"]
+    assert filled.snapshots["before"] == made and len(filled.snapshots) == 1
+    with pytest.raises(corpusdb.NotFound, match="there is before"):
+        filled.snapshots["after"]
+    with pytest.raises(corpusdb.BadName):
+        filled.snapshots.create("before")
+
+
+def test_a_corpus_is_compacted(filled: corpusdb.Writer) -> None:
+    before = filled.digest()
+    sizes = filled.compact()
+    assert len(sizes) == 2 and filled.digest() == before

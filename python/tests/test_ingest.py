@@ -1,0 +1,166 @@
+"""Ingest of files: options, reports, rejects, errors with their places."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from pathlib import Path
+
+import corpora
+import pytest
+
+import corpusdb
+
+
+def write(path: Path, records: list[object]) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return path
+
+
+def test_files_patterns_and_lists_of_them_are_ingested(w: corpusdb.Writer, tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", list(corpora.pages(3)))
+    write(tmp_path / "b.jsonl", [corpora.page(n) for n in range(3, 6)])
+    report = w.ingest(tmp_path / "*.jsonl", source="web", id_field="url")
+    assert (report.read, report.kept, report.commits > 0, report.source) == (6, 6, True, "web")
+    again = w.ingest([first, str(tmp_path / "b.jsonl")], source="web", id_field="url")
+    assert (again.read, again.added) == (0, 0)
+    reread = w.ingest(first, source="web", id_field="url", reread=True)
+    assert (reread.read, reread.unchanged) == (3, 3)
+
+
+def test_reports_have_attributes_and_plain_values(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.tokenizers.add("bytes", corpora_tokenizer(tmp_path), backfill=True)
+    report = w.ingest([corpora.page(1)], source="web")
+    assert report.tokens["bytes"] > 0
+    assert report.stages.read >= 0
+    assert report.to_dict()["kept"] == 1
+    assert repr(report).startswith("IngestReport(source='web', read=1, added=1, kept=1")
+    assert "<th style='text-align:left'>exact duplicates</th>" in report._repr_html_()
+    assert report == corpusdb.IngestReport(report.to_dict())
+
+
+def corpora_tokenizer(tmp_path: Path) -> Path:
+    path = tmp_path / "tokenizer.json"
+    vocabulary = {chr(code): at for at, code in enumerate(byte_characters())}
+    path.write_text(json.dumps({
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+    }))
+    return path
+
+
+def byte_characters() -> list[int]:
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [256 + at for at in range(256 - len(plain))]
+    return plain + others
+
+
+def test_what_cannot_be_read_is_set_aside(w: corpusdb.Writer, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [corpora.page(0), "{not json", {"text": None}, corpora.page(1)])
+    report = w.ingest(path, source="web")
+    assert (report.kept, report.rejected) == (2, 2)
+    first, second = w.rejects()
+    assert (first.number, first.raw, first.path) == (1, b"{not json", str(path))
+    assert second.reason.startswith("no text")
+    assert len(w.rejects(1)) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_bad_record_is_told_with_file_record_byte_and_line(
+    w: corpusdb.Writer, tmp_path: Path, packed: bool
+) -> None:
+    path = write(tmp_path / "a.jsonl", [corpora.page(0), corpora.page(1), "{not json"])
+    if packed:
+        path = tmp_path / "a.jsonl.gz"
+        path.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    with pytest.raises(corpusdb.BadInput, match="record 2 .*mend it") as bad:
+        w.ingest(path, source="web", on_error="fail")
+    assert (bad.value.file, bad.value.record, bad.value.line) == (str(path), 2, 3)
+    assert bad.value.byte == sum(len(json.dumps(corpora.page(n))) + 1 for n in range(2))
+    path.unlink()
+    assert bad.value.line is None
+
+
+def test_inputs_that_are_not_there_are_told(w: corpusdb.Writer, tmp_path: Path) -> None:
+    with pytest.raises(corpusdb.NotFound):
+        w.ingest(tmp_path / "none.jsonl", source="web")
+    with pytest.raises(corpusdb.NotFound):
+        w.ingest(str(tmp_path / "*.none"), source="web")
+    with pytest.raises(corpusdb.BadInput, match="format: unknown word `csv`, expected one of `auto`"):
+        w.ingest(tmp_path, source="web", format="csv")
+    with pytest.raises(corpusdb.BadInput, match="max_removed: 2 is no share"):
+        w.ingest(tmp_path, source="web", max_removed=2)
+    with pytest.raises(corpusdb.NotFound, match="nope"):
+        w.ingest([corpora.page(0)], source="web", tokenizer="nope")
+    assert w.count() == 0
+
+
+def test_a_dry_run_changes_nothing(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.ingest([corpora.page(0)], source="web")
+    before = w.digest()
+    path = write(tmp_path / "a.jsonl", [{"text": corpora.nearly(0)}, corpora.page(1)])
+    report = w.ingest(path, source="web", dry_run=True)
+    assert (report.dry_run, report.kept, report.near_duplicates) == (True, 1, 1)
+    assert w.digest() == before
+    assert w.ingest([corpora.page(2)], source="web", dry_run=True).kept == 1
+    assert w.ingest(path, source="web").kept == 1
+
+
+def test_decisions_are_written(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.ingest([corpora.page(0), {"url": "copy", "text": corpora.nearly(0)}], source="web", id_field="url",
+             decisions=tmp_path / "decisions.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
+    assert [line["key"] for line in lines] == ["https://a.example/0", "copy"]
+
+
+def test_texts_and_limits(w: corpusdb.Writer, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text(corpora.prose(1))
+    assert w.ingest(tmp_path / "note.txt", source="notes", format="text").kept == 1
+    report = w.ingest([{"body": corpora.prose(2)}, {"body": "short enough"}], source="notes", max_doc_bytes=100)
+    assert (report.kept, report.rejected) == (1, 1)
+
+
+def test_an_ingest_of_which_nothing_could_be_read_is_told(
+    w: corpusdb.Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "a.jsonl", ["nonsense"] * 3)
+    with caplog.at_level(logging.WARNING, logger="corpusdb"):
+        report = w.ingest(path, source="web", text_field="text")
+    assert report.rejected == 3 and report.alarms
+    assert "alarm of the ingest of web" in caplog.text
+
+
+TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{% generation %}{{ m.content }}{% endgeneration %}\n{% endfor %}"
+
+
+def test_conversations_are_written_by_their_template(w: corpusdb.Writer, tmp_path: Path) -> None:
+    template = tmp_path / "chat.jinja"
+    template.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    chat = [{"messages": [{"role": "user", "content": corpora.prose(1)},
+                          {"role": "assistant", "content": corpora.prose(2)}]}]
+    report = w.ingest(chat, source="chats", chat="messages", chat_template=template, chat_set={"flag": True})
+    assert report.kept == 1
+    assert w.document(0).text.startswith("user: ")
+    with pytest.raises(corpusdb.BadInput, match="need chat_template"):
+        w.ingest(chat, source="chats", chat="messages")
+    with pytest.raises(corpusdb.BadInput, match="chat_template needs chat"):
+        w.ingest(chat, source="chats", chat_template=template)
+    with pytest.raises(corpusdb.BadInput, match="chat: unknown word `other`"):
+        w.ingest(chat, source="chats", chat="other")
+    alpaca = [{"instruction": corpora.prose(3), "input": "", "output": corpora.prose(4)}]
+    assert w.ingest(alpaca, source="alpaca", chat="alpaca").kept == 1
+
+
+def test_token_ids_are_stored_as_they_are(w: corpusdb.Writer, tmp_path: Path) -> None:
+    import numpy as np
+
+    w.tokenizers.add("bytes", corpora_tokenizer(tmp_path))
+    ids = w.tokenizer("bytes").encode(corpora.prose(1))
+    report = w.ingest([{"input_ids": ids}], source="ids", pretokenized="bytes")
+    assert report.kept == 1
+    assert np.array_equal(w.tokens(0, "bytes"), ids)
+    assert w.document(0).text == corpora.prose(1)

@@ -1,0 +1,112 @@
+"""Ctrl-C: long calls end with KeyboardInterrupt, the corpus is consistent, and the same call goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import corpora
+import pytest
+
+import corpusdb
+
+HERE = Path(__file__).parent
+
+INGEST = """
+    import sys, itertools, corpora, corpusdb
+    w = corpusdb.open(sys.argv[1], mode="w", memory="128MiB")
+    pages = ({"text": corpora.prose(n, 200), "url": str(n)} for n in itertools.count())
+    def told(progress):
+        if progress.tally and progress.tally[2] > 3000:
+            print("running", flush=True)
+    try:
+        w.ingest(pages, source="web", id_field="url", batch_bytes="1MiB", progress=told)
+    except KeyboardInterrupt:
+        print("interrupted", w.count(), flush=True)
+        assert w.ingest([{"text": corpora.prose(-1), "url": "more"}], source="web", id_field="url").kept == 1
+        assert w.check("full")
+        w.close()
+        raise
+"""
+
+FILES = """
+    import sys, corpusdb
+    w = corpusdb.open(sys.argv[1], mode="w", memory="128MiB")
+    def told(progress):
+        print("running", flush=True)
+    w.ingest(sys.argv[2], source="web", id_field="url", batch_bytes="1MiB", progress=told)
+"""
+
+SQL = """
+    import sys, corpusdb
+    db = corpusdb.open(sys.argv[1])
+    print("running", flush=True)
+    db.sql(sys.argv[2]).{method}()
+"""
+
+HUGE = "SELECT sum(a.id * b.id * c.id % 7) FROM documents a, documents b, documents c, documents d, documents e"
+
+
+def interrupt(script: str, *arguments: object) -> tuple[int, list[str], str, float]:
+    """Runs a script, sends SIGINT when it says that it runs; how it ended, and how long that took."""
+    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
+    # Whoever runs the tests may ignore SIGINT, and a child would inherit that.
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None)
+    assert started.stdout is not None
+    line = started.stdout.readline()
+    assert line == "running\n", started.communicate()
+    time.sleep(0.3)
+    begun = time.monotonic()
+    os.kill(started.pid, signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    return started.returncode, out.splitlines(), err, time.monotonic() - begun
+
+
+def test_an_ingest_of_an_iterator_stops_and_goes_on(empty: Path) -> None:
+    code, out, err, _ = interrupt(INGEST, empty)
+    assert "KeyboardInterrupt" in err and code in (-signal.SIGINT, 130), err
+    counts = [int(line.split()[1]) for line in out if line.startswith("interrupted")]
+    assert len(counts) == 1 and counts[0] >= 0
+    with corpusdb.open(empty, mode="w") as w:
+        assert w.count() == counts[0] + 1
+        assert w.check("deep")
+
+
+def test_an_ingest_of_files_goes_on_where_it_stopped(empty: Path, tmp_path: Path) -> None:
+    import json
+
+    count = 30_000
+    with open(tmp_path / "pages.jsonl", "w") as file:
+        for n in range(count):
+            file.write(json.dumps({"url": str(n), "text": corpora.prose(n % 97, 40) + f" {n} {n * n} {n * 31} {n * 17}"}) + "\n")
+    code, _, err, _ = interrupt(FILES, empty, tmp_path / "pages.jsonl")
+    assert "KeyboardInterrupt" in err and code in (-signal.SIGINT, 130), err
+    with corpusdb.open(empty, mode="w") as w:
+        stored = w.count()
+        assert stored < count, "it ended before it was interrupted"
+        report = w.ingest(tmp_path / "pages.jsonl", source="web", id_field="url")
+        assert (report.read, w.count()) == (count - stored, count)
+
+
+@pytest.mark.parametrize("method", ["fetchall", "to_pyarrow"])
+def test_a_query_is_left(crawl_path: Path, method: str) -> None:
+    code, _, err, seconds = interrupt(SQL.format(method=method), crawl_path, HUGE)
+    assert "KeyboardInterrupt" in err and code in (-signal.SIGINT, 130), err
+    assert seconds < 30
+
+
+def test_what_reads_a_stream_is_interrupted_too(crawl_path: Path) -> None:
+    script = """
+        import sys, pyarrow, corpusdb
+        rows = corpusdb.open(sys.argv[1]).sql(sys.argv[2])
+        print("running", flush=True)
+        pyarrow.RecordBatchReader.from_stream(rows).read_all()
+    """
+    _, _, err, seconds = interrupt(script, crawl_path, HUGE)
+    assert "KeyboardInterrupt" in err and seconds < 30, err

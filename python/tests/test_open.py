@@ -1,0 +1,117 @@
+"""Making, opening, closing and showing corpora."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import corpora
+import pytest
+
+import corpusdb
+
+
+def test_a_corpus_is_made_with_its_policy_and_fields(tmp_path: Path) -> None:
+    with corpusdb.create(
+        tmp_path / "c", profile="code", threshold=0.6, keep="longest", scope="per-source",
+        fields={"quality": float, "year": int, "domain": "keyword", "site": str},
+    ) as db:
+        info = db.info()
+        assert info.policy_settings.profile == "code"
+        assert info.policy_settings.threshold == 0.6
+        assert [(field.name, field.kind) for field in info.fields] == [
+            ("quality", "float"), ("year", "int"), ("domain", "keyword"), ("site", "keyword"),
+        ]
+        assert len(db) == 0
+
+
+def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    for settings, words in [
+        ({"profile": "wbe"}, "profile: unknown variant `wbe`, expected one of `web`"),
+        ({"mode": "near"}, "mode: unknown variant `near`"),
+        ({"threshold": 80.0}, "for 80 percent write 0.8"),
+        ({"bands": 3}, "bands and rows go together"),
+        ({"bands": 300, "rows": 4}, "300 bands of 4 rows"),
+        ({"keep": "newest"}, "`newest` is no keep order"),
+        ({"keep": "source-priority:a,a"}, "named twice"),
+        ({"hashes": 128}, "the sketch of profile web has 256 hashes"),
+    ]:
+        with pytest.raises(corpusdb.BadPolicy, match=words):
+            corpusdb.create(tmp_path / "c", **settings)  # type: ignore[arg-type]
+        assert not (tmp_path / "c").exists()
+    with pytest.raises(corpusdb.BadName, match="unknown kind `text`"):
+        corpusdb.create(tmp_path / "c", fields={"title": "text"})  # type: ignore[dict-item]
+
+
+def test_a_profile_with_other_hashes_gets_bands_for_them(tmp_path: Path) -> None:
+    with corpusdb.create(tmp_path / "c", profile="bigcode", hashes=128, normaliser="web", shingle=7) as db:
+        policy = db.info().policy_settings
+        assert (policy.hashes, policy.normaliser, policy.shingle) == (128, "web", 7)
+
+
+def test_where_something_is_no_corpus_is_made(crawl_path: Path) -> None:
+    with pytest.raises(corpusdb.AlreadyExists) as refused:
+        corpusdb.create(crawl_path)
+    assert isinstance(refused.value, FileExistsError)
+
+
+def test_what_is_no_corpus_is_not_found(tmp_path: Path) -> None:
+    for mode in ("r", "w"):
+        with pytest.raises(corpusdb.NotFound, match="corpusdb init") as missing:
+            corpusdb.open(tmp_path / "nothing", mode=mode)  # type: ignore[call-overload]
+        assert isinstance(missing.value, LookupError)
+    with pytest.raises(ValueError, match='neither "r"'):
+        corpusdb.open(tmp_path, mode="a")  # type: ignore[call-overload]
+
+
+def test_a_second_writer_learns_who_holds_the_lock(empty: Path) -> None:
+    with corpusdb.open(empty, mode="w"):
+        with pytest.raises(corpusdb.Locked) as locked:
+            corpusdb.open(empty, mode="w")
+        assert str(os.getpid()) in locked.value.holder
+        with corpusdb.open(empty) as reader:
+            assert reader.count() == 0
+    corpusdb.open(empty, mode="w").close()
+
+
+def test_a_reader_shows_its_moment_and_a_writer_what_it_has_committed(empty: Path) -> None:
+    with corpusdb.open(empty, mode="w") as w, corpusdb.open(empty) as before:
+        w.ingest(corpora.pages(3), source="web")
+        assert (w.count("kept"), before.count("kept")) == (3, 0)
+        with corpusdb.open(empty) as after:
+            assert after.count("kept") == 3
+
+
+def test_a_closed_corpus_says_so(crawl_path: Path) -> None:
+    db = corpusdb.open(crawl_path)
+    assert not db.is_closed
+    db.close()
+    db.close()
+    assert db.is_closed
+    assert "closed" in repr(db) and "closed" in db._repr_html_()
+    with pytest.raises(corpusdb.Closed, match="open it again"):
+        db.count()
+
+
+def test_a_reader_does_not_write(db: corpusdb.Corpus) -> None:
+    with pytest.raises(corpusdb.ReadOnly, match='mode="w"'):
+        corpusdb.Writer.ingest(db, [], source="web")  # type: ignore[arg-type]
+
+
+def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
+    assert "44 documents, 40 kept" in repr(db)
+    page = db._repr_html_()
+    assert "<th>mirror</th><td>4</td><td>0</td>" in page and "kept tokens own" in page
+
+
+def test_sizes_are_written_as_people_do(crawl_path: Path) -> None:
+    for memory in (64_000_000, "64MB", "64 MiB", "1g"):
+        corpusdb.open(crawl_path, memory=memory, threads=1).close()
+    with pytest.raises(ValueError, match="memory: 'much' is not a size"):
+        corpusdb.open(crawl_path, memory="much")
+
+
+def test_a_policy_is_explained_before_it_is_chosen() -> None:
+    told = corpusdb.explain_dedup(profile="fineweb")
+    assert told.policy_settings.bands == 14
+    assert [line.jaccard for line in told.detection] == sorted(line.jaccard for line in told.detection)

@@ -1,0 +1,147 @@
+"""Plans: made of recipes in any form, told, built, verified, extended, dropped, pickled."""
+
+from __future__ import annotations
+
+import pickle
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from epochs import CHATS, CUT, PACKED, Opened, chats, planned, texts
+
+from corpusdb import errors
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return texts(tmp_path_factory.mktemp("texts"))
+
+
+def test_a_recipe_may_be_a_path_a_text_or_a_mapping(corpus: Path, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text(PACKED)
+    with Opened(corpus, write=True) as writer:
+        plans = [writer.plan(given) for given in (file, str(file), PACKED, tomllib.loads(PACKED))]
+        assert len({plan.hash for plan in plans}) == 1
+        assert len({plan.number for plan in plans}) == 1, "the same plan is stored once"
+        assert writer.plan(plans[0].number or 0) == plans[0]
+        assert plans[0] in writer.plans()
+    one_line = "version = 1"
+    with Opened(corpus, write=False) as reader:
+        assert reader.plan(one_line).number is None, "a reader stores nothing"
+        assert tomllib.loads(reader.plan(one_line).recipe)["pack"]["length"] == 2048
+
+
+def test_what_is_no_recipe_is_refused(corpus: Path, tmp_path: Path) -> None:
+    with Opened(corpus, write=False) as reader:
+        with pytest.raises(errors.NotFound, match="no recipe"):
+            reader.plan(tmp_path / "none.toml")
+        with pytest.raises(errors.BadRecipe, match="unknown field"):
+            reader.plan({"version": 1, "sauce": 2})
+        with pytest.raises(errors.BadRecipe, match=r"pack\.length of a recipe is"):
+            reader.plan({"version": 1, "pack": {"length": object()}})
+        with pytest.raises(errors.NotFound, match="unknown plan"):
+            reader.plan(4711)
+
+
+def test_strings_of_a_mapping_are_those_of_the_recipe(corpus: Path) -> None:
+    where = "key <> 'a \"quoted\"\\ key\twith \U0001f30a \x7f'"
+    with Opened(corpus, write=False) as reader:
+        recipe = tomllib.loads(reader.plan({"version": 1, "select": {"where": where}}).recipe)
+    assert recipe["select"]["where"] == where
+
+
+def test_explain_says_what_an_epoch_will_be(corpus: Path) -> None:
+    told = planned(corpus, PACKED).explain()
+    assert told.batches * 120 == told.rows
+    assert [source["name"] for source in told.to_dict()["sources"]] == ["logs", "tales"]
+    assert "steps:" in str(told)
+
+
+def test_an_epoch_is_built_and_verified(corpus: Path, tmp_path: Path) -> None:
+    plan = planned(corpus, PACKED)
+    manifest = plan.build(tmp_path / "epoch-1", epoch=1, threads=1)
+    assert (manifest.plan, manifest.epoch) == (plan.hash, 1)
+    assert plan.verify(tmp_path / "epoch-1").passed
+    with pytest.raises(errors.AlreadyExists):
+        plan.build(tmp_path / "epoch-1", epoch=1)
+    shard = next((tmp_path / "epoch-1").glob("*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:-9] + b"#" + shard.read_bytes()[-8:])
+    verdict = plan.verify(tmp_path / "epoch-1")
+    assert not verdict.passed
+
+
+def test_rows_are_those_of_the_export(corpus: Path, tmp_path: Path) -> None:
+    plan = planned(corpus, CUT)
+    plan.build(tmp_path / "epoch")
+    table = pq.read_table(sorted((tmp_path / "epoch").glob("*.parquet"))).to_pylist()
+    assert len(table) == plan.rows()
+    # Out of order, twice, near and far.
+    numbers = [5, 4, 5, len(table) - 1, 0, 40]
+    for number, row in zip(numbers, plan.rows_at(numbers, views=["labels", "position_ids"]), strict=True):
+        wanted = table[number]
+        assert row.rows.tolist() == [number]
+        assert row["input_ids"].tolist() == wanted["input_ids"]
+        assert row["labels"].tolist() == wanted["labels"]
+        assert row["position_ids"].tolist() == wanted["position_ids"]
+        assert row.documents[0].tolist() == wanted["doc_ids"]
+        assert row.offsets[0].tolist() == wanted["doc_offsets"]
+        assert row.sources == [wanted["source"] or None]
+    row = plan.row(3)
+    assert row["input_ids"].dtype == np.int64 and row["input_ids"].ndim == 1
+    assert [key.split("-")[0] for key in row.document_keys[0]] == row.sources * len(row.document_keys[0])
+    with pytest.raises(errors.OutOfRange):
+        plan.row(plan.rows())
+    with pytest.raises(IndexError):
+        plan.row(-1)
+
+
+def test_a_plan_goes_on_from_another(corpus: Path) -> None:
+    with Opened(corpus, write=True) as writer:
+        plan = writer.plan(PACKED)
+        child = plan.extend(consumed=240, recipe=PACKED.replace("weight = 2", "weight = 3"))
+        assert child.number != plan.number
+        parent = child.to_dict()["parent"]
+        assert (parent["plan"], parent["next_row"]) == (plan.hash, 240)
+        with pytest.raises(errors.CorpusError, match=str(child.number)):
+            plan.drop()
+        child.drop()
+        assert child not in writer.plans()
+        with pytest.raises(errors.NotFound):
+            writer.plan(child.number or 0)
+    with Opened(corpus, write=False) as reader:
+        stored = reader.plan(plan.number or 0)
+        with pytest.raises(errors.ReadOnly):
+            stored.drop()
+        with pytest.raises(errors.CorpusError, match="not stored"):
+            reader.plan(PACKED.replace("seed = 7", "seed = 8")).drop()
+
+
+def test_a_stored_plan_is_pickled_by_path_and_hash(corpus: Path) -> None:
+    plan = planned(corpus, PACKED)
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan and again.number == plan.number and again.rows() == plan.rows()
+    assert len(pickle.dumps(plan)) < 2000
+    with Opened(corpus, write=False) as reader, pytest.raises(errors.CorpusError, match="not stored"):
+        pickle.dumps(reader.plan(PACKED.replace("seed = 7", "seed = 9")))
+
+
+def test_a_closed_corpus_is_named(corpus: Path) -> None:
+    reader = Opened(corpus, write=False)
+    plan = reader.plan(planned(corpus, PACKED).number or 0)
+    reader.close()
+    with pytest.raises(errors.Closed):
+        plan.explain()
+
+
+def test_rows_of_chats_are_trained_on_where_their_answers_are(tmp_path: Path) -> None:
+    plan = planned(chats(tmp_path), CHATS)
+    row = plan.row(0)
+    assert set(row) == {"input_ids", "labels", "position_ids"}
+    trained = row["labels"] != -100
+    assert 0 < trained.sum() < len(trained)
+    assert (row["labels"][trained] == row["input_ids"][trained]).all()
+    with pytest.raises(errors.BadRecipe, match="trained on"):
+        plan.row(0, views=["position_ids"])

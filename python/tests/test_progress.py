@@ -1,0 +1,94 @@
+"""Progress: a function of the caller, a line on a terminal, an output in a notebook, and what stops a call."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+from typing import Any
+
+import corpora
+import pytest
+
+import corpusdb
+from corpusdb import _progress
+
+
+def test_a_function_is_told_where_a_call_stands(w: corpusdb.Writer) -> None:
+    seen: list[corpusdb.Progress] = []
+    w.ingest(corpora.pages(50), source="web", progress=seen.append)
+    assert seen and seen[0].stage == "ingesting"
+    assert any(progress.tally is not None for progress in seen)
+
+
+def test_what_the_function_raises_stops_the_call(w: corpusdb.Writer) -> None:
+    def stop(_: corpusdb.Progress) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        w.ingest(({"text": corpora.prose(n)} for n in range(10**9)), source="web", progress=stop)
+    assert w.check("quick")
+    assert w.ingest([corpora.page(0)], source="other", progress=False).read == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def listen(progress: _progress.ProgressOption = None) -> None:
+    with _progress.listening(progress) as listener:
+        listener("ingesting", 0, 1000, None, [])
+        listener("ingesting", 430, 1000, (430, 9_000_000, 5000, 4000, 1000), [])
+        listener("merging", 0, None, None, ["a note"])
+        listener("counting", 50, 100, None, [])
+
+
+def test_a_terminal_shows_one_line_and_gets_it_back(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(_progress._Bar, "_pause", 0.0)
+    listen()
+    lines = terminal.getvalue().split("\r\x1b[2K")
+    assert all(len(line) < 60 for line in lines) and lines[-1] == ""
+    assert any(line.startswith("ingesting  43%") and "MB/s of text" in line for line in lines)
+    assert any(line.startswith("counting  50%") for line in lines)
+    assert [record.message for record in caplog.records] == ["a note"]
+    assert "\n" not in terminal.getvalue()
+
+
+def test_what_is_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", out)
+    listen()
+    assert out.getvalue() == ""
+    listen(True)
+    assert "ingesting" in out.getvalue()
+
+
+def test_a_notebook_shows_a_bar_and_takes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, page: str) -> None:
+            shown.append(page)
+
+    def display(page: str, display_id: bool) -> Handle:
+        assert display_id
+        shown.append(page)
+        return Handle()
+
+    module: Any = types.ModuleType("IPython")
+    module.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    module.display = types.ModuleType("IPython.display")
+    module.display.HTML, module.display.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setitem(sys.modules, "IPython.display", module.display)
+    monkeypatch.setattr(_progress._Display, "_pause", 0.0)
+    listen()
+    assert '<progress value="430" max="1000">' in shown[1] and shown[-1] == ""
+
+
+def test_durations_are_read_at_a_glance() -> None:
+    assert [_progress._duration(s) for s in (3, 75, 7200)] == ["3 s", "1 min 15 s", "2 h 0 min"]

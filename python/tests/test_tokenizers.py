@@ -1,0 +1,136 @@
+"""Tokenizers: register in every form, train, extend, encode, compare, check, analyse, export, drop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import corpora
+import numpy as np
+import pytest
+from test_ingest import corpora_tokenizer
+
+import corpusdb
+
+
+def test_a_tokenizer_encodes_and_decodes(db: corpusdb.Corpus) -> None:
+    own = db.tokenizer("own")
+    ids = own.encode("amber bridge")
+    assert ids.dtype == np.uint32 and own.decode(ids) == own.decode(ids.tolist()) == "amber bridge"
+    assert (own.name, own.vocab_size, len(own)) == ("own", 400, 400)
+    assert own.specials == {"<|endoftext|>": own.token_to_id("<|endoftext|>")}
+    assert own.token_to_id("nothing at all") is None
+    marked = "one<|endoftext|>"
+    assert own.encode(marked, specials=True)[-1] == own.specials["<|endoftext|>"]
+    assert len(own.encode(marked)) > len(own.encode(marked, specials=True))
+    texts = [corpora.prose(n) for n in range(50)]
+    assert [a.tolist() for a in own.encode_batch(texts)] == [own.encode(text).tolist() for text in texts]
+    ids, offsets = own.encode_with_offsets("amber äther")
+    assert offsets[-1][1] == len("amber äther".encode()) and len(offsets) == len(ids)
+    with pytest.raises(corpusdb.BadTokenizer):
+        own.decode([10**6])
+    assert repr(own) == "<corpusdb.Tokenizer 'own': 400 ids>"
+
+
+def test_tokenizers_are_listed_and_asked_by_name(db: corpusdb.Corpus) -> None:
+    known = db.tokenizers
+    assert (list(known), len(known), "own" in known, known.names()) == (["own"], 1, True, ["own"])
+    assert known["own"].name == "own"
+    assert known.decode("own", known.encode("own", "river")) == "river"
+    assert "".join(text for _, text in known.pieces("own", "quiet river")) == "quiet river"
+    record = known.show("own")
+    assert record.decisions["options"]["vocab_size"] == 400 and record.complete
+    with pytest.raises(corpusdb.NotFound, match="own"):
+        db.tokenizer("other")
+    assert "own" in repr(known)
+
+
+def test_a_tokenizer_is_registered_from_files(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.ingest(corpora.pages(5), source="web")
+    path = corpora_tokenizer(tmp_path)
+    record = w.tokenizers.add("json", path)
+    assert (record.name, record.complete, record.lineage) == ("json", True, str(path))
+    assert record.encoded_documents == 5 and record.encoded_tokens > 0
+    later = w.tokenizers.add("later", str(path), backfill=False)
+    assert not later.complete
+    assert w.tokenizers.backfill("later").complete
+    vocab = json.loads(path.read_text())["model"]["vocab"]
+    (tmp_path / "vocab.json").write_text(json.dumps({**vocab, "<|endoftext|>": 256}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    w.tokenizers.add("gpt2", vocab=tmp_path / "vocab.json", merges=tmp_path / "merges.txt")
+    assert w.tokens(0, "gpt2").tolist() == w.tokens(0, "json").tolist()
+    import base64
+
+    ranks = "".join(f"{base64.b64encode(bytes([n])).decode()} {n}\n" for n in range(256))
+    (tmp_path / "r.tiktoken").write_text(ranks)
+    w.tokenizers.add("tik", tmp_path / "r.tiktoken", pattern="cl100k", specials={"<|end|>": 256})
+    assert w.tokens(0, "tik").tolist() == list(corpora.prose(0).encode())
+    assert w.tokenizer("tik").specials == {"<|end|>": 256}
+
+
+def test_what_is_no_tokenizer_is_refused(w: corpusdb.Writer, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(corpusdb.BadTokenizer):
+        w.tokenizers.add("bad", tmp_path / "bad.json")
+    with pytest.raises(FileNotFoundError):
+        w.tokenizers.add("bad", tmp_path / "none.json")
+    with pytest.raises(TypeError, match="give a file, or vocab"):
+        w.tokenizers.add("bad")
+    with pytest.raises(TypeError, match="goes with pattern"):
+        w.tokenizers.add("bad", tmp_path / "bad.json", specials={"a": 1})
+    with pytest.raises(corpusdb.BadName):
+        w.tokenizers.add("a name/of", corpora_tokenizer(tmp_path))
+    assert w.tokenizers.names() == []
+
+
+def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.ingest(corpora.pages(30), source="web")
+    first = w.tokenizers.train("first", vocab_size=300, specials=["<|end|>"], reserve=2)
+    assert first.complete and first.decisions["options"]["reserve"] == 2
+    second = w.tokenizers.train("second", vocab_size=300, specials=["<|end|>"], reserve=2, backfill=False)
+    assert second.hash == first.hash and not second.complete
+    unigram = w.tokenizers.train("unigram", model="unigram", vocab_size=400, byte_fallback=True, by="source", alpha=0.5)
+    assert unigram.complete
+    w.tokenizers.export("unigram", tmp_path / "unigram.model")
+    w.tokenizers.add("piece", tmp_path / "unigram.model")
+    assert w.tokens(0, "piece").tolist() == w.tokens(0, "unigram").tolist()
+
+    extended = w.tokenizers.extend("first", "more", terms=["zyzzyva", "quokka"], out=tmp_path / "more")
+    assert extended is not None and extended.copied_documents == 30
+    assert sorted(p.name for p in (tmp_path / "more").iterdir()) == [
+        "embedding_map.jsonl", "embedding_map.safetensors", "tokenizer.json",
+    ]
+    assert len(w.tokenizer("more").encode("zyzzyva")) == 1
+    assert w.tokenizers.extend("more", "same", terms=["quokka"], out=tmp_path / "none") is None
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(corpusdb.AlreadyExists):
+        w.tokenizers.extend("first", "again", terms=["x"], out=tmp_path / "more")
+    grown = w.tokenizers.extend("first", "grown", grow=20, where="id < 10")
+    assert grown is not None and grown.vocab_size > first.vocab_size
+    diff = w.tokenizers.diff("first", "more")
+    assert diff.keeps_old_ids and diff.kept == first.vocab_size and len(diff.added) > 0
+    assert w.tokenizers.drop("second") == []
+    assert "second" not in w.tokenizers
+
+    with pytest.raises(corpusdb.BadTokenizer):
+        w.tokenizers.train("small", vocab_size=10)
+    with pytest.raises(corpusdb.BadTokenizer, match="unknown variant"):
+        w.tokenizers.train("other", model="lstm")
+    with pytest.raises(corpusdb.NotFound):
+        w.tokenizers.train("none", where="id > 1000")
+    with pytest.raises(TypeError, match="give terms= or grow="):
+        w.tokenizers.extend("first", "x")
+
+
+def test_a_tokenizer_is_checked_analysed_and_exported(db: corpusdb.Corpus, tmp_path: Path) -> None:
+    check = db.tokenizers.check("own")
+    assert check and check.other_ids is None and len(check.check.cases) > 5
+    report = db.tokenizers.analyse("own", by="source", html=tmp_path / "own.html", sample_bytes="1MiB")
+    assert report.documents == 40 and report.tokenizers[0].name == "own"
+    assert (tmp_path / "own.html").read_text().startswith("<!")
+    db.tokenizers.export("own", tmp_path / "tokenizer.json")
+    assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["type"] == "BPE"
+    db.tokenizers.export("own", tmp_path / "files", originals=True)
+    assert (tmp_path / "files" / "tokenizer.json").exists()
+    with pytest.raises(corpusdb.BadTokenizer):
+        db.tokenizers.export("own", tmp_path / "own.model")

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Prints docs/reference/python.md: every public name of the Python package, from its own signatures and docstrings.
+
+Usage: scripts/python_reference.py > docs/reference/python.md, with the package installed.
+"""
+
+import inspect
+import textwrap
+
+import corpusdb
+from corpusdb import errors
+
+COLUMNS = 118
+
+HEAD = """# Python
+
+For those who call corpusdb from Python and look a call up: every public name, as the package itself says it
+(`help(corpusdb)` says the same). [From Python](../how-to/from-python.md) shows them at work.
+"""
+
+
+def parameter(found):
+    """A parameter as it is written: annotations are text here, and stand without quotes."""
+    mark = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(found.kind, "")
+    typed = "" if found.annotation is found.empty else f": {plain(found.annotation)}"
+    equals = " = " if typed else "="
+    return f"{mark}{found.name}{typed}" + ("" if found.default is found.empty else f"{equals}{found.default!r}")
+
+
+def signature(name, what, owner=""):
+    """A call as it is written, folded between its parameters where it is long."""
+    try:
+        found = inspect.signature(what)
+    except (TypeError, ValueError):
+        return f"{owner}{name}"
+    parameters = [p for p in found.parameters.values() if p.name not in ("self", "cls")]
+    kinds = [p.kind for p in parameters]
+    written = [parameter(p) for p in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        written.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    if inspect.Parameter.POSITIONAL_ONLY in kinds:
+        written.insert(kinds.count(inspect.Parameter.POSITIONAL_ONLY), "/")
+    returns = found.return_annotation
+    answer = "" if returns in (inspect.Signature.empty, None, "None") else f" -> {plain(returns)}"
+    line = f"{owner}{name}({', '.join(written)}){answer}"
+    if len(line) <= COLUMNS:
+        return line
+    rows = [""]
+    for one in written:
+        longer = f"{rows[-1]}{one}, "
+        if len(longer) > COLUMNS - 6 and rows[-1]:
+            rows.append(f"{one}, ")
+        else:
+            rows[-1] = longer
+    inner = "\n".join(f"    {row.rstrip()}" for row in rows)
+    return f"{owner}{name}(\n{inner.rstrip(',')}\n){answer}"
+
+
+def plain(annotation):
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def prose(what):
+    """A docstring, its paragraphs folded and what is indented left as it is."""
+    told = inspect.getdoc(what) or ""
+    parts = []
+    for part in told.split("\n\n"):
+        lines = part.splitlines()
+        if any(line.startswith((" ", "*", "-", "|", ">>>", "```")) for line in lines):
+            parts.append("\n".join(lines))
+        else:
+            parts.append(textwrap.fill(" ".join(lines), COLUMNS, break_long_words=False, break_on_hyphens=False))
+    return "\n\n".join(parts)
+
+
+def of_class(name, what):
+    made = "__init__" in vars(what) and name in corpusdb.__all__ and not issubclass(what, Exception)
+    yield f"## {name}\n"
+    if made:
+        yield f"```python\n{signature(name, what)}\n```\n"
+    yield prose(what) + "\n"
+    for member in dir(what):
+        found = inspect.getattr_static(what, member)
+        if member.startswith("_") or not (owner := [c for c in what.__mro__ if member in vars(c)]):
+            continue
+        # What a base class has is told there.
+        if owner[0] is not what and getattr(corpusdb, owner[0].__name__, None) is owner[0]:
+            continue
+        if owner[0].__module__.partition(".")[0] != "corpusdb":
+            continue
+        if isinstance(found, (property,)) or inspect.isgetsetdescriptor(found) or type(found).__name__ == "cached_property":
+            told = f"`{name}.{member}` (a property): {' '.join(prose(found).split())}"
+            yield textwrap.fill(told, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n"
+        elif callable(found) or isinstance(found, (classmethod, staticmethod)):
+            yield f"```python\n{signature(member, getattr(what, member), '.')}\n```\n"
+            yield prose(getattr(what, member)) + "\n"
+
+
+def main():
+    print(HEAD)
+    print("## Functions\n")
+    names = list(corpusdb.__all__)
+    for name in names:
+        what = getattr(corpusdb, name)
+        if inspect.isfunction(what) or inspect.isbuiltin(what):
+            print(f"```python\ncorpusdb.{signature(name, what)}\n```\n\n{prose(what)}\n")
+    for name in names:
+        what = getattr(corpusdb, name)
+        if inspect.isclass(what) and not issubclass(what, Exception):
+            print("\n".join(of_class(name, what)))
+    print("## Errors\n")
+    print("All are in `corpusdb.errors`, and messages are those of the command.\n")
+    for name in errors.__all__:
+        what = getattr(errors, name)
+        depth = [c.__name__ for c in what.__mro__[1:-2] if c.__name__ not in ("Exception", "BaseException")]
+        told = f"* `{name}` ({', '.join(depth) or 'Exception'}): {' '.join(prose(what).split())}"
+        print(textwrap.fill(told, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+//! What a batch may have beside its ids, by name.
+
+/// A tensor of a batch beside `input_ids`. In the order of their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TensorView {
+    /// 1 on tokens, 0 on pads.
+    AttentionMask,
+    /// True where query i of a row may see key j: rows x width x width.
+    BlockCausalMask,
+    /// Cumulative lengths of the segments of all rows, leading 0: `cu_seqlens` under transformers' name.
+    CuSeqLensK,
+    /// The same, of queries.
+    CuSeqLensQ,
+    /// Cumulative lengths of the segments of all rows, leading 0, pads taken out.
+    CuSeqlens,
+    /// Where segments begin in the batch seen as one row, pads and all, and its end.
+    CuSeqlensPadded,
+    /// Tokens of each segment; of rows as many columns as the fullest row has segments, 0 where a row has fewer.
+    DocLens,
+    /// Numbers of segments from 0 in each row, -1 on pads: `seq_idx` as mask functions of FlexAttention call it.
+    DocumentId,
+    /// Places of the tokens in the batch padded to rows x width and flattened.
+    Indices,
+    /// The ids, unshifted, and -100 on what is no target.
+    Labels,
+    /// Tokens of each row that are not pads.
+    Lengths,
+    /// 1 where the next token is a target.
+    LossMask,
+    /// The weight of each target, unshifted; 0 elsewhere.
+    LossWeights,
+    /// Tokens of the longest segment: `max_seqlen` under transformers' name.
+    MaxLengthK,
+    /// The same, of queries.
+    MaxLengthQ,
+    /// Tokens of the longest segment: one number.
+    MaxSeqlen,
+    /// Positions from 0 in every segment.
+    PositionIds,
+    /// Numbers of segments from 1, 0 on pads.
+    SegmentIds,
+    /// Numbers of segments from 0, -1 on pads.
+    SeqIdx,
+    /// Labels at the positions that predict them.
+    ShiftedLabels,
+    /// The weights of targets at the positions that predict them.
+    ShiftedLossWeights,
+}
+
+impl TensorView {
+    /// All of them.
+    pub const ALL: [Self; 21] = [
+        Self::AttentionMask,
+        Self::BlockCausalMask,
+        Self::CuSeqLensK,
+        Self::CuSeqLensQ,
+        Self::CuSeqlens,
+        Self::CuSeqlensPadded,
+        Self::DocLens,
+        Self::DocumentId,
+        Self::Indices,
+        Self::Labels,
+        Self::Lengths,
+        Self::LossMask,
+        Self::LossWeights,
+        Self::MaxLengthK,
+        Self::MaxLengthQ,
+        Self::MaxSeqlen,
+        Self::PositionIds,
+        Self::SegmentIds,
+        Self::SeqIdx,
+        Self::ShiftedLabels,
+        Self::ShiftedLossWeights,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AttentionMask => "attention_mask",
+            Self::BlockCausalMask => "block_causal_mask",
+            Self::CuSeqLensK => "cu_seq_lens_k",
+            Self::CuSeqLensQ => "cu_seq_lens_q",
+            Self::CuSeqlens => "cu_seqlens",
+            Self::CuSeqlensPadded => "cu_seqlens_padded",
+            Self::DocLens => "doc_lens",
+            Self::DocumentId => "document_id",
+            Self::Indices => "indices",
+            Self::Labels => "labels",
+            Self::Lengths => "lengths",
+            Self::LossMask => "loss_mask",
+            Self::LossWeights => "loss_weights",
+            Self::MaxLengthK => "max_length_k",
+            Self::MaxLengthQ => "max_length_q",
+            Self::MaxSeqlen => "max_seqlen",
+            Self::PositionIds => "position_ids",
+            Self::SegmentIds => "segment_ids",
+            Self::SeqIdx => "seq_idx",
+            Self::ShiftedLabels => "shifted_labels",
+            Self::ShiftedLossWeights => "shifted_loss_weights",
+        }
+    }
+
+    /// The view of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|view| view.name() == name)
+    }
+
+    /// Whether batches have it that are flat, or else those of rows.
+    #[must_use]
+    pub const fn is_of(self, flat: bool) -> bool {
+        match self {
+            // What names the tokens of rows with their pads.
+            Self::AttentionMask | Self::BlockCausalMask | Self::CuSeqlensPadded => !flat,
+            // What kernels read beside one row of tokens.
+            Self::Indices
+            | Self::CuSeqLensK
+            | Self::CuSeqLensQ
+            | Self::MaxLengthK
+            | Self::MaxLengthQ => flat,
+            _ => true,
+        }
+    }
+}
