@@ -4,6 +4,7 @@ use super::EpochBatch;
 use super::reading::Reading;
 use crate::epoch::error::EpochError;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
 
 /// What the reading thread sends. An end is sent like all else: a thread that ends without one has
 /// panicked, which must not look like the end of an epoch.
@@ -16,9 +17,30 @@ enum Message {
 
 /// The batches of an epoch that one rank has, in order, read ahead. Ends with the epoch or with an error.
 pub struct EpochStream {
-    receiver: Receiver<Message>,
+    ahead: Ahead,
     next: (u64, u64),
     over: bool,
+}
+
+/// The thread that reads, and where it sends.
+struct Ahead {
+    /// Always there until the drop.
+    receiver: Option<Receiver<Message>>,
+    /// Always there until the drop.
+    reader: Option<JoinHandle<()>>,
+}
+
+/// A dropped stream has no thread any more: one that went on reading while the process ends would meet a storage library
+/// that is being taken down.
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // Nobody receives: the thread ends with the batch that it is reading.
+        drop(self.receiver.take());
+        if let Some(reader) = self.reader.take() {
+            // A panic of it has been told as an error, or nobody has asked.
+            let _ = reader.join();
+        }
+    }
 }
 
 impl EpochStream {
@@ -29,7 +51,7 @@ impl EpochStream {
         ahead: usize,
     ) -> Result<Self, EpochError> {
         let (sender, receiver) = sync_channel(ahead);
-        std::thread::Builder::new()
+        let reader = std::thread::Builder::new()
             .name("epoch stream".to_owned())
             .spawn(move || {
                 loop {
@@ -46,7 +68,8 @@ impl EpochStream {
                 }
             })
             .map_err(|error| EpochError::Threads { threads: 1, why: error.to_string() })?;
-        Ok(Self { receiver, next, over: false })
+        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
+        Ok(Self { ahead, next, over: false })
     }
 
     /// (epoch, next global batch): a stream opened there, of any rank and world, goes on from here.
@@ -63,7 +86,7 @@ impl Iterator for EpochStream {
         if self.over {
             return None;
         }
-        match self.receiver.recv() {
+        match self.ahead.receiver.as_ref()?.recv() {
             Ok(Message::Batch(batch, next)) => {
                 self.next.1 = next;
                 Some(Ok(batch))
@@ -90,6 +113,8 @@ impl Iterator for EpochStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A reading thread that panicked looked like the end of the epoch: training stopped early, exit 0.
     #[test]
@@ -100,11 +125,32 @@ mod tests {
             sender.send(Message::Batch(batch, 5)).unwrap();
             std::panic::resume_unwind(Box::new("a fault"));
         });
-        let mut stream = EpochStream { receiver, next: (0, 4), over: false };
+        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
+        let mut stream = EpochStream { ahead, next: (0, 4), over: false };
         assert_eq!(stream.next().unwrap().unwrap().number, 4);
         let error = stream.next().unwrap().unwrap_err().to_string();
         assert!(error.contains("before batch 5"), "{error}");
         assert!(stream.next().is_none() && stream.state() == (0, 5));
-        assert!(reader.join().is_err());
+    }
+
+    /// A command that ended with an error while its stream read ahead was sometimes aborted: the thread was still
+    /// reading when the storage library was taken down.
+    #[test]
+    fn a_dropped_stream_has_waited_for_its_reader() {
+        let (sender, receiver) = sync_channel(1);
+        let ended = Arc::new(AtomicBool::new(false));
+        let theirs = Arc::clone(&ended);
+        let reader = std::thread::spawn(move || {
+            while sender.send(Message::Batch(EpochBatch { number: 0, rows: Vec::new() }, 1)).is_ok()
+            {
+            }
+            std::thread::yield_now();
+            theirs.store(true, Ordering::SeqCst);
+        });
+        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
+        let mut stream = EpochStream { ahead, next: (0, 0), over: false };
+        assert!(stream.next().unwrap().is_ok());
+        drop(stream);
+        assert!(ended.load(Ordering::SeqCst));
     }
 }
