@@ -1,4 +1,4 @@
-//! The thread that reads ahead: one batch is read while the one before becomes tensors, and neither needs the interpreter.
+//! The threads that read ahead: some batches are read while those before become tensors, and neither needs the interpreter.
 
 use super::made::{Made, Maker};
 use super::reader::{Opened, lock, raised};
@@ -16,13 +16,6 @@ use std::time::Duration;
 /// How often a waiting trainer looks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What is read, and of what every how many-th.
-pub(super) struct Course {
-    pub steps: EpochSteps,
-    pub maker: Maker,
-    pub stride: u64,
-}
-
 /// An end is sent like all else: a thread that ends without one has panicked.
 enum Message {
     Batch(Box<Made>),
@@ -30,17 +23,21 @@ enum Message {
     End,
 }
 
-/// The thread and what it has ready. Dropped, it stops at its next batch and is waited for: it must not read when
-/// the process ends.
+/// What the reading thread hands to the one that makes tensors: batches that were read together, each with the global
+/// batch after its step. An end is sent like all else.
+type Read = Result<Vec<(EpochBatch, u64)>, Error>;
+
+/// The threads and what they have ready. Dropped, they stop at their next batch and are waited for: they must not read
+/// when the process ends.
 struct Running {
     receiver: Option<Receiver<Message>>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.receiver.take());
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // A panic has said so itself.
             let _ = thread.join();
         }
@@ -54,16 +51,32 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn start(opened: Arc<Opened>, course: Course, prefetch: usize) -> PyResult<Self> {
+    pub(super) fn start(
+        opened: Arc<Opened>,
+        steps: EpochSteps,
+        maker: Maker,
+        prefetch: usize,
+    ) -> PyResult<Self> {
         // The batch that waits to be sent is ready too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
-        let thread = std::thread::Builder::new()
-            .name("corpusdb loader".to_owned())
-            .spawn(move || read(&opened, course, |message| sender.send(message).is_ok()))
-            .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let running = Running { receiver: Some(receiver), thread: Some(thread) };
+        // None waits between them: what one has read the other takes when it has made all of what came before.
+        let (read, taken) = sync_channel(0);
+        let theirs = Arc::clone(&opened);
+        let mut running = Running { receiver: Some(receiver), threads: Vec::new() };
+        // The maker first: without it the reader has nobody to read for, and ends.
+        running.threads.push(spawn("corpusdb loader", move || {
+            make(&opened, &maker, &taken, |message| sender.send(message).is_ok());
+        })?);
+        running.threads.push(spawn("corpusdb reader", move || {
+            read_all(&theirs, steps, |batches| read.send(batches).is_ok());
+        })?);
         Ok(Self { running: Owned::new(Mutex::new(Some(running))) })
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> PyResult<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 #[pymethods]
@@ -111,43 +124,46 @@ impl Batches {
 }
 
 /// Reads until the end, an error, or until nobody takes what is read.
-fn read(opened: &Opened, course: Course, mut send: impl FnMut(Message) -> bool) {
-    let Course { mut steps, maker, stride } = course;
-    let mut first = true;
-    let mut next = || -> Result<Option<(EpochBatch, u64)>, Error> {
-        if !first {
-            // What stands between the steps of this reader belongs to others.
-            steps.skip_steps(stride.saturating_sub(1))?;
-        }
-        first = false;
-        let Some(batch) = steps.next().transpose()? else { return Ok(None) };
-        Ok(Some((batch, steps.state().1)))
-    };
-    let mut held = opened.pool.install(&mut next);
+fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
     loop {
-        let (batch, after) = match held {
-            Ok(Some(batch)) => batch,
-            Ok(None) => {
+        let read = opened.pool.install(|| steps.read_together()).map_err(Error::from);
+        let last = read.as_ref().map_or(true, Vec::is_empty);
+        if !send(read) || last {
+            return;
+        }
+    }
+}
+
+/// Makes what is read ready, until the end, an error, or until nobody takes it.
+fn make(
+    opened: &Opened,
+    maker: &Maker,
+    read: &Receiver<Read>,
+    mut send: impl FnMut(Message) -> bool,
+) {
+    for batches in read {
+        let batches = match batches {
+            Ok(batches) if batches.is_empty() => {
                 send(Message::End);
                 return;
             }
+            Ok(batches) => batches,
             Err(error) => {
                 send(Message::Failed(error));
                 return;
             }
         };
-        let make = || maker.make(&batch, after, &opened.sources);
-        let (made, following) = opened.pool.install(|| rayon::join(make, &mut next));
-        let sent = match made {
-            Ok(made) => send(Message::Batch(Box::new(made))),
-            Err(error) => {
-                send(Message::Failed(error));
-                false
+        for (batch, after) in batches {
+            let sent = match maker.make(&batch, after, &opened.sources) {
+                Ok(made) => send(Message::Batch(Box::new(made))),
+                Err(error) => {
+                    send(Message::Failed(error));
+                    false
+                }
+            };
+            if !sent {
+                return;
             }
-        };
-        if !sent {
-            return;
         }
-        held = following;
     }
 }

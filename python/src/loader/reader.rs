@@ -1,6 +1,6 @@
 //! A reader of its own for an epoch: little memory, threads of its own, no lock, any number beside each other.
 
-use super::ahead::{Batches, Course};
+use super::ahead::Batches;
 use super::made::{Form, Maker};
 use crate::blocking::or_leave;
 use crate::error::{named, raise};
@@ -117,12 +117,11 @@ impl Reader {
                     epoch = epoch.allow_uneven();
                 }
                 let maker = Maker::of(&epoch, &form)?;
-                let mut steps = epoch.steps(from_batch, rank, world)?;
-                steps.skip_steps(skip)?;
+                let steps = epoch.steps_every(from_batch, (rank, world), skip, stride)?;
                 Ok((steps, maker))
             })
         })?;
-        Batches::start(theirs, Course { steps, maker, stride }, prefetch)
+        Batches::start(theirs, steps, maker, prefetch)
     }
 
     /// Rows by their numbers, each a batch of one row.

@@ -44,7 +44,8 @@ impl Drop for Ahead {
 }
 
 impl EpochStream {
-    /// Starts the thread: it has at most `ahead` batches ready. `next` is where it begins.
+    /// Starts the thread: it has at most `ahead` batches ready, beside those it read together with them. `next` is where
+    /// it begins.
     pub(super) fn start(
         mut reading: Reading,
         next: (u64, u64),
@@ -54,18 +55,22 @@ impl EpochStream {
         let reader = std::thread::Builder::new()
             .name("epoch stream".to_owned())
             .spawn(move || {
-                loop {
-                    let message = match reading.next() {
-                        Ok(Some((batch, next))) => Message::Batch(batch, next),
-                        Ok(None) => Message::End,
-                        Err(error) => Message::Failed(error),
-                    };
-                    let last = !matches!(message, Message::Batch(..));
-                    // The stream was dropped when nobody receives.
-                    if sender.send(message).is_err() || last {
-                        break;
+                let end = loop {
+                    match reading.next() {
+                        Ok(steps) if steps.is_empty() => break Message::End,
+                        Ok(steps) => {
+                            for (batch, next) in steps {
+                                // The stream was dropped when nobody receives.
+                                if sender.send(Message::Batch(batch, next)).is_err() {
+                                    return;
+                                }
+                            }
+                        }
+                        Err(error) => break Message::Failed(error),
                     }
-                }
+                };
+                // Nobody receives it where the stream was dropped.
+                let _ = sender.send(end);
             })
             .map_err(|error| EpochError::Threads { threads: 1, why: error.to_string() })?;
         let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };

@@ -170,7 +170,7 @@ impl Epoch {
             return Err(EpochError::OutOfRange { what: "batch", asked: batch, there_are: batches });
         }
         let mut reading = self.reading(batch, rank, world)?;
-        let next = reading.next()?;
+        let next = reading.next()?.into_iter().next();
         let (batch, _) = next.ok_or_else(|| EpochError::bug("a batch that is not there"))?;
         Ok(batch)
     }
@@ -207,8 +207,7 @@ impl Epoch {
             return Err(EpochError::Uneven { rows, world });
         }
         let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
-        let row = cursor.next_row_number(&self.marks);
-        Ok(Reading { epoch: self.clone(), batches: cursor, row, rank, world })
+        Ok(Reading::new(self.clone(), cursor, (rank, world)))
     }
 
     fn read(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {

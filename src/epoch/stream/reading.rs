@@ -1,30 +1,123 @@
-//! The batches of an epoch that one rank has, read one after another.
+//! The batches of an epoch that one rank has, read one after another: ids of several steps together, since documents are
+//! found fastest in the order of the store.
 
 use super::{Epoch, EpochBatch, EpochRow};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, Sharing};
+use std::collections::VecDeque;
+
+/// How many tokens are read together at most, unless a step has more, for so much memory of queries.
+const fn most_tokens(memory: usize) -> u64 {
+    // Ids take four bytes; those before them are made into batches meanwhile.
+    memory as u64 / 4
+}
 
 /// Batches of one rank, in order.
 pub(super) struct Reading {
-    pub epoch: Epoch,
-    pub batches: BatchCursor,
+    epoch: Epoch,
+    batches: BatchCursor,
     /// Number of the next row of the epoch.
-    pub row: u64,
-    pub rank: u64,
-    pub world: u64,
+    row: u64,
+    rank: u64,
+    world: u64,
+    /// Of the steps to come, each how many-th is read: those between belong to other readers.
+    stride: u64,
+    /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
+    tokens: u64,
+    /// Steps whose ids are not read, in order.
+    planned: VecDeque<Step>,
+    /// What is behind them, where that is no step.
+    failed: Option<EpochError>,
+    begun: bool,
+}
+
+/// What the rank has of a step, without ids.
+struct Step {
+    number: u64,
+    /// Rows, with their numbers in the epoch.
+    rows: Vec<(u64, BatchedRow)>,
+    /// The batch after the step.
+    next: u64,
+}
+
+impl Step {
+    fn tokens(&self) -> u64 {
+        let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.row.tokens.into());
+        self.rows.iter().map(|(_, row)| tokens(row)).sum()
+    }
 }
 
 impl Reading {
-    /// What the rank has of the next step, and the batch after that step.
-    pub fn next(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
-        match self.epoch.arrangement.sharing() {
-            Sharing::Divided(_) => self.divide(),
-            Sharing::Dealt => self.deal(),
+    pub fn new(epoch: Epoch, batches: BatchCursor, (rank, world): (u64, u64)) -> Self {
+        let row = batches.next_row_number(&epoch.marks);
+        Self {
+            epoch,
+            batches,
+            row,
+            rank,
+            world,
+            stride: 1,
+            tokens: 1,
+            planned: VecDeque::new(),
+            failed: None,
+            begun: false,
         }
+    }
+
+    /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
+    pub fn every(self, stride: u64) -> Self {
+        Self { stride: stride.max(1), begun: false, ..self }
+    }
+
+    /// What the rank has of the next steps, at least one unless the epoch ends, and of each the batch after it.
+    pub fn next(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let mut tokens = self.planned.iter().map(Step::tokens).sum::<u64>();
+        while self.failed.is_none() && (self.planned.is_empty() || tokens < self.tokens) {
+            match self.plan() {
+                Ok(Some(step)) => {
+                    tokens += step.tokens();
+                    self.planned.push_back(step);
+                }
+                Ok(None) => break,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        let most = most_tokens(self.epoch.opened.view.query_memory());
+        self.tokens = tokens.saturating_mul(2).min(most);
+        if self.planned.is_empty() {
+            return self.failed.take().map_or_else(|| Ok(Vec::new()), Err);
+        }
+        let read = self.epoch.read_steps(self.planned.make_contiguous());
+        if read.is_err() && self.planned.len() > 1 {
+            // Those before the one that cannot be read are given all the same.
+            let first = self.planned.pop_front();
+            return self.epoch.read_steps(first.as_slice());
+        }
+        self.planned.clear();
+        read
     }
 
     /// Passes over the next step; the batch after it, none at the end.
     pub fn skip(&mut self) -> Result<Option<u64>, EpochError> {
+        if let Some(step) = self.planned.pop_front() {
+            return Ok(Some(step.next));
+        }
+        Ok(if self.leave_to_others()? { self.pass_over()? } else { None })
+    }
+
+    /// Passes over what other readers have before the next step of this one; whether the epoch goes on.
+    fn leave_to_others(&mut self) -> Result<bool, EpochError> {
+        let others = if self.begun { self.stride - 1 } else { 0 };
+        self.begun = true;
+        for _ in 0..others {
+            if self.pass_over()?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn pass_over(&mut self) -> Result<Option<u64>, EpochError> {
         let batches = match self.epoch.arrangement.sharing() {
             Sharing::Divided(_) => 1,
             Sharing::Dealt => self.world,
@@ -38,46 +131,64 @@ impl Reading {
         Ok((next > first).then_some(next))
     }
 
-    fn divide(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+    fn plan(&mut self) -> Result<Option<Step>, EpochError> {
+        if !self.leave_to_others()? {
+            return Ok(None);
+        }
+        match self.epoch.arrangement.sharing() {
+            Sharing::Divided(_) => self.divide(),
+            Sharing::Dealt => self.deal(),
+        }
+    }
+
+    fn divide(&mut self) -> Result<Option<Step>, EpochError> {
         let number = self.batches.next_number();
         let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
         let count = batch.count();
         let mine = self.epoch.arrangement.slice(number, count, self.rank, self.world);
-        let rows = self.rows(number, &batch, &mine)?;
+        let rows = self.rows(number, &batch, &mine);
         self.row += count;
-        Ok(Some((EpochBatch { number, rows }, number + 1)))
+        Ok(Some(Step { number, rows, next: number + 1 }))
     }
 
-    fn deal(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+    fn deal(&mut self) -> Result<Option<Step>, EpochError> {
         let first = self.batches.next_number();
         let number = first + Sharing::turn(first, self.rank, self.world);
-        let mut mine = EpochBatch { number, rows: Vec::new() };
+        let mut mine = Step { number, rows: Vec::new(), next: first };
         for at in first..first.saturating_add(self.world) {
             let Some(batch) = self.batches.next_batch()? else { break };
             let count = batch.count();
             if at == number {
                 let all: Vec<u64> = (0..count).collect();
-                mine.rows = self.rows(number, &batch, &all)?;
+                mine.rows = self.rows(number, &batch, &all);
             }
             self.row += count;
         }
-        let next = self.batches.next_number();
-        Ok((next > first).then_some((mine, next)))
+        mine.next = self.batches.next_number();
+        Ok((mine.next > first).then_some(mine))
     }
 
     /// The rows of a batch at these places.
-    fn rows(
-        &self,
-        number: u64,
-        batch: &GlobalBatch,
-        places: &[u64],
-    ) -> Result<Vec<EpochRow>, EpochError> {
+    fn rows(&self, number: u64, batch: &GlobalBatch, places: &[u64]) -> Vec<(u64, BatchedRow)> {
         let number = self.epoch.arrangement.has_batches().then_some(number);
         let width = batch.width(&self.epoch.opened.plan);
         let given = places.iter().map(|at| {
             let row = usize::try_from(*at).ok().and_then(|at| batch.rows.get(at)).cloned();
             (self.row + at, BatchedRow { row, batch: number, width })
         });
-        self.epoch.read(given.collect())
+        given.collect()
+    }
+}
+
+impl Epoch {
+    /// The rows of steps, read together.
+    fn read_steps(&self, steps: &[Step]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let rows = steps.iter().flat_map(|step| step.rows.iter().cloned()).collect();
+        let mut rows: std::vec::IntoIter<EpochRow> = self.read(rows)?.into_iter();
+        let batches = steps.iter().map(|step| {
+            let rows = rows.by_ref().take(step.rows.len()).collect();
+            (EpochBatch { number: step.number, rows }, step.next)
+        });
+        Ok(batches.collect())
     }
 }

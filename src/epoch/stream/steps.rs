@@ -4,10 +4,16 @@ use super::reading::Reading;
 use super::{Epoch, EpochBatch};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::Sharing;
+use std::vec::IntoIter;
 
 /// What a rank has of the steps of an epoch, in order. Ends with the epoch or with an error.
+///
+/// Ids of several steps are read together, of the first one alone and then of ever more, within the memory of the
+/// corpus; each step comes with the global batch after it.
 pub struct EpochSteps {
     reading: Reading,
+    /// Steps that are read.
+    ready: IntoIter<(EpochBatch, u64)>,
     next: (u64, u64),
     over: bool,
 }
@@ -18,8 +24,27 @@ impl Epoch {
     /// # Errors
     /// As [`Epoch::stream`].
     pub fn steps(&self, from: u64, rank: u64, world: u64) -> Result<EpochSteps, EpochError> {
+        self.steps_every(from, (rank, world), 0, 1)
+    }
+
+    /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then every
+    /// `stride`-th.
+    ///
+    /// # Errors
+    /// As [`Epoch::stream`].
+    pub fn steps_every(
+        &self,
+        from: u64,
+        (rank, world): (u64, u64),
+        skip: u64,
+        stride: u64,
+    ) -> Result<EpochSteps, EpochError> {
         let reading = self.reading(from, rank, world)?;
-        Ok(EpochSteps { reading, next: (self.marks.epoch, from), over: false })
+        let next = (self.marks.epoch, from);
+        let mut steps = EpochSteps { reading, ready: Vec::new().into_iter(), next, over: false };
+        steps.skip_steps(skip)?;
+        steps.reading = steps.reading.every(stride);
+        Ok(steps)
     }
 
     /// Steps that `world` ranks have from batch `from` on: as many for each of them.
@@ -46,6 +71,10 @@ impl EpochSteps {
     /// [`EpochError::Store`].
     pub fn skip_steps(&mut self, steps: u64) -> Result<(), EpochError> {
         for _ in 0..steps {
+            if let Some((_, next)) = self.ready.next() {
+                self.next.1 = next;
+                continue;
+            }
             if self.over {
                 break;
             }
@@ -60,28 +89,42 @@ impl EpochSteps {
         }
         Ok(())
     }
+
+    /// The steps that are read together next, each with the global batch after it; none at the end. What a thread hands
+    /// to another that makes something of it, so that both have work.
+    ///
+    /// # Errors
+    /// As the iterator's.
+    pub fn read_together(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let mut steps: Vec<_> = std::mem::take(&mut self.ready).collect();
+        if steps.is_empty() && !self.over {
+            steps = self.read()?;
+        }
+        if let Some((_, next)) = steps.last() {
+            self.next.1 = *next;
+        }
+        Ok(steps)
+    }
+
+    fn read(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let read = self.reading.next();
+        self.over = read.as_ref().map_or(true, Vec::is_empty);
+        read
+    }
 }
 
 impl Iterator for EpochSteps {
     type Item = Result<EpochBatch, EpochError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.over {
-            return None;
-        }
-        match self.reading.next() {
-            Ok(Some((batch, next))) => {
-                self.next.1 = next;
-                Some(Ok(batch))
-            }
-            Ok(None) => {
-                self.over = true;
-                None
-            }
-            Err(error) => {
-                self.over = true;
-                Some(Err(error))
+        if self.ready.len() == 0 && !self.over {
+            match self.read() {
+                Ok(steps) => self.ready = steps.into_iter(),
+                Err(error) => return Some(Err(error)),
             }
         }
+        let (batch, next) = self.ready.next()?;
+        self.next.1 = next;
+        Some(Ok(batch))
     }
 }

@@ -8,11 +8,13 @@ use crate::store::rows::keys::{Key, TokensKey};
 use crate::store::view::View;
 use std::ops::Range;
 
-/// Documents looked up at a time: what is found is held until all of them are.
-const LOOK_UP: usize = 512;
-/// Documents are scanned when at least one in so many of a stretch is asked for: passing over a row
-/// costs less than looking one up.
-const SCAN_ONE_IN: u64 = 6;
+/// Documents looked up at a time: what is found is held until all of them are, a block each.
+const LOOK_UP: usize = 128;
+/// Documents that are scanned together.
+const STRETCH: usize = 1024;
+/// Documents are scanned when at least one in so many of a stretch is asked for: passing over a row costs a
+/// twentieth of looking one up.
+const SCAN_ONE_IN: u64 = 16;
 
 /// The stored ids of a document.
 #[derive(Clone, Copy, Debug)]
@@ -116,13 +118,15 @@ impl View {
         mut each: impl FnMut(DocId, Option<StoredIds<'_>>) -> Result<(), E>,
     ) -> Result<(), E> {
         let wide = self.tokens_are_wide(tokenizer)?;
-        for documents in documents.chunks(LOOK_UP) {
+        for documents in documents.chunks(STRETCH) {
             let (Some(first), Some(last)) = (documents.first(), documents.last()) else { continue };
             let stretch = last.0.saturating_sub(first.0);
             if stretch / SCAN_ONE_IN < documents.len() as u64 {
                 self.scan_tokens(tokenizer, documents, wide, &mut each)?;
             } else {
-                self.look_up_tokens(tokenizer, documents, wide, &mut each)?;
+                for documents in documents.chunks(LOOK_UP) {
+                    self.look_up_tokens(tokenizer, documents, wide, &mut each)?;
+                }
             }
         }
         Ok(())
