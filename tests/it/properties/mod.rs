@@ -3,7 +3,7 @@
 //!
 //! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
 //! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
-//! them; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `marks`, `ends`
+//! them; `steps` reads them without a thread, and rows by their numbers; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `marks`, `ends`
 //! and `refusals` take up what needs a corpus of its own.
 
 mod append;
@@ -23,5 +23,6 @@ mod refusals;
 mod row;
 mod run;
 mod selection;
+mod steps;
 mod trained;
 mod worlds;

@@ -9,7 +9,8 @@ use corpusdb::epoch::EpochRow;
 
 const WORLDS: [u64; 6] = [1, 2, 3, 6, 8, 64];
 
-fn same(a: &EpochRow, b: &EpochRow) -> bool {
+/// Whether two rows are one.
+pub fn same(a: &EpochRow, b: &EpochRow) -> bool {
     a.number() == b.number()
         && a.ids() == b.ids()
         && a.shape() == b.shape()
