@@ -71,6 +71,7 @@ impl Error {
         matches!(
             self,
             Self::Ingest(IngestError::Interrupted { .. } | IngestError::JoinInterrupted { .. })
+                | Self::Store(StoreError::Interrupted)
                 | Self::Curate(CurateError::Interrupted)
                 | Self::Epoch(EpochError::Interrupted)
         )

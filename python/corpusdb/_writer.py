@@ -197,6 +197,9 @@ class Writer(Corpus):
         return WriterSnapshots(self._handle)
 
     def compact(self, *, progress: ProgressOption = None) -> tuple[int, int]:
-        """Rewrites the files into their most compact form; bytes in tables before and after."""
+        """Rewrites the files into their most compact form; bytes in tables before and after.
+
+        Ctrl-C stops it between pieces of some 256 MiB: nothing is lost, and what was compacted stays so.
+        """
         with listening(progress) as listener:
             return _native.compact(self._handle, listener)

@@ -123,12 +123,12 @@ pub(crate) fn compact(
     handle: &Handle,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(u64, u64)> {
-    handle.write(py, listener.as_ref(), |writer, progress, _| {
+    handle.write(py, listener.as_ref(), |writer, progress, interrupt| {
         let size = |writer: &corpusdb::CorpusWriter| -> Result<u64, Error> {
             Ok(writer.view().disk_usage()?.iter().map(|(_, bytes)| bytes).sum())
         };
         let before = size(writer)?;
-        writer.compact(progress)?;
+        writer.compact(progress, interrupt)?;
         Ok((before, size(writer)?))
     })
 }

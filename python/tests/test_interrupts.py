@@ -110,3 +110,23 @@ def test_what_reads_a_stream_is_interrupted_too(crawl_path: Path) -> None:
     """
     _, _, err, seconds = interrupt(script, crawl_path, HUGE)
     assert "KeyboardInterrupt" in err and seconds < 30, err
+
+
+def test_a_compaction_stops_between_its_pieces_and_loses_nothing(empty: Path) -> None:
+    with corpusdb.open(empty, mode="w", memory="128MiB") as w:
+        w.ingest(corpora.pages(400), source="web", id_field="url")
+        before = w.digest(progress=False)
+
+        def stop(progress: corpusdb.Progress) -> None:
+            if progress.stage == "compacting" and progress.done < (progress.total or 0):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            w.compact(progress=stop)
+        assert [commit.kind for commit in w.info().commits if commit.kind == "compact"] == [], "it ended before"
+        assert w.digest(progress=False) == before and w.check("deep")
+        assert w.ingest([corpora.page(1000)], source="web", id_field="url").kept == 1
+        w.compact()
+        assert [commit.kind for commit in w.info().commits].count("compact") == 1
+    with corpusdb.open(empty) as db:
+        assert db.count() == 401 and db.check("deep")

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Rewrite the files of a corpus into their most compact form
 ///
 /// What is stored stays the same. Worth it after a large ingest, a removal or `dedup redo`; takes about twice the
-/// room of the largest family while it works.
+/// room of the largest family while it works. Ctrl-C stops it between pieces of some 256 MiB, and loses nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  corpusdb compact crawl")]
 pub(super) struct Args {
@@ -22,7 +22,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     let before = size()?;
     let mut writer = context.write(&args.corpus)?;
-    writer.compact(context.progress.as_ref())?;
+    writer.compact(context.progress.as_ref(), &context.interrupt)?;
     drop(writer);
     let after = size()?;
     if context.json {

@@ -110,6 +110,7 @@ impl Verb {
             Self::Ingest(_)
             | Self::Dedup(dedup::Verb::Redo(_) | dedup::Verb::Settle(_))
             | Self::Field(_)
+            | Self::Compact(_)
             | Self::Remove(_)
             | Self::Restore(_)
             | Self::Demo(_) => true,
@@ -239,6 +240,7 @@ mod tests {
             "dedup redo c",
             "dedup settle c",
             "field set c f --from a.jsonl --id n",
+            "compact c",
             "remove c 1",
             "restore c 1",
             "tokenizer add c t tokenizer.json",

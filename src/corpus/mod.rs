@@ -436,12 +436,13 @@ impl CorpusWriter {
         Ok(curate::switch(&mut self.writer, policy)?)
     }
 
-    /// Rewrites the files of the corpus into their most compact form. What is stored stays the same.
+    /// Rewrites the files of the corpus into their most compact form. What is stored stays the same, also after an
+    /// interrupt, which is heard between pieces of some 256 MiB of tables: those before stay compact.
     ///
     /// # Errors
-    /// [`Error::Store`] when the disk refuses.
-    pub fn compact(&mut self, progress: &dyn Progress) -> Result<(), Error> {
-        Ok(self.writer.compact(progress)?)
+    /// [`Error::Store`] when the disk refuses, or for an interrupt.
+    pub fn compact(&mut self, progress: &dyn Progress, interrupt: &Interrupt) -> Result<(), Error> {
+        Ok(self.writer.compact(&Context::new(progress, interrupt, self.memory))?)
     }
 
     /// Names this moment, durably.

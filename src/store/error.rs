@@ -14,6 +14,11 @@ pub enum StoreError {
         /// Whether something else is there, so that no corpus can be made in its place.
         taken: bool,
     },
+    /// A stop was asked for.
+    #[error(
+        "interrupted; nothing is lost, and what was compacted stays so: run it again when there is time"
+    )]
+    Interrupted,
     /// `init` found something in its way.
     #[error("{} already exists and is not an empty directory", path.display())]
     AlreadyExists {

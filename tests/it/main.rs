@@ -13,6 +13,7 @@
 
 mod chats;
 mod cli;
+mod compaction;
 mod conversations;
 mod corruption;
 mod crash;

@@ -1,5 +1,6 @@
-//! RocksDB as the store uses it: tuning, merge operators, a pinned moment with typed reads, checked iteration.
+//! RocksDB as the store uses it: tuning, merge operators, a pinned moment with typed reads, checked iteration, compaction.
 
+pub(super) mod compact;
 #[cfg(test)]
 pub(crate) mod counted;
 mod merge;

@@ -127,7 +127,7 @@ fn attempt(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DedupMode, Policy};
+    use crate::model::{Context, DedupMode, Interrupt, Policy, Silent};
     use crate::store::{Writer, create};
 
     const MEMORY: u64 = 16 << 20;
@@ -170,13 +170,15 @@ mod tests {
         };
         let memory = Memory::within(MEMORY);
         let mut writer = Writer::open(&place.root, memory, 2).unwrap();
+        let interrupt = Interrupt::default();
+        let context = Context::new(&Silent, &interrupt, MEMORY);
         commit(&mut writer);
         // Between a reader's look at the journal and its opening, every log and most tables go.
         let found = patient(&place, |database, journal, is_held| {
             tries += 1;
             let before = journal.last().unwrap().commit;
             assert!(commit(&mut writer) > before);
-            writer.compact_files(&crate::model::Silent).unwrap();
+            writer.compact_files(&context).unwrap();
             assert!(tries < 20);
             match attempt(&place, database, journal, is_held, memory)? {
                 Attempt::Whole(view) if is_held => Ok(Attempt::Whole((before, view.commit().0))),

@@ -1,8 +1,9 @@
 //! Creating a corpus, and becoming its writer.
 
-use crate::model::{CommitSeq, FieldDeclaration, FieldId, Policy, Progress, TermId};
+use crate::model::{CommitSeq, Context, FieldDeclaration, FieldId, Policy, TermId};
 use crate::store::bands::{BandIndex, BandWriter};
 use crate::store::columns::{self, Column, Commits, Meta};
+use crate::store::database::compact::{self, PIECE};
 use crate::store::database::family;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
@@ -19,8 +20,8 @@ use crate::store::rows::texts::TextEncoder;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
 use rocksdb::{
-    BottommostLevelCompaction, CompactOptions, DB, FlushOptions, Options, WaitForCompactOptions,
-    WriteBatch, WriteOptions, checkpoint::Checkpoint,
+    DB, FlushOptions, Options, WaitForCompactOptions, WriteBatch, WriteOptions,
+    checkpoint::Checkpoint,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -215,27 +216,20 @@ impl Writer {
     /// Takes about twice the room of the largest family while it works.
     ///
     /// # Errors
-    /// [`StoreError::Rocks`] when the disk refuses.
+    /// [`StoreError::Rocks`] when the disk refuses; [`StoreError::Interrupted`].
     pub(in crate::store) fn compact_files(
         &mut self,
-        progress: &dyn Progress,
+        context: &Context<'_>,
     ) -> Result<(), StoreError> {
         // Runs hold who joined and who left; tables hold who is there.
         self.bands.fold()?;
         self.committed()?;
         self.flush()?;
-        progress.begin("compacting", Some(columns::FAMILIES.len() as u64));
-        let mut options = CompactOptions::default();
-        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-        for (done, family) in (1..).zip(columns::FAMILIES) {
-            if let Some(handle) = self.db.cf_handle(family.name) {
-                let all = None::<&[u8]>;
-                self.db.compact_range_cf_opt(&handle, all, all, &options);
-            }
-            progress.advance(done);
-        }
-        progress.end();
-        self.committed()
+        let families = columns::FAMILIES.iter().map(|family| family.name);
+        let compacted = compact::compact(&self.db, families, PIECE, context);
+        // What was compacted before a stop is so.
+        self.committed()?;
+        compacted
     }
 
     /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying the log.

@@ -210,7 +210,7 @@ fn what_was_decided_before_takes_no_room_after_the_switch() {
         // Enough entries for a run a re-decision, which a later folding would make rows of.
         world.redo(&policy(DedupMode::Witness, if round % 2 == 0 { 0.7 } else { 0.8 }));
         if round % 2 == 0 {
-            world.writer.compact(&Silent).unwrap();
+            world.writer.compact(&Silent, &Interrupt::default()).unwrap();
             let found = world.writer.view().disk_usage().unwrap();
             let of_bands = found.iter().filter(|(name, _)| name.starts_with("band"));
             sizes.push(of_bands.map(|(_, bytes)| bytes).sum::<u64>());
