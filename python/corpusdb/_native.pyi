@@ -40,6 +40,7 @@ __all__ = [
     "ingest_arrow",
     "ingest_paths",
     "ingest_records",
+    "mark_epochs",
     "is_forked",
     "main",
     "pieces",
@@ -396,7 +397,10 @@ class Plan:
         self, handle: Handle, directory: str | PathLike[str], *, listener: _Listener | None = None
     ) -> str: ...
 
-def plan_recipe(handle: Handle, recipe: str, *, store: bool, listener: _Listener | None = None) -> Plan: ...
+def plan_recipe(
+    handle: Handle, recipe: str, *, epochs: int | None = None, listener: _Listener | None = None
+) -> Plan: ...
+def mark_epochs(handle: Handle, number: int, *, epochs: int, listener: _Listener | None = None) -> int: ...
 def stored_plan(handle: Handle, number: int) -> Plan: ...
 def stored_plans(handle: Handle) -> list[tuple[int, str, str]]: ...
 def extend_plan(

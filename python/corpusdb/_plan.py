@@ -14,7 +14,7 @@ from corpusdb._loader import MEMORY, As, Layout, Loader, as_torch
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._recipe import RecipeLike, recipe_text
 from corpusdb._report import Report
-from corpusdb.errors import CorpusError, NotFound
+from corpusdb.errors import CorpusError, NotFound, ReadOnly
 
 if TYPE_CHECKING:
     import datasets
@@ -62,11 +62,19 @@ class Verification(Report):
 class Plan:
     """A plan: every byte of its epochs is a function of it and the number of the epoch.
 
-    Made by `plan(...)` of a corpus. It may be pickled if it is stored: path and hash find it again.
+    Made by `plan(...)` of a corpus. It may be pickled if it is stored: path and hash find it again, when something is
+    first asked that only the corpus knows.
     """
 
-    def __init__(self, native: _native.Plan, handle: _native.Handle | None, path: str) -> None:
-        self._native, self._handle, self._path = native, handle, os.path.abspath(path)
+    def __init__(self, native: _native.Plan, handle: _native.Handle, path: str) -> None:
+        self._begin(os.path.abspath(path), native.hash, native.number, native, handle)
+
+    def _begin(
+        self, path: str, plan: str, number: int | None, native: _native.Plan | None, handle: _native.Handle | None
+    ) -> None:
+        self._path, self._hash, self._number = path, plan, number
+        #: None until they are needed, of a plan that was pickled.
+        self._native_plan, self._handle = native, handle
         self._reader: tuple[int, _native.Reader] | None = None
 
     # ---- what it is ----
@@ -74,12 +82,12 @@ class Plan:
     @property
     def number(self) -> int | None:
         """The number under which it is stored; none where it is not: a handle that reads stores nothing."""
-        return self._native.number
+        return self._number
 
     @property
     def hash(self) -> str:
         """blake3 of the plan, in hexadecimal: what states and manifests name it by."""
-        return self._native.hash
+        return self._hash
 
     @property
     def path(self) -> str:
@@ -89,16 +97,16 @@ class Plan:
     @property
     def recipe(self) -> str:
         """The recipe with every default, as TOML."""
-        return self._native.recipe
+        return self._planned().recipe
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that it pins, as the command stores it."""
-        values: dict[str, Any] = json.loads(self._native.json)
+        values: dict[str, Any] = json.loads(self._planned().json)
         return values
 
     def explain(self) -> Explanation:
         """What epoch 0 will be: rows, tokens, shares, losses, padding, steps. Writes nothing."""
-        text, values = self._native.explain(self._opened())
+        text, values = self._planned().explain(self._opened())
         return Explanation(text, json.loads(values))
 
     # ---- files ----
@@ -116,13 +124,13 @@ class Plan:
         A build that was stopped goes on after the shards that it had finished.
         """
         with listening(progress) as listener:
-            answer = self._native.build(self._opened(), out, epoch=epoch, threads=threads, listener=listener)
+            answer = self._planned().build(self._opened(), out, epoch=epoch, threads=threads, listener=listener)
         return Manifest.from_json(answer)
 
     def verify(self, directory: str | os.PathLike[str], *, progress: ProgressOption = None) -> Verification:
         """Reads a written epoch back and checks it against the plan and the corpus."""
         with listening(progress) as listener:
-            answer = self._native.verify(self._opened(), directory, listener=listener)
+            answer = self._planned().verify(self._opened(), directory, listener=listener)
         return Verification.from_json(answer)
 
     # ---- rows ----
@@ -189,7 +197,7 @@ class Plan:
             native = _native.extend_plan(
                 self._opened(), self._stored(), consumed=consumed, epoch=epoch, recipe=text, listener=listener
             )
-        return Plan(native, self._handle, self._path)
+        return Plan(native, self._opened(), self._path)
 
     def drop(self) -> None:
         """Forgets the plan. What was built of it cannot be verified any more."""
@@ -239,7 +247,7 @@ class Plan:
             uneven=uneven,
             memory=memory,
             threads=threads,
-            unstored=self._native if self.number is None else None,
+            unstored=self._unstored(),
         )
 
     def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
@@ -277,6 +285,20 @@ class Plan:
             self._handle = _native.Handle(self._path, write=False, memory=MEMORY)
         return self._handle
 
+    def _planned(self) -> _native.Plan:
+        """The plan itself; of one that was pickled it is looked for now."""
+        if self._native_plan is None:
+            handle = self._opened()
+            numbers = [number for number, known, _ in _native.stored_plans(handle) if known == self._hash]
+            if not numbers:
+                raise NotFound(f"{self._path} has no plan {self._hash[:16]} any more")
+            self._native_plan = _native.stored_plan(handle, numbers[0])
+        return self._native_plan
+
+    def _unstored(self) -> _native.Plan | None:
+        """What a reader is given that cannot find the plan in the corpus."""
+        return self._planned() if self.number is None else None
+
     def _stored(self) -> int:
         if self.number is None:
             raise CorpusError("this plan is not stored: plan the recipe with a corpus opened with mode=\"w\"")
@@ -285,8 +307,7 @@ class Plan:
     def _read(self) -> _native.Reader:
         # A plan is data: in the child of a fork it has a reader of its own, as a worker of a map-style dataset needs it.
         if self._reader is None or self._reader[0] != os.getpid():
-            unstored = self._native if self.number is None else None
-            reader = _native.Reader(self._path, self.hash, plan=unstored, memory=MEMORY, threads=2)
+            reader = _native.Reader(self._path, self.hash, plan=self._unstored(), memory=MEMORY, threads=2)
             self._reader = os.getpid(), reader
         return self._reader[1]
 
@@ -296,8 +317,7 @@ class Plan:
         return self._read().counts(epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._stored()
-        return _found_again, (self._path, self.hash)
+        return _found_again, (self._path, self.hash, self._stored())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and other.hash == self.hash
@@ -310,13 +330,11 @@ class Plan:
         return f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>"
 
 
-def _found_again(path: str, plan: str) -> Plan:
-    """A plan that was pickled."""
-    handle = _native.Handle(path, write=False, memory=MEMORY)
-    for number, known, _ in _native.stored_plans(handle):
-        if known == plan:
-            return Plan(_native.stored_plan(handle, number), handle, path)
-    raise NotFound(f"{path} has no plan {plan[:16]} any more")
+def _found_again(path: str, plan: str, number: int) -> Plan:
+    """A plan that was pickled. Nothing is opened: a worker that reads rows has a reader for that."""
+    found: Plan = Plan.__new__(Plan)
+    found._begin(path, plan, number, None, None)
+    return found
 
 
 class Planning:
@@ -326,18 +344,29 @@ class Planning:
     _path: str
     _mode = "r"
 
-    def plan(self, recipe: RecipeLike | int, *, progress: ProgressOption = None) -> Plan:
+    def plan(
+        self, recipe: RecipeLike | int, *, epochs: int | None = None, progress: ProgressOption = None
+    ) -> Plan:
         """A plan of a recipe (a path, a text of TOML, or a mapping), or the stored one of that number.
 
         A corpus opened for writing stores what it plans, with a snapshot of this moment unless the recipe names one,
         and answers the stored plan when the same one is asked for again. One opened for reading stores nothing.
+
+        `epochs` is along how many epochs marks are stored with the plan (1 for a recipe): an epoch that has them is
+        opened at once, by any number of loaders, and every other one after a walk over its rows.
         """
-        if isinstance(recipe, int):
-            native = _native.stored_plan(self._handle, recipe)
-        else:
-            text = recipe_text(recipe)
-            with listening(progress) as listener:
-                native = _native.plan_recipe(self._handle, text, store=self._mode == "w", listener=listener)
+        if epochs is not None and epochs < 0:
+            raise ValueError(f"epochs is along how many epochs marks are stored, and {epochs} is no such number")
+        if epochs is not None and self._mode != "w":
+            raise ReadOnly("marks along epochs are stored by who writes: open the corpus with mode=\"w\"")
+        with listening(progress) as listener:
+            if isinstance(recipe, int):
+                native = _native.stored_plan(self._handle, recipe)
+                if epochs is not None:
+                    _native.mark_epochs(self._handle, recipe, epochs=epochs, listener=listener)
+            else:
+                along = None if self._mode != "w" else 1 if epochs is None else epochs
+                native = _native.plan_recipe(self._handle, recipe_text(recipe), epochs=along, listener=listener)
         return Plan(native, self._handle, self._path)
 
     def plans(self) -> list[Plan]:

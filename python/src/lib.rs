@@ -52,7 +52,9 @@ mod native {
     #[pymodule_export]
     use crate::loader::{Batches, Reader};
     #[pymodule_export]
-    use crate::plan::{Plan, drop_plan, extend_plan, plan_recipe, stored_plan, stored_plans};
+    use crate::plan::{
+        Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
+    };
     #[pymodule_export]
     use crate::policy::create;
     #[pymodule_export]

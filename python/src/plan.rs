@@ -92,25 +92,41 @@ impl Plan {
     }
 }
 
-/// Plans a recipe (TOML). A handle that writes stores the plan, one that reads does not.
+/// Plans a recipe (TOML). With `epochs` the plan is stored, with marks along so many of them; without it is not.
 #[pyfunction]
-#[pyo3(signature = (handle, recipe, *, store, listener=None))]
+#[pyo3(signature = (handle, recipe, *, epochs=None, listener=None))]
 pub(crate) fn plan_recipe(
     py: Python<'_>,
     handle: &Handle,
     recipe: &str,
-    store: bool,
+    epochs: Option<u64>,
     listener: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let recipe = parse(py, recipe)?;
-    if store {
-        let (record, planned) =
-            handle.write(py, listener, |writer, progress, _| writer.plan(&recipe, progress))?;
+    if let Some(epochs) = epochs {
+        let (record, planned) = handle.write(py, listener, |writer, progress, interrupt| {
+            writer.plan_epochs(&recipe, epochs, progress, interrupt)
+        })?;
         return Ok(Plan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
     let planned = or_leave(py, listener, move |progress, _| corpus.plan(&recipe, progress))?;
     Ok(Plan::new(planned, None))
+}
+
+/// Stores marks along the first `epochs` epochs of a stored plan; how many of these had none.
+#[pyfunction]
+#[pyo3(signature = (handle, number, *, epochs, listener=None))]
+pub(crate) fn mark_epochs(
+    py: Python<'_>,
+    handle: &Handle,
+    number: u32,
+    epochs: u64,
+    listener: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    handle.write(py, listener, |writer, progress, interrupt| {
+        writer.mark_epochs(number, epochs, progress, interrupt)
+    })
 }
 
 /// The plan stored under a number.

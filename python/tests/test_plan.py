@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from epochs import CHATS, CUT, PACKED, Opened, chats, planned, texts
+from epochs import CHATS, CUT, PACKED, Opened, chats, planned, run, texts
 
-from corpusdb import errors
+from corpusdb import _native, errors
+from corpusdb._progress import Progress
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +130,89 @@ def test_a_stored_plan_is_pickled_by_path_and_hash(corpus: Path) -> None:
     assert len(pickle.dumps(plan)) < 2000
     with Opened(corpus, write=False) as reader, pytest.raises(errors.CorpusError, match="not stored"):
         pickle.dumps(reader.plan(PACKED.replace("seed = 7", "seed = 9")))
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is opened from now on, in order."""
+    seen: list[str] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(_native, name)
+
+        def open(*given: Any, **options: Any) -> Any:
+            seen.append(name)
+            return real(*given, **options)
+
+        return open
+
+    for name in ("Handle", "Reader"):
+        monkeypatch.setattr(_native, name, counted(name))
+    return seen
+
+
+def test_a_pickled_plan_opens_its_corpus_when_something_is_asked_of_it_and_once(
+    corpus: Path, opened: list[str]
+) -> None:
+    plan = planned(corpus, PACKED)
+    rows, row = plan.rows(), plan.row(3)
+    written = pickle.dumps((plan, plan.loader(as_="numpy", rank=0, world=1)))
+    opened.clear()
+    again, loader = pickle.loads(written)
+    assert (again.path, again.hash, again.number) == (plan.path, plan.hash, plan.number)
+    assert again == plan and hash(again) == hash(plan) and repr(again) == repr(plan)
+    assert pickle.loads(pickle.dumps(again)) == plan
+    assert loader.plan == plan.hash and loader.state_dict()["next_batch"] == 0
+    assert opened == [], "nothing was asked that the corpus knows"
+    assert again.rows() == rows and again.row(3)["input_ids"].tolist() == row["input_ids"].tolist()
+    assert opened == ["Reader"], "a worker of rows has a reader and nothing else"
+    assert next(loader).rows.tolist() == next(again.loader(as_="numpy", rank=0, world=1)).rows.tolist()
+    assert opened == ["Reader"] * 3
+    assert again.recipe == plan.recipe and again.to_dict() == plan.to_dict()
+    assert str(again.explain()) == str(plan.explain())
+    assert opened == ["Reader"] * 3 + ["Handle"]
+
+
+def test_a_pickled_plan_that_is_gone_is_missed_when_it_is_used(corpus: Path, tmp_path: Path) -> None:
+    with Opened(corpus, write=True) as writer:
+        plan = writer.plan(PACKED.replace("seed = 7", "seed = 77"))
+        written = pickle.dumps(plan)
+        plan.drop()
+    gone = pickle.loads(written)
+    for ask in (lambda: gone.recipe, gone.explain, gone.rows, lambda: next(gone.loader(rank=0, world=1, as_="numpy"))):
+        with pytest.raises(errors.NotFound, match="no plan"):
+            ask()
+    with pytest.raises(errors.NotFound):
+        pickle.loads(written.replace(str(corpus).encode(), b"x" * len(str(corpus)))).explain()
+
+
+def marks_that_are_new(corpus: Path, number: int | None, epochs: int) -> int:
+    """How many of the first epochs of a plan have no marks; they have afterwards."""
+    told: int = json.loads(run("epoch", "mark", corpus, number, "--epochs", epochs, "--json"))["marked"]
+    return told
+
+
+def test_marks_are_stored_along_so_many_epochs(corpus: Path) -> None:
+    recipes = [PACKED.replace("seed = 7", f"seed = {seed}") for seed in (81, 82, 83, 84)]
+    with Opened(corpus, write=True) as writer:
+        plans = [writer.plan(recipe, epochs=epochs) for recipe, epochs in zip(recipes, (None, 0, 3, 1), strict=True)]
+        # Of a stored plan by its recipe or by its number.
+        assert writer.plan(recipes[3], epochs=2) == plans[3]
+        assert writer.plan(plans[3].number or 0, epochs=4) == plans[3]
+        told: list[Progress] = []
+        assert writer.plan(recipes[0], epochs=4, progress=told.append) == plans[0]
+        with pytest.raises(errors.Infeasible, match="epoch"):
+            writer.plan(PACKED.replace("seed = 7", "seed = 85"), epochs=1000)
+        with pytest.raises(errors.NotFound):
+            writer.plan(4711, epochs=2)
+        with pytest.raises(ValueError, match="-1"):
+            writer.plan(recipes[0], epochs=-1)
+        assert len([plan for plan in writer.plans() if plan in plans]) == 4
+    assert any(progress.total for progress in told)
+    assert [marks_that_are_new(corpus, plan.number, 4) for plan in plans] == [0, 4, 1, 0]
+    assert [marks_that_are_new(corpus, plan.number, 4) for plan in plans] == [0, 0, 0, 0]
+    with Opened(corpus, write=False) as reader, pytest.raises(errors.ReadOnly, match="who writes"):
+        reader.plan(recipes[0], epochs=2)
 
 
 def test_a_closed_corpus_is_named(corpus: Path) -> None:
