@@ -16,6 +16,7 @@ Rows that differ from those of the plan end the race. `sum` is over the ids of t
 """
 
 import argparse
+import importlib
 import json
 import pickle
 import statistics
@@ -37,13 +38,24 @@ def recipe(length, rows, eos, output=None):
 # ---- contestants: each makes its files, and gives tensors from a state on ----
 
 
-class Ours:
-    """corpusdb: `Plan.loader`, from the store."""
+class Contestant:
+    """What reads rows of `length` in batches of `rows` from the files that were made in `work`."""
 
-    views = []
+    #: What a process that reads has imported before it is measured.
+    modules = ()
 
     def __init__(self, work, rows, length, workers):
-        self.work, self.rows = work, rows
+        self.work, self.rows, self.length, self.workers = work, rows, length, workers
+
+    def close(self):
+        pass
+
+
+class Ours(Contestant):
+    """corpusdb: `Plan.loader`, from the store."""
+
+    modules = ("corpusdb",)
+    views = []
 
     def open(self, state):
         import corpusdb
@@ -56,8 +68,6 @@ class Ours:
         return (batch["input_ids"] for batch in self.loader)
 
     def state(self, batches):
-        import corpusdb  # noqa: F401
-
         told = json.loads((self.work / "plan.json").read_text())
         return {"version": 1, "plan": told["hash"], "epoch": 0, "next_batch": batches}
 
@@ -71,11 +81,8 @@ class OursWithViews(Ours):
     views = ["labels", "position_ids"]
 
 
-class Memmap:
+class Memmap(Contestant):
     """NumPy: a memory map of the ids, cut by rows; knows no state but a number."""
-
-    def __init__(self, work, rows, length, workers):
-        self.work, self.rows, self.length = work, rows, length
 
     def open(self, state):
         import numpy as np
@@ -93,8 +100,24 @@ class Memmap:
     def state(self, batches):
         return batches
 
-    def close(self):
-        pass
+
+class Peer(Contestant):
+    """A loader whose state is what it says after so many batches; `made` makes it, `tensor` is what a batch of it holds."""
+
+    def open(self, state):
+        self.loader = self.made()
+        if state:
+            self.loader.load_state_dict(state)
+        return map(self.tensor, self.loader)
+
+    def tensor(self, batch):
+        return batch
+
+    def state(self, batches):
+        given = self.open(None)
+        for _ in range(batches):
+            next(given)
+        return self.loader.state_dict()
 
 
 def _stacked(samples):
@@ -104,60 +127,37 @@ def _stacked(samples):
     return torch.from_numpy(np.stack([sample["tokens"] for sample in samples]).astype(np.int64))
 
 
-class Mosaic:
+class Mosaic(Peer):
     """MosaicML Streaming: `StreamingDataset` and `StreamingDataLoader`, shards without compression, no shuffle."""
 
-    def __init__(self, work, rows, length, workers):
-        self.work, self.rows, self.workers = work, rows, workers
+    modules = ("streaming",)
 
-    def open(self, state):
+    def made(self):
         from streaming import StreamingDataLoader, StreamingDataset
         from streaming.base.util import clean_stale_shared_memory
 
         clean_stale_shared_memory()
         data = StreamingDataset(local=str(self.work / "mosaic"), batch_size=self.rows, shuffle=False)
-        self.loader = StreamingDataLoader(
+        return StreamingDataLoader(
             data, batch_size=self.rows, num_workers=self.workers, collate_fn=_stacked, drop_last=True
         )
-        if state:
-            self.loader.load_state_dict(state)
-        return iter(self.loader)
-
-    def state(self, batches):
-        given = self.open(None)
-        for _ in range(batches):
-            next(given)
-        return self.loader.state_dict()
-
-    def close(self):
-        pass
 
 
-class Lit:
+class Lit(Peer):
     """LitData: `StreamingDataset` of a `TokensLoader`, and `StreamingDataLoader`."""
 
-    def __init__(self, work, rows, length, workers):
-        self.work, self.rows, self.length, self.workers = work, rows, length, workers
+    modules = ("litdata",)
 
-    def open(self, state):
+    def made(self):
         from litdata import StreamingDataLoader, StreamingDataset, TokensLoader
 
         data = StreamingDataset(
             str(self.work / "litdata"), item_loader=TokensLoader(block_size=self.length), shuffle=False, drop_last=True
         )
-        self.loader = StreamingDataLoader(data, batch_size=self.rows, num_workers=self.workers, drop_last=True)
-        if state:
-            self.loader.load_state_dict(state)
-        return (batch.long() for batch in self.loader)
+        return StreamingDataLoader(data, batch_size=self.rows, num_workers=self.workers, drop_last=True)
 
-    def state(self, batches):
-        given = self.open(None)
-        for _ in range(batches):
-            next(given)
-        return self.loader.state_dict()
-
-    def close(self):
-        pass
+    def tensor(self, batch):
+        return batch.long()
 
 
 def _listed(samples):
@@ -166,32 +166,19 @@ def _listed(samples):
     return torch.stack([sample["input_ids"] for sample in samples])
 
 
-class Datasets:
+class Datasets(Peer):
     """Hugging Face datasets: mapped Arrow files in torch's format, under torchdata's `StatefulDataLoader`."""
 
-    def __init__(self, work, rows, length, workers):
-        self.work, self.rows, self.workers = work, rows, workers
+    modules = ("datasets", "torchdata.stateful_dataloader")
 
-    def open(self, state):
+    def made(self):
         import datasets
         from torchdata.stateful_dataloader import StatefulDataLoader
 
         data = datasets.load_from_disk(str(self.work / "arrow")).select_columns(["input_ids"]).with_format("torch")
-        self.loader = StatefulDataLoader(
+        return StatefulDataLoader(
             data, batch_size=self.rows, num_workers=self.workers, collate_fn=_listed, drop_last=True
         )
-        if state:
-            self.loader.load_state_dict(state)
-        return iter(self.loader)
-
-    def state(self, batches):
-        given = self.open(None)
-        for _ in range(batches):
-            next(given)
-        return self.loader.state_dict()
-
-    def close(self):
-        pass
 
 
 CONTESTANTS = {
@@ -284,15 +271,8 @@ def warm(contestant):
     import torch
 
     torch.zeros(1).long()
-    if isinstance(contestant, Ours):
-        import corpusdb  # noqa: F401
-    elif isinstance(contestant, Mosaic):
-        import streaming  # noqa: F401
-    elif isinstance(contestant, Lit):
-        import litdata  # noqa: F401
-    elif isinstance(contestant, Datasets):
-        import datasets  # noqa: F401
-        from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: F401
+    for name in contestant.modules:
+        importlib.import_module(name)
 
 
 def child(python, name, work, length, rows, workers, *more):
@@ -335,13 +315,12 @@ def main():
         pythons = {MOSAIC: given.mosaic}
         seen = {lane: {"rows_s": [], "first_ms": []} for lane in lanes}
         sums = {"rows_s": set(), "first_ms": set()}
-        for name, workers in lanes:
-            state = work / f"state-{name.split()[0].strip(',')}-{workers}.pickle"
+        states = {lane: work / f"state-{lane[0].split()[0].strip(',')}-{lane[1]}.pickle" for lane in lanes}
+        for (name, workers), state in states.items():
             if not state.exists():
                 child(pythons.get(name, sys.executable), name, work, length, rows, workers, "--make-state", state)
         for _ in range(given.rounds):
-            for name, workers in lanes:
-                state = work / f"state-{name.split()[0].strip(',')}-{workers}.pickle"
+            for (name, workers), state in states.items():
                 python = pythons.get(name, sys.executable)
                 for figure, more in (("rows_s", ["--seconds", given.seconds]), ("first_ms", ["--state", state])):
                     answer, why = child(python, name, work, length, rows, workers, *more)
