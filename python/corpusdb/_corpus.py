@@ -6,13 +6,14 @@ import html
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from corpusdb import _native
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
+from corpusdb._keywords import spelt_out
 from corpusdb._plan import Planning
-from corpusdb._policy import policy_settings
+from corpusdb._policy import Decision, policy_settings
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import (
     CheckReport,
@@ -196,19 +197,10 @@ class Corpus(Planning):
         """The texts of two documents, word by word: parts of kind `same`, `removed` (only in the first) or `added`."""
         return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, a, b))]
 
-    def explain_dedup(
-        self,
-        *,
-        mode: str | None = None,
-        threshold: float | None = None,
-        bands: int | None = None,
-        rows: int | None = None,
-        keep: str | None = None,
-        scope: str | None = None,
-    ) -> DedupExplanation:
+    @spelt_out(Decision)
+    def explain_dedup(self, **settings: Unpack[Decision]) -> DedupExplanation:
         """What the policy comes to in this corpus, measured; or what another one would change. Nothing is written."""
-        settings = policy_settings(mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope)
-        return DedupExplanation.from_json(_native.explain_dedup(settings, self._handle))
+        return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings), self._handle))
 
     # Tokenizers, snapshots, checks -------------------------------------------------------------------------------------
 

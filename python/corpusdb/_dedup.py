@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from corpusdb import _native
-from corpusdb._policy import policy_settings
+from corpusdb._keywords import spelt_out
+from corpusdb._policy import Decision, policy_settings
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import RedoReport, SettleReport
 
@@ -16,26 +19,17 @@ class Dedup:
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
 
+    @spelt_out(Decision)
     def redo(
-        self,
-        *,
-        mode: str | None = None,
-        threshold: float | None = None,
-        bands: int | None = None,
-        rows: int | None = None,
-        keep: str | None = None,
-        scope: str | None = None,
-        dry_run: bool = False,
-        progress: ProgressOption = None,
+        self, *, dry_run: bool = False, progress: ProgressOption = None, **settings: Unpack[Decision]
     ) -> RedoReport:
         """Decides every document again under another policy, from stored sketches and texts: nothing is read again.
 
         The decisions in force stay until all others are made. After an interrupt the same call goes on. Without a
         setting the corpus's own policy is applied anew.
         """
-        settings = policy_settings(mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope)
         with listening(progress) as listener:
-            return RedoReport.from_json(_native.redo(self._handle, settings, dry_run, listener))
+            return RedoReport.from_json(_native.redo(self._handle, policy_settings(settings), dry_run, listener))
 
     def settle(self, *, dry_run: bool = False, progress: ProgressOption = None) -> SettleReport:
         """Compares what crowded buckets left out for want of memory, and decides those documents again."""

@@ -79,6 +79,7 @@ class Loader:
         self,
         path: str,
         plan: str,
+        unstored: _native.Plan | None,
         *,
         epoch: int = 0,
         rank: int | None = None,
@@ -93,7 +94,6 @@ class Loader:
         uneven: bool = False,
         memory: int = MEMORY,
         threads: int = 2,
-        unstored: _native.Plan | None = None,
     ) -> None:
         if as_ not in ("torch", "numpy", "arrow"):
             raise ValueError(f"as_ is \"torch\", \"numpy\" or \"arrow\", not {as_!r}")

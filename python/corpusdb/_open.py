@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal, overload
+from typing import Literal, Unpack, overload
 
 from corpusdb import _native
 from corpusdb._corpus import Corpus
-from corpusdb._policy import policy_settings
+from corpusdb._keywords import spelt_out
+from corpusdb._policy import PolicySettings, policy_settings
 from corpusdb._reports import DedupExplanation
 from corpusdb._writer import Writer
 
@@ -20,23 +21,14 @@ FieldKind = type[str] | type[int] | type[float] | Literal["keyword", "int", "flo
 _KINDS: dict[object, str] = {str: "keyword", int: "int", float: "float"}
 
 
+@spelt_out(PolicySettings)
 def create(
     path: str | os.PathLike[str],
     *,
-    profile: str | None = None,
-    mode: str | None = None,
-    threshold: float | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    keep: str | None = None,
-    scope: str | None = None,
-    compare: str | None = None,
-    normaliser: str | None = None,
-    shingle: int | None = None,
-    hashes: int | None = None,
     fields: Mapping[str, FieldKind] | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
+    **settings: Unpack[PolicySettings],
 ) -> Corpus:
     """Makes an empty corpus at `path`, which must be absent or an empty directory, and opens it for reading.
 
@@ -48,12 +40,8 @@ def create(
 
     Raises `corpusdb.AlreadyExists`, `corpusdb.BadPolicy`, `corpusdb.BadName`.
     """
-    settings = policy_settings(
-        profile=profile, mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope,
-        compare=compare, normaliser=normaliser, shingle=shingle, hashes=hashes,
-    )
     declared = [(name, _KINDS.get(kind) or str(kind)) for name, kind in (fields or {}).items()]
-    _native.create(os.fspath(path), settings, declared)
+    _native.create(os.fspath(path), policy_settings(settings), declared)
     return Corpus(path, memory=memory, threads=threads)
 
 
@@ -86,23 +74,7 @@ def open(
     raise ValueError(f'mode {mode!r} is neither "r" (read) nor "w" (write)')
 
 
-def explain_dedup(
-    *,
-    profile: str | None = None,
-    mode: str | None = None,
-    threshold: float | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    keep: str | None = None,
-    scope: str | None = None,
-    compare: str | None = None,
-    normaliser: str | None = None,
-    shingle: int | None = None,
-    hashes: int | None = None,
-) -> DedupExplanation:
+@spelt_out(PolicySettings)
+def explain_dedup(**settings: Unpack[PolicySettings]) -> DedupExplanation:
     """What a dedup policy finds, stores and costs, before it is chosen: the settings are those of `create`."""
-    settings = policy_settings(
-        profile=profile, mode=mode, threshold=threshold, bands=bands, rows=rows, keep=keep, scope=scope,
-        compare=compare, normaliser=normaliser, shingle=shingle, hashes=hashes,
-    )
-    return DedupExplanation.from_json(_native.explain_dedup(settings))
+    return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
+import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from corpusdb import _native
 from corpusdb._batch import Batch
-from corpusdb._loader import MEMORY, As, Layout, Loader, as_torch
+from corpusdb._loader import MEMORY, Loader, as_torch
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._recipe import RecipeLike, recipe_text
 from corpusdb._report import Report
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from corpusdb._torch import EpochBatches, EpochRows
 
 __all__ = ["Explanation", "Manifest", "Plan", "Planning", "Verification"]
+
+Options = ParamSpec("Options")
+
 
 class Explanation(Report):
     """What an epoch will be. Printed, it is what `corpusdb epoch explain` prints."""
@@ -57,6 +61,23 @@ class Verification(Report):
 
     def __bool__(self) -> bool:
         return self.passed
+
+
+def _with_options_of(
+    loader: Callable[Concatenate[str, str, _native.Plan | None, Options], Loader],
+) -> Callable[[Callable[..., Loader]], Callable[Concatenate[Plan, Options], Loader]]:
+    """Gives a method of plans the keywords that a loader is made with, for checkers and for `help`."""
+    keywords = [
+        one for one in inspect.signature(loader).parameters.values() if one.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+
+    def method(call: Callable[..., Loader]) -> Callable[Concatenate[Plan, Options], Loader]:
+        found = inspect.signature(call)
+        own = [one for one in found.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        vars(call)["__signature__"] = found.replace(parameters=[*own, *keywords])
+        return call
+
+    return method
 
 
 class Plan:
@@ -205,23 +226,8 @@ class Plan:
 
     # ---- training ----
 
-    def loader(
-        self,
-        *,
-        epoch: int = 0,
-        rank: int | None = None,
-        world: int | None = None,
-        views: Sequence[str] | None = None,
-        as_: As = "torch",
-        layout: Layout = "rows",
-        ids: Literal["int64", "int32"] = "int64",
-        prefetch: int = 4,
-        epochs: int = 1,
-        endless: bool = False,
-        uneven: bool = False,
-        memory: int = MEMORY,
-        threads: int = 2,
-    ) -> Loader:
+    @_with_options_of(Loader)
+    def loader(self, **options: Any) -> Loader:
         """Batches of one rank, in the trainer's process, read ahead by a thread.
 
         `rank` and `world` are those of torch.distributed or of RANK and WORLD_SIZE unless given. `views` are what comes
@@ -231,24 +237,7 @@ class Plan:
         other, and with `endless=True` all that there are. `uneven=True` divides batches among ranks that they do not
         divide among evenly. `memory` in bytes is what its reader may take, `threads` what it reads with.
         """
-        return Loader(
-            self._path,
-            self.hash,
-            epoch=epoch,
-            rank=rank,
-            world=world,
-            views=views,
-            as_=as_,
-            layout=layout,
-            ids=ids,
-            prefetch=prefetch,
-            epochs=epochs,
-            endless=endless,
-            uneven=uneven,
-            memory=memory,
-            threads=threads,
-            unstored=self._unstored(),
-        )
+        return Loader(self._path, self.hash, self._unstored(), **options)
 
     def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
         """For trainers that insist on a `DataLoader`.

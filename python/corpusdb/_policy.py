@@ -1,25 +1,37 @@
-"""Settings of dedup as the native module takes them."""
+"""Settings of dedup: the keywords of every call that takes some, and what the native module is given."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, get_type_hints
 
-__all__ = ["policy_settings"]
+__all__ = ["Decision", "PolicySettings", "policy_settings"]
 
 
-def policy_settings(
-    *,
-    profile: str | None = None,
-    mode: str | None = None,
-    threshold: float | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    keep: str | None = None,
-    scope: str | None = None,
-    compare: str | None = None,
-    normaliser: str | None = None,
-    shingle: int | None = None,
-    hashes: int | None = None,
-) -> dict[str, Any]:
-    """The settings that are to be otherwise than in the profile."""
-    return dict(locals())
+class _Profile(TypedDict, total=False):
+    #: The settings that it begins with.
+    profile: str | None
+
+
+class Decision(TypedDict, total=False):
+    """What may be otherwise in a corpus that has documents: it decides about sketches that are made."""
+
+    mode: str | None
+    threshold: float | None
+    bands: int | None
+    rows: int | None
+    keep: str | None
+    scope: str | None
+
+
+class PolicySettings(_Profile, Decision, total=False):
+    """A whole policy: a profile, and what is to be otherwise than in it."""
+
+    compare: str | None
+    normaliser: str | None
+    shingle: int | None
+    hashes: int | None
+
+
+def policy_settings(given: Decision) -> dict[str, Any]:
+    """Every setting by its name; none where the profile's, or the corpus's own, is to stay."""
+    return {**dict.fromkeys(get_type_hints(PolicySettings)), **given}

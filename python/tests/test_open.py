@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
+from typing import Any
 
 import corpora
 import pytest
 
 import corpusdb
+from corpusdb._dedup import Dedup
 
 
 def test_a_corpus_is_made_with_its_policy_and_fields(tmp_path: Path) -> None:
@@ -115,3 +118,22 @@ def test_a_policy_is_explained_before_it_is_chosen() -> None:
     told = corpusdb.explain_dedup(profile="fineweb")
     assert told.policy_settings.bands == 14
     assert [line.jaccard for line in told.detection] == sorted(line.jaccard for line in told.detection)
+
+
+def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) -> None:
+    def keywords(call: Any) -> list[str]:
+        kinds = inspect.signature(call).parameters.values()
+        assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in kinds), call
+        return [one.name for one in kinds if one.kind is inspect.Parameter.KEYWORD_ONLY]
+
+    whole = keywords(corpusdb.explain_dedup)
+    assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"] and len(whole) == 11
+    assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
+    assert keywords(corpusdb.Corpus.explain_dedup) == whole[1:7]
+    assert keywords(Dedup.redo) == [*whole[1:7], "dry_run", "progress"]
+    assert keywords(corpusdb.Plan.loader) == keywords(corpusdb.Loader) and "world" in keywords(corpusdb.Loader)
+    with pytest.raises(TypeError, match=r"create\(\) got an unexpected keyword argument 'treshold'"):
+        corpusdb.create(tmp_path / "c", treshold=0.7)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"redo\(\) got an unexpected keyword argument 'profile'"):
+        Dedup.redo(None, profile="web")  # type: ignore[arg-type, call-arg]
+    assert not (tmp_path / "c").exists()
