@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corpusdb import _native
-from corpusdb._ingest import Arrow, Input, Paths, told_apart
+from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import JoinReport
 from corpusdb._sizes import size
@@ -49,10 +49,4 @@ class Fields:
             "dry_run": dry_run,
         }
         with listening(progress) as listener:
-            if isinstance(given, Paths):
-                told = _native.set_field_paths(self._handle, given, settings, listener)
-            elif isinstance(given, Arrow):
-                told = _native.set_field_arrow(self._handle, given.stream, name, settings, listener)
-            else:
-                told = _native.set_field_records(self._handle, given.records, name, settings, listener)
-        return JoinReport.from_json(told)
+            return JoinReport.from_json(_native.set_field(self._handle, given, name, settings, listener))

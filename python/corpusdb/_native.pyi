@@ -37,12 +37,10 @@ __all__ = [
     "extend_tokenizer",
     "find_key",
     "info",
-    "ingest_arrow",
-    "ingest_paths",
-    "ingest_records",
-    "mark_epochs",
+    "ingest",
     "is_forked",
     "main",
+    "mark_epochs",
     "pieces",
     "plan_recipe",
     "redo",
@@ -51,9 +49,7 @@ __all__ = [
     "restore",
     "sample",
     "select",
-    "set_field_arrow",
-    "set_field_paths",
-    "set_field_records",
+    "set_field",
     "settle",
     "show",
     "shown_tokens",
@@ -179,33 +175,17 @@ def main(arguments: Sequence[str]) -> int:
 def create(path: str | PathLike[str], settings: _Settings, fields: Sequence[tuple[str, str]]) -> str:
     """Makes an empty corpus; the policy in words."""
 
-def ingest_paths(handle: Handle, paths: Sequence[str], settings: _Settings, listener: _Listener | None = None) -> str:
-    """Ingests files; the report as JSON text."""
-
-def ingest_arrow(
-    handle: Handle, stream: object, name: str, settings: _Settings, listener: _Listener | None = None
+def ingest(
+    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
 ) -> str:
-    """Ingests the rows of an Arrow stream, known by `name`; the report as JSON text."""
+    """Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
+    JSON text."""
 
-def ingest_records(
-    handle: Handle, records: Iterator[object], name: str, settings: _Settings, listener: _Listener | None = None
+def set_field(
+    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
 ) -> str:
-    """Ingests the mappings of an iterator, known by `name`; the report as JSON text."""
-
-def set_field_paths(
-    handle: Handle, paths: Sequence[str], settings: _Settings, listener: _Listener | None = None
-) -> str:
-    """Sets a declared field of stored documents from files; the report as JSON text."""
-
-def set_field_arrow(
-    handle: Handle, stream: object, name: str, settings: _Settings, listener: _Listener | None = None
-) -> str:
-    """As `set_field_paths`, from an Arrow stream, which has `name` in errors."""
-
-def set_field_records(
-    handle: Handle, records: Iterator[object], name: str, settings: _Settings, listener: _Listener | None = None
-) -> str:
-    """As `set_field_paths`, from the mappings of an iterator, which has `name` in errors."""
+    """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
+    in errors; the report as JSON text."""
 
 def sql(handle: Handle, statement: str) -> Rows:
     """Runs one SELECT."""

@@ -12,7 +12,7 @@ from corpusdb import _native
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
 from corpusdb._fields import Fields
-from corpusdb._ingest import Arrow, Input, Paths, told_apart
+from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import IngestReport, RemovalReport
 from corpusdb._sizes import optional_size, size
@@ -110,13 +110,7 @@ class Writer(Corpus):
         }
         given = told_apart(data)
         with listening(progress) as listener:
-            if isinstance(given, Paths):
-                told = _native.ingest_paths(self._handle, given, settings, listener)
-            elif isinstance(given, Arrow):
-                told = _native.ingest_arrow(self._handle, given.stream, name, settings, listener)
-            else:
-                told = _native.ingest_records(self._handle, given.records, name, settings, listener)
-        report = IngestReport.from_json(told)
+            report = IngestReport.from_json(_native.ingest(self._handle, given, name, settings, listener))
         for alarm in report.alarms:
             logger.warning("alarm of the ingest of %s: %s", source, alarm)
         return report

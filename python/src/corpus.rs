@@ -3,9 +3,11 @@
 use crate::blocking::{attended, or_leave, soon, to_the_end};
 use crate::error::named;
 use crate::process::{Owned, refuse_forked};
+use crate::words::tried;
 use corpusdb::store::Twin;
 use corpusdb::{Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, Progress};
 use pyo3::prelude::*;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
@@ -135,24 +137,26 @@ impl Handle {
         self.write_fed(py, listener, false, &mut |_, _| false, work)
     }
 
-    /// As [`Handle::write`]; with `dry_run` on a twin of the corpus that is thrown away.
+    /// Runs what writes and reports, with `dry_run` on a twin of the corpus that is thrown away; the report as JSON text.
     ///
     /// # Errors
-    /// As [`Handle::write`]; `corpusdb.CorpusError` for a dry run while something else reads through the handle.
-    pub(crate) fn write_or_try<T: Send>(
+    /// As [`Handle::write_fed`].
+    pub(crate) fn report<T: Serialize + Send>(
         &self,
         py: Python<'_>,
         listener: Option<&Bound<'_, PyAny>>,
         dry_run: bool,
         work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
-        self.write_fed(py, listener, dry_run, &mut |_, _| false, work)
+    ) -> PyResult<String> {
+        let report = self.write_fed(py, listener, dry_run, &mut |_, _| false, work)?;
+        tried(py, &report, dry_run)
     }
 
-    /// As [`Handle::write_or_try`], while this thread does `meanwhile` (see [`attended`]).
+    /// As [`Handle::write`], with `dry_run` on a twin of the corpus that is thrown away, while this thread does
+    /// `meanwhile` (see [`attended`]).
     ///
     /// # Errors
-    /// As [`Handle::write_or_try`].
+    /// As [`Handle::write`]; `corpusdb.CorpusError` for a dry run while something else reads through the handle.
     pub(crate) fn write_fed<T: Send>(
         &self,
         py: Python<'_>,

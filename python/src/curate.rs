@@ -3,7 +3,7 @@
 use crate::blocking::or_leave;
 use crate::corpus::Handle;
 use crate::policy::PolicySettings;
-use crate::words::{json, one_of, tried};
+use crate::words::{json, one_of};
 use corpusdb::Error;
 use corpusdb::curate::Reach;
 use corpusdb::roaring::RoaringTreemap;
@@ -30,11 +30,9 @@ pub(crate) fn remove(
     ];
     let reach = one_of(py, "BadInput", "block", block, &reaches)?;
     let selection: RoaringTreemap = documents.into_iter().collect();
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.remove(&selection, reach, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.remove(&selection, reach, progress, flag)
+    })
 }
 
 /// Takes removals back; the report as JSON text.
@@ -48,11 +46,9 @@ pub(crate) fn restore(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let selection: RoaringTreemap = documents.into_iter().collect();
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.restore(&selection, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.restore(&selection, progress, flag)
+    })
 }
 
 /// Decides every document again under another policy, and makes that current; the report as JSON text.
@@ -67,15 +63,13 @@ pub(crate) fn redo(
 ) -> PyResult<String> {
     let current = handle.corpus(py)?.view().policy().clone();
     let policy = settings.other_than(py, &current)?.unwrap_or(current);
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            let report = writer.redo(&policy, progress, flag)?;
-            if !dry_run {
-                writer.switch(&policy)?;
-            }
-            Ok(report)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        let report = writer.redo(&policy, progress, flag)?;
+        if !dry_run {
+            writer.switch(&policy)?;
+        }
+        Ok(report)
+    })
 }
 
 /// Compares what crowded buckets left out; the report as JSON text.
@@ -87,11 +81,9 @@ pub(crate) fn settle(
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.settle(progress, flag)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.settle(progress, flag)
+    })
 }
 
 /// Names the present moment; its record as JSON text.

@@ -2,16 +2,17 @@
 
 use crate::corpus::Handle;
 use crate::error::{named, raise};
-use crate::feed::feed;
+use crate::feed::{Feeder, feed};
 use crate::words::{one_of, tried};
 use corpusdb::ingest::{
     ChatOptions, ChatShape, ChatTemplate, Format, JoinBy, JoinOptions, OnError, ReadOptions,
     RecordForm, Records, SpecialInContent, TemplateMarkers,
 };
-use corpusdb::{Error, IngestOptions};
+use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyIterator, PyList};
 use pyo3_arrow::PyRecordBatchReader;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -155,78 +156,87 @@ impl IngestSettings {
     }
 }
 
-/// Ingests files; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, paths, settings, listener=None))]
-pub(crate) fn ingest_paths(
-    py: Python<'_>,
-    handle: &Handle,
-    paths: Vec<String>,
-    settings: IngestSettings,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let options = settings.options(py, handle)?;
-    let tokenizers = &settings.tokenizers;
-    let report = handle.write_or_try(
-        py,
-        listener.as_ref(),
-        settings.dry_run,
-        |writer, progress, flag| writer.ingest(&paths, &options, tokenizers, progress, flag),
-    )?;
-    tried(py, &report, settings.dry_run)
+/// What is handed over to be read, by `name` where it has none of its own.
+enum Given<'py> {
+    Paths(Vec<String>),
+    Batches(String, PyRecordBatchReader),
+    Mappings(String, Bound<'py, PyIterator>),
 }
 
-/// Ingests the rows of an Arrow stream, known by `name`; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, stream, name, settings, listener=None))]
-pub(crate) fn ingest_arrow(
+impl<'py> Given<'py> {
+    /// What Python has told apart: a list of paths, or an object with the `stream` of Arrow or the iterator of `records`
+    /// that it stands for.
+    fn of(given: &Bound<'py, PyAny>, name: String) -> PyResult<Self> {
+        if given.is_instance_of::<PyList>() {
+            return Ok(Self::Paths(given.extract()?));
+        }
+        match given.getattr_opt("stream")? {
+            Some(stream) => Ok(Self::Batches(name, stream.extract()?)),
+            None => Ok(Self::Mappings(name, given.getattr("records")?.cast_into()?)),
+        }
+    }
+
+    /// As a thread of the library reads it, and who pulls it meanwhile, if someone must.
+    fn split(self) -> PyResult<(Read, Option<Feeder<'py>>)> {
+        Ok(match self {
+            Self::Paths(paths) => (Read::Paths(paths), None),
+            Self::Batches(name, reader) => {
+                (Read::Records(Records::batches(name, reader.into_reader()?)), None)
+            }
+            Self::Mappings(name, records) => {
+                let (feeder, fed) = feed(records);
+                (Read::Records(Records::mappings(name, fed)), Some(feeder))
+            }
+        })
+    }
+}
+
+/// What a thread of the library reads.
+enum Read {
+    Paths(Vec<String>),
+    Records(Records<'static>),
+}
+
+/// Runs what reads `given` into a corpus; the report as JSON text.
+fn poured<T: Serialize + Send>(
     py: Python<'_>,
     handle: &Handle,
-    stream: PyRecordBatchReader,
+    given: Given<'_>,
+    dry_run: bool,
+    listener: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&mut CorpusWriter, Read, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
+) -> PyResult<String> {
+    let (read, mut feeder) = given.split()?;
+    let mut pull = |py: Python<'_>, is_stopped: bool| {
+        feeder.as_mut().is_some_and(|feeder| feeder.step(py, is_stopped))
+    };
+    let report = handle.write_fed(py, listener, dry_run, &mut pull, |writer, progress, flag| {
+        work(writer, read, progress, flag)
+    })?;
+    tried(py, &report, dry_run)
+}
+
+/// Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
+/// JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, given, name, settings, listener=None))]
+pub(crate) fn ingest(
+    py: Python<'_>,
+    handle: &Handle,
+    given: &Bound<'_, PyAny>,
     name: String,
     settings: IngestSettings,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = settings.options(py, handle)?;
-    let tokenizers = &settings.tokenizers;
-    let reader = stream.into_reader()?;
-    let report = handle.write_or_try(
-        py,
-        listener.as_ref(),
-        settings.dry_run,
-        |writer, progress, flag| {
-            let records = Records::batches(name, reader);
+    let given = Given::of(given, name)?;
+    let (options, tokenizers) = (settings.options(py, handle)?, &settings.tokenizers);
+    let (dry_run, listener) = (settings.dry_run, listener.as_ref());
+    poured(py, handle, given, dry_run, listener, |writer, read, progress, flag| match read {
+        Read::Paths(paths) => writer.ingest(&paths, &options, tokenizers, progress, flag),
+        Read::Records(records) => {
             writer.ingest_records(records, &options, tokenizers, progress, flag)
-        },
-    )?;
-    tried(py, &report, settings.dry_run)
-}
-
-/// Ingests the mappings of an iterator, known by `name`; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, records, name, settings, listener=None))]
-pub(crate) fn ingest_records(
-    py: Python<'_>,
-    handle: &Handle,
-    records: Bound<'_, PyIterator>,
-    name: String,
-    settings: IngestSettings,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let options = settings.options(py, handle)?;
-    let tokenizers = &settings.tokenizers;
-    let (mut feeder, fed) = feed(records);
-    let report = handle.write_fed(
-        py,
-        listener.as_ref(),
-        settings.dry_run,
-        &mut |py, is_stopped| feeder.step(py, is_stopped),
-        |writer, progress, flag| {
-            let records = Records::mappings(name, fed);
-            writer.ingest_records(records, &options, tokenizers, progress, flag)
-        },
-    )?;
-    tried(py, &report, settings.dry_run)
+        }
+    })
 }
 
 /// The options of the command's `field set`, each by its name there.
@@ -258,65 +268,23 @@ impl JoinSettings {
     }
 }
 
-/// Sets a declared field of stored documents from files; the report as JSON text.
+/// Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name` in
+/// errors; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, paths, settings, listener=None))]
-pub(crate) fn set_field_paths(
+#[pyo3(signature = (handle, given, name, settings, listener=None))]
+pub(crate) fn set_field(
     py: Python<'_>,
     handle: &Handle,
-    paths: Vec<String>,
-    settings: JoinSettings,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.set_field(&paths, &options, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
-}
-
-/// As `set_field_paths`, from an Arrow stream, which has `name` in errors.
-#[pyfunction]
-#[pyo3(signature = (handle, stream, name, settings, listener=None))]
-pub(crate) fn set_field_arrow(
-    py: Python<'_>,
-    handle: &Handle,
-    stream: PyRecordBatchReader,
+    given: &Bound<'_, PyAny>,
     name: String,
     settings: JoinSettings,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
+    let given = Given::of(given, name)?;
     let (options, dry_run) = (settings.options(py)?, settings.dry_run);
-    let reader = stream.into_reader()?;
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.set_field_records(Records::batches(name, reader), &options, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
-}
-
-/// As `set_field_paths`, from the mappings of an iterator, which has `name` in errors.
-#[pyfunction]
-#[pyo3(signature = (handle, records, name, settings, listener=None))]
-pub(crate) fn set_field_records(
-    py: Python<'_>,
-    handle: &Handle,
-    records: Bound<'_, PyIterator>,
-    name: String,
-    settings: JoinSettings,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
-    let (mut feeder, fed) = feed(records);
-    let report = handle.write_fed(
-        py,
-        listener.as_ref(),
-        dry_run,
-        &mut |py, is_stopped| feeder.step(py, is_stopped),
-        |writer, progress, flag| {
-            writer.set_field_records(Records::mappings(name, fed), &options, progress, flag)
-        },
-    )?;
-    tried(py, &report, dry_run)
+    poured(py, handle, given, dry_run, listener.as_ref(), |writer, read, progress, flag| match read
+    {
+        Read::Paths(paths) => writer.set_field(&paths, &options, progress, flag),
+        Read::Records(records) => writer.set_field_records(records, &options, progress, flag),
+    })
 }

@@ -45,10 +45,7 @@ mod native {
         Pairs, diff, document_duplicates, duplicates, duplicates_summary, explain_dedup, similar,
     };
     #[pymodule_export]
-    use crate::ingest::{
-        ingest_arrow, ingest_paths, ingest_records, set_field_arrow, set_field_paths,
-        set_field_records,
-    };
+    use crate::ingest::{ingest, set_field};
     #[pymodule_export]
     use crate::loader::{Batches, Reader};
     #[pymodule_export]
