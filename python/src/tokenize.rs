@@ -4,10 +4,10 @@ use crate::corpus::Handle;
 use crate::error::{named, raise};
 use crate::told;
 use crate::words::{json, one_of, word};
-use corpusdb::curate::{Grouping, TrainedOn};
+use corpusdb::curate::{ExtendDecisions, ExtendedBy, Grouping, TrainedOn};
 use corpusdb::tokenizer::{
-    Extension, Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TermReport,
-    TokenizerError, TrainOptions, convert,
+    Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TokenizerError,
+    TrainOptions, convert,
 };
 use corpusdb::{CorpusWriter, Error, Interrupt, Progress};
 use pyo3::prelude::*;
@@ -152,15 +152,22 @@ pub(crate) fn extend_tokenizer<'py>(
     ];
     let forms = one_of(py, BAD, "forms", &settings.forms, &forms)?;
     let (told, extension) = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        let extension = settings.extension(writer, &base, forms, progress, flag)?;
-        if extension.map.rows.is_empty() && extension.merges == 0 {
+        let by = settings.by(forms);
+        let extension = match by {
+            ExtendedBy::Terms(options) => {
+                let terms = settings.terms.as_deref().unwrap_or_default();
+                writer.extend_by_terms(&base, terms, options)?
+            }
+            ExtendedBy::Growth(options, condition) => {
+                writer.extend_by_growth(&base, options, condition, progress, flag)?
+            }
+        };
+        if extension.adds_nothing() {
             return Ok((None, extension));
         }
-        let commit = writer.view().commit().0;
-        let decisions = settings.decisions(&base, &extension, commit);
-        let decisions = serde_json::to_vec(&decisions).map_err(TokenizerError::Write)?;
-        let how = if settings.grow.is_some() { "grown" } else { "extended by terms" };
-        let lineage = format!("{base} {how}, {} new ids", extension.map.rows.len());
+        let decided = ExtendDecisions::of(&base, by, &extension, writer.view().commit().0);
+        let decisions = serde_json::to_vec(&decided).map_err(TokenizerError::Write)?;
+        let lineage = decided.lineage();
         let new = NewTokenizer {
             name: &name,
             json: &extension.json,
@@ -184,59 +191,14 @@ pub(crate) fn extend_tokenizer<'py>(
 }
 
 impl ExtendSettings {
-    fn extension(
-        &self,
-        writer: &CorpusWriter,
-        base: &str,
-        forms: TermForms,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<Extension, Error> {
-        match self.grow {
-            Some(new_tokens) => {
-                let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
-                let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
-                let condition = self.condition.as_deref();
-                writer.extend_by_growth(base, options, condition, progress, interrupt)
-            }
-            None => {
-                let options = TermOptions { forms, added_tokens: self.added_tokens };
-                writer.extend_by_terms(base, self.terms.as_deref().unwrap_or_default(), options)
-            }
-        }
+    fn by(&self, forms: TermForms) -> ExtendedBy<'_> {
+        let Some(new_tokens) = self.grow else {
+            return ExtendedBy::Terms(TermOptions { forms, added_tokens: self.added_tokens });
+        };
+        let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
+        let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
+        ExtendedBy::Growth(options, self.condition.as_deref())
     }
-
-    /// As the command stores them.
-    fn decisions(&self, base: &str, extension: &Extension, commit: u64) -> Value {
-        let [added, matched, existed, refused] = counts(&extension.terms);
-        serde_json::json!({
-            "kind": "extended",
-            "base": base,
-            "base_hash": extension.map.base,
-            "commit": commit,
-            "grow": self.grow,
-            "where": self.condition,
-            "min_frequency": self.grow.map(|_| self.min_frequency),
-            "max_token_length": self.max_token_length,
-            "added_tokens": self.added_tokens,
-            "terms": { "forms_added": added, "forms_added_tokens": matched, "forms_existed": existed, "forms_refused": refused },
-            "new_ids": extension.map.rows.len(),
-            "new_merges": extension.merges,
-            "base_vocab_size": extension.map.base_vocab_size,
-        })
-    }
-}
-
-/// Forms of terms that became tokens of the model, became added tokens, were tokens already, and could not become one.
-fn counts(terms: &[TermReport]) -> [usize; 4] {
-    use corpusdb::tokenizer::Outcome;
-    let outcomes = || terms.iter().flat_map(|term| &term.forms).map(|form| &form.outcome);
-    [
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Added { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Matched { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Existed { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count(),
-    ]
 }
 
 /// Encodes what a registered tokenizer has not encoded; its record as JSON text.

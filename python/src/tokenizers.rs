@@ -147,7 +147,7 @@ pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) ->
             let found = corpus.view().tokenizers().find(|(id, _)| id.0 == base);
             found.map(|(_, base)| base.name.clone())
         });
-        Ok(told::everything(record, base, decisions.as_deref()))
+        Ok(told::everything(record, base.as_deref(), decisions.as_deref()))
     })?;
     json(py, &told)
 }

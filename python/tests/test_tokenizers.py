@@ -107,6 +107,11 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
         w.tokenizers.extend("first", "again", terms=["x"], out=tmp_path / "more")
     grown = w.tokenizers.extend("first", "grown", grow=20, where="id < 10")
     assert grown is not None and grown.vocab_size > first.vocab_size
+    decisions = w.tokenizers.show("grown").decisions
+    assert [decisions[name] for name in ("kind", "base", "grow", "where", "min_frequency")] == [
+        "extended", "first", 20, "id < 10", 2,
+    ]
+    assert decisions["base_hash"] == first.hash
     diff = w.tokenizers.diff("first", "more")
     assert diff.keeps_old_ids and diff.kept == first.vocab_size and len(diff.added) > 0
     assert w.tokenizers.drop("second") == []

@@ -30,7 +30,7 @@ mod show;
 mod similar;
 mod snapshot;
 mod sql;
-mod tokenizer;
+pub(crate) mod tokenizer;
 pub(crate) mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};

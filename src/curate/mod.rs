@@ -30,7 +30,7 @@
 //!
 //! * `registered`: the tokenizers of a corpus, found, loaded, registered and dropped
 //! * `encode` token ids of a tokenizer that came after the documents
-//! * `extend`: those of a tokenizer that extends a stored one
+//! * `extend`: those of a tokenizer that extends a stored one; `extended`: what decided it
 //! * `train` a tokenizer on the stored texts
 //! * `analyse` tokenizers on a sample of them
 //! * `sample` and `groups` (languages, sources): which texts, and how counts of them are kept apart
@@ -48,6 +48,7 @@ mod encode;
 mod equals;
 mod error;
 mod extend;
+mod extended;
 mod groups;
 mod redo;
 mod redo_lineage;
@@ -65,6 +66,7 @@ pub(crate) use check::check;
 pub use encode::{Added, Backfilled};
 pub(crate) use encode::{encode_stored, sample_texts};
 pub use error::CurateError;
+pub use extended::{ExtendDecisions, ExtendedBy};
 pub use groups::Grouping;
 pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};

@@ -60,8 +60,8 @@ pub use encode::{Backend, Encoder, Tokenizer};
 pub use error::TokenizerError;
 pub(crate) use extend::{Affected, AffectedScratch, diff, extend_by_growth, extend_by_terms};
 pub use extend::{
-    EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions, Origin, Outcome, TermForms,
-    TermOptions, TermReport, VocabularyDiff,
+    EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions, Origin, Outcome, TermCounts,
+    TermForms, TermOptions, TermReport, VocabularyDiff,
 };
 pub use extend_error::ExtendError;
 pub use load::{Converted, Given, convert, from_vocab_and_merges};

@@ -289,6 +289,50 @@ fn a_training_listens_to_its_options_and_refuses_what_cannot_be() {
     fails(&["--alpha=-3"], &["alpha"]);
 }
 
+/// The command and programs store the same, key by key.
+#[test]
+fn what_decided_an_extended_tokenizer_is_stored_with_it() {
+    let place = Place::new(&crawl(80, 60, true));
+    place.train("base", &["--vocab-size", "400"]);
+    let terms = place.scratch.write("terms.txt", "zyzzyva\nnot one word\n");
+    let extend = |name: &str, more: &[&str]| -> (Value, Value) {
+        let commit = place.open().view().commit().0;
+        let out = place.scratch.arg(name);
+        let fixed = ["base", name, "--out", &out, "--no-backfill"];
+        place.tokenizer("extend", &[&fixed[..], more].concat()).good();
+        let mut told = place.tokenizer("show", &[name, "--json"]).good().json();
+        assert_eq!(told["decisions"]["commit"].take(), json!(commit));
+        (told["decisions"].take(), told["lineage"].take())
+    };
+    let base = place.tokenizer("show", &["base", "--json"]).good().json();
+    let (decisions, lineage) = extend("terms", &["--terms", &terms, "--forms", "bare"]);
+    let new = decisions["new_ids"].as_u64().unwrap();
+    assert!(new > 0 && decisions["new_merges"].as_u64().unwrap() > 0);
+    let expected = json!({
+        "kind": "extended", "base": "base", "base_hash": base["hash"], "commit": null, "grow": null,
+        "where": null, "min_frequency": null, "max_token_length": null, "added_tokens": false,
+        "terms": {
+            "forms_added": 1, "forms_added_tokens": 0, "forms_existed": 0, "forms_refused": 1,
+        },
+        "new_ids": new, "new_merges": decisions["new_merges"], "base_vocab_size": 400,
+    });
+    // As text: the order of the keys is part of what is stored.
+    assert_eq!(decisions.to_string(), expected.to_string());
+    assert_eq!(lineage, format!("base extended by terms, {new} new ids"));
+    let more = ["--grow", "30", "--where", "id < 40", "--max-token-length", "9"];
+    let (decisions, lineage) = extend("grown", &more);
+    let expected = json!({
+        "kind": "extended", "base": "base", "base_hash": base["hash"], "commit": null, "grow": 30,
+        "where": "id < 40", "min_frequency": 2, "max_token_length": 9, "added_tokens": false,
+        "terms": {
+            "forms_added": 0, "forms_added_tokens": 0, "forms_existed": 0, "forms_refused": 0,
+        },
+        "new_ids": 30, "new_merges": 30, "base_vocab_size": 400,
+    });
+    assert_eq!(decisions.to_string(), expected.to_string());
+    assert_eq!(lineage, "base grown, 30 new ids");
+}
+
 #[test]
 fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
     let place = Place::new(&crawl(79, 150, true));

@@ -7,10 +7,11 @@ use crate::cli::setup::Context;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::CorpusWriter;
+use corpusdb::curate::{ExtendDecisions, ExtendedBy};
 use corpusdb::tokenizer::{
-    Extension, GrowthOptions, NewTokenizer, Outcome, TermForms, TermOptions, TermReport,
+    Extension, GrowthOptions, NewTokenizer, Outcome, TermCounts, TermForms, TermOptions, TermReport,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Extend a tokenizer: old ids stay, new ones follow
@@ -90,19 +91,16 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
         verb.out.display()
     );
     let extension = extension(verb, &writer, context)?;
-    if adds_nothing(&extension) {
+    if extension.adds_nothing() {
         return tell_nothing(verb, &extension, context);
     }
     std::fs::create_dir(&verb.out)
         .with_context(|| format!("making the new directory {}", verb.out.display()))?;
     tell_terms(&extension.terms, context)?;
     write(&verb.out, &extension)?;
-    let decisions = serde_json::to_vec(&decisions(verb, &extension, &writer))?;
-    let how = match verb.grow {
-        Some(_) => "grown",
-        None => "extended by terms",
-    };
-    let lineage = format!("{} {how}, {} new ids", verb.base, extension.map.rows.len());
+    let commit = writer.view().commit().0;
+    let decided = ExtendDecisions::of(&verb.base, verb.by(), &extension, commit);
+    let (decisions, lineage) = (serde_json::to_vec(&decided)?, decided.lineage());
     let new = NewTokenizer {
         name: &verb.name,
         json: &extension.json,
@@ -121,16 +119,12 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
     Ok(Answer::Good)
 }
 
-/// Whether the extended tokenizer is the base: merges change what it gives also without a new id.
-fn adds_nothing(extension: &Extension) -> bool {
-    extension.map.rows.is_empty() && extension.merges == 0
-}
-
 /// Says that nothing is registered or written. Good where every term is a token of the base: what was asked for
 /// is so already.
 fn tell_nothing(verb: &Extend, extension: &Extension, context: &Context) -> anyhow::Result<Answer> {
     tell_terms(&extension.terms, context)?;
-    let [_, _, existed, refused] = counts(&extension.terms);
+    let TermCounts { forms_existed: existed, forms_refused: refused, .. } =
+        TermCounts::of(&extension.terms);
     if context.json {
         let told = json!({ "type": "nothing_added", "base": verb.base, "name": verb.name });
         print::json(&told)?;
@@ -151,33 +145,39 @@ fn tell_nothing(verb: &Extend, extension: &Extension, context: &Context) -> anyh
     Ok(if is_good { Answer::Good } else { Answer::Bad })
 }
 
-fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {
-    if let Some(new_tokens) = verb.grow {
-        let options = GrowthOptions {
-            new_tokens,
-            min_frequency: verb.min_frequency,
-            max_token_length: verb.max_token_length,
+impl Extend {
+    /// What it is to be extended by.
+    fn by(&self) -> ExtendedBy<'_> {
+        let Some(new_tokens) = self.grow else {
+            let forms = match self.forms {
+                Forms::Both => TermForms::Both,
+                Forms::AfterSpace => TermForms::AfterSpace,
+                Forms::Bare => TermForms::Bare,
+            };
+            return ExtendedBy::Terms(TermOptions { forms, added_tokens: self.added_tokens });
         };
-        let condition = verb.condition.as_deref();
-        let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
-        return Ok(writer.extend_by_growth(&verb.base, options, condition, progress, interrupt)?);
+        let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
+        let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
+        ExtendedBy::Growth(options, self.condition.as_deref())
     }
+}
+
+fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {
+    let options = match verb.by() {
+        ExtendedBy::Terms(options) => options,
+        ExtendedBy::Growth(options, condition) => {
+            let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+            let base = &verb.base;
+            return Ok(writer.extend_by_growth(base, options, condition, progress, interrupt)?);
+        }
+    };
     let Some(file) = &verb.terms else { anyhow::bail!("give --terms or --grow") };
     let text =
         std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let terms: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     anyhow::ensure!(!terms.is_empty(), "{} holds no term; write one a line", file.display());
-    let forms = match verb.forms {
-        Forms::Both => TermForms::Both,
-        Forms::AfterSpace => TermForms::AfterSpace,
-        Forms::Bare => TermForms::Bare,
-    };
-    Ok(writer.extend_by_terms(
-        &verb.base,
-        &terms,
-        TermOptions { forms, added_tokens: verb.added_tokens },
-    )?)
+    Ok(writer.extend_by_terms(&verb.base, &terms, options)?)
 }
 
 fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
@@ -193,36 +193,6 @@ fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
         std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
-}
-
-/// Forms of terms that became tokens of the model, became added tokens, were tokens already, and could not become one.
-fn counts(terms: &[TermReport]) -> [usize; 4] {
-    let outcomes = || terms.iter().flat_map(|term| &term.forms).map(|form| &form.outcome);
-    [
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Added { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Matched { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Existed { .. })).count(),
-        outcomes().filter(|outcome| matches!(outcome, Outcome::Refused { .. })).count(),
-    ]
-}
-
-fn decisions(verb: &Extend, extension: &Extension, writer: &CorpusWriter) -> Value {
-    let [added, matched, existed, refused] = counts(&extension.terms);
-    json!({
-        "kind": "extended",
-        "base": verb.base,
-        "base_hash": extension.map.base,
-        "commit": writer.view().commit().0,
-        "grow": verb.grow,
-        "where": verb.condition,
-        "min_frequency": verb.grow.map(|_| verb.min_frequency),
-        "max_token_length": verb.max_token_length,
-        "added_tokens": verb.added_tokens,
-        "terms": { "forms_added": added, "forms_added_tokens": matched, "forms_existed": existed, "forms_refused": refused },
-        "new_ids": extension.map.rows.len(),
-        "new_merges": extension.merges,
-        "base_vocab_size": extension.map.base_vocab_size,
-    })
 }
 
 /// Refused terms one by one, the others as a count.
@@ -247,13 +217,14 @@ fn tell_terms(terms: &[TermReport], context: &Context) -> anyhow::Result<()> {
             }
         }
     }
-    let [added, matched, existed, refused] = counts(terms);
-    let matched = match matched {
+    let TermCounts { forms_added, forms_added_tokens, forms_existed, forms_refused, .. } =
+        TermCounts::of(terms);
+    let matched = match forms_added_tokens {
         0 => String::new(),
         matched => format!(" {matched} added tokens,"),
     };
     print::line(&format!(
-        "{} terms: {added} forms became tokens of the model,{matched} {existed} were tokens, {refused} cannot be one",
+        "{} terms: {forms_added} forms became tokens of the model,{matched} {forms_existed} were tokens, {forms_refused} cannot be one",
         terms.len()
     ))
 }

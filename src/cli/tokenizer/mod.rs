@@ -6,7 +6,7 @@ mod ask;
 mod check;
 mod export;
 mod extend;
-mod told;
+pub(crate) mod told;
 mod train;
 
 use super::Outcome;

@@ -21,18 +21,7 @@ pub(super) fn record(
         ));
     }
     if context.json {
-        let mut told = fields(record);
-        let done = added.map(|added| &added.done);
-        told.insert("encoded_tokens".to_owned(), json!(done.map(|done| done.tokens)));
-        let encoded = done.map(|done| done.documents - done.copied);
-        told.insert("encoded_documents".to_owned(), json!(encoded));
-        told.insert("copied_documents".to_owned(), json!(done.map(|done| done.copied)));
-        let spelled = done.map(|done| &done.special_tokens_in_text);
-        told.insert("special_tokens_in_text".to_owned(), json!(spelled));
-        if let Some(refused) = done.map(|done| &done.refused).filter(|found| found.documents > 0) {
-            told.insert("refused".to_owned(), json!(refused));
-        }
-        return print::json(&told);
+        return print::json(&object(record, added));
     }
     let encoded = added.map_or(String::new(), |added| {
         let Backfilled { documents, copied, tokens, .. } = &added.done;
@@ -56,6 +45,34 @@ pub(super) fn record(
         print::refused(&record.name, &added.done.refused)?;
     }
     Ok(())
+}
+
+/// A tokenizer as an object, with what was just encoded.
+pub(crate) fn object(record: &TokenizerRecord, added: Option<&Added>) -> Map<String, Value> {
+    let mut told = fields(record);
+    let done = added.map(|added| &added.done);
+    told.insert("encoded_tokens".to_owned(), json!(done.map(|done| done.tokens)));
+    let encoded = done.map(|done| done.documents.saturating_sub(done.copied));
+    told.insert("encoded_documents".to_owned(), json!(encoded));
+    told.insert("copied_documents".to_owned(), json!(done.map(|done| done.copied)));
+    let spelled = done.map(|done| &done.special_tokens_in_text);
+    told.insert("special_tokens_in_text".to_owned(), json!(spelled));
+    if let Some(refused) = done.map(|done| &done.refused).filter(|found| found.documents > 0) {
+        told.insert("refused".to_owned(), json!(refused));
+    }
+    told
+}
+
+/// A tokenizer as an object, with the one that it extends and every decision of its training.
+pub(crate) fn everything(
+    record: &TokenizerRecord,
+    base: Option<&str>,
+    decisions: Value,
+) -> Map<String, Value> {
+    let mut told = fields(record);
+    told.insert("base".to_owned(), json!(base));
+    told.insert("decisions".to_owned(), decisions);
+    told
 }
 
 fn fields(record: &TokenizerRecord) -> Map<String, Value> {
@@ -88,9 +105,7 @@ pub(super) fn show(corpus: &Corpus, name: &str, context: &Context) -> anyhow::Re
     let base = record.base.and_then(|base| {
         view.tokenizers().find(|(id, _)| id.0 == base).map(|(_, base)| base.name.clone())
     });
-    let mut told = fields(record);
-    told.insert("base".to_owned(), json!(base));
-    told.insert("decisions".to_owned(), decisions);
+    let mut told = everything(record, base.as_deref(), decisions);
     if context.json {
         return print::json(&told);
     }

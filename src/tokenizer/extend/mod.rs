@@ -29,7 +29,7 @@ pub use diff::{VocabularyDiff, diff};
 pub use forms::TermForms;
 pub use grow::{GrowthOptions, extend_by_growth};
 pub use map::{EmbeddingMap, EmbeddingRow, Origin};
-pub use report::{FormReport, Outcome, TermReport};
+pub use report::{FormReport, Outcome, TermCounts, TermReport};
 pub use terms::{Extension, TermOptions, extend_by_terms};
 
 #[cfg(test)]

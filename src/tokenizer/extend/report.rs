@@ -62,3 +62,34 @@ pub enum Outcome {
         reason: String,
     },
 }
+
+/// What became of the forms of many terms, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TermCounts {
+    /// Forms that became tokens of the model.
+    pub forms_added: usize,
+    /// Forms that became added tokens.
+    pub forms_added_tokens: usize,
+    /// Forms that were tokens already.
+    pub forms_existed: usize,
+    /// Forms that could not become one.
+    pub forms_refused: usize,
+}
+
+impl TermCounts {
+    /// Those of the terms of an extension.
+    #[must_use]
+    pub fn of(terms: &[TermReport]) -> Self {
+        let mut counts = Self::default();
+        for form in terms.iter().flat_map(|term| &term.forms) {
+            *match form.outcome {
+                Outcome::Added { .. } => &mut counts.forms_added,
+                Outcome::Matched { .. } => &mut counts.forms_added_tokens,
+                Outcome::Existed { .. } => &mut counts.forms_existed,
+                Outcome::Refused { .. } => &mut counts.forms_refused,
+            } += 1;
+        }
+        counts
+    }
+}

@@ -39,6 +39,14 @@ pub struct Extension {
     pub terms: Vec<TermReport>,
 }
 
+impl Extension {
+    /// Whether the extended tokenizer is the base: merges change what it gives also without a new id.
+    #[must_use]
+    pub fn adds_nothing(&self) -> bool {
+        self.map.rows.is_empty() && self.merges == 0
+    }
+}
+
 /// Extends the bytes of a `tokenizer.json` so that each term is one token, which the model itself gives
 /// for it. Old ids stay; new ones follow the largest. What cannot be is reported and the others
 /// go on. Shorter terms come first, so that longer ones can stand on them.
