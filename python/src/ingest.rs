@@ -74,7 +74,7 @@ impl IngestSettings {
             threads: opened.thread_count(),
             batch_bytes: self
                 .batch_bytes
-                .unwrap_or_else(|| (opened.memory_bytes() / 256).clamp(4 << 20, 16 << 20)),
+                .unwrap_or_else(|| IngestOptions::batch_bytes_within(opened.memory_bytes())),
             reread: self.reread,
             decisions: self.decisions.clone(),
             max_removed: self.max_removed,
@@ -109,7 +109,7 @@ impl IngestSettings {
         ];
         let shape = one_of(py, BAD, "chat", chat, &shapes)?;
         let template = self.template(py)?;
-        if template.is_none() && matches!(shape, ChatShape::Messages | ChatShape::ShareGpt) {
+        if template.is_none() && shape.needs_template() {
             let why = format!("records of shape {} need chat_template", shape.name());
             return refuse(&why);
         }

@@ -2,12 +2,11 @@
 
 use crate::error::{named, raise};
 use crate::words::word;
-use corpusdb::dedup::{Compared, KeepOrder, Normaliser, Profile, Scope, Signature};
-use corpusdb::{Corpus, Error, FieldKind, Policy};
+use corpusdb::dedup::{KeepOrder, PolicyError, PolicySettings as Settings};
+use corpusdb::{Corpus, FieldKind, Policy};
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
-
-const BAD: &str = "BadPolicy";
 
 /// The flags of the command that choose a policy, each by its name there.
 #[derive(FromPyObject)]
@@ -32,33 +31,7 @@ impl PolicySettings {
     /// # Errors
     /// `corpusdb.BadPolicy`.
     pub(crate) fn policy(&self, py: Python<'_>) -> PyResult<Policy> {
-        let profile = match &self.profile {
-            Some(name) => word::<Profile>(py, BAD, "profile", name)?,
-            None => Profile::Web,
-        };
-        let mut policy = Policy::of(profile);
-        if let Some(name) = &self.compare {
-            policy.compared = word::<Compared>(py, BAD, "compare", name)?;
-        }
-        if let Some(name) = &self.normaliser {
-            policy.normaliser = word::<Normaliser>(py, BAD, "normaliser", name)?;
-        }
-        policy.shingle = self.shingle.unwrap_or(policy.shingle);
-        if let Some(hashes) = self.hashes.filter(|hashes| *hashes != policy.hashes) {
-            if policy.signature != Signature::Bigcode {
-                let why = format!(
-                    "the sketch of profile {} has {} hashes, always; leave hashes out, or begin with profile=\"bigcode\"",
-                    policy.profile.name(),
-                    policy.hashes
-                );
-                return Err(named(py, BAD, &why));
-            }
-            policy.hashes = hashes;
-            // The published bands fill 256 slots: others get bands for the threshold.
-            policy.set_threshold(policy.threshold).map_err(|error| raise(py, error.into()))?;
-        }
-        self.change(py, &mut policy)?;
-        Ok(policy)
+        self.settings(py)?.policy().map_err(|error| told(py, error))
     }
 
     /// A corpus's policy with what may be otherwise in it; none when nothing is asked to be.
@@ -66,65 +39,49 @@ impl PolicySettings {
     /// # Errors
     /// `corpusdb.BadPolicy`.
     pub(crate) fn other_than(&self, py: Python<'_>, current: &Policy) -> PyResult<Option<Policy>> {
-        let fixed = [
-            ("profile", self.profile.is_some()),
-            ("compare", self.compare.is_some()),
-            ("normaliser", self.normaliser.is_some()),
-            ("shingle", self.shingle.is_some()),
-            ("hashes", self.hashes.is_some()),
-        ];
-        if let Some((name, _)) = fixed.iter().find(|(_, given)| *given) {
-            let why = format!(
-                "{name} cannot be changed in a corpus: its sketches are made; leave it out, or ask corpusdb.explain_dedup what another policy comes to"
-            );
-            return Err(named(py, BAD, &why));
-        }
-        let mut policy = current.clone();
-        self.change(py, &mut policy)?;
-        Ok((policy != *current).then_some(policy))
+        self.settings(py)?.other_than(current).map_err(|error| told(py, error))
     }
 
-    /// Changes what decides about sketches that are made already.
-    fn change(&self, py: Python<'_>, policy: &mut Policy) -> PyResult<()> {
-        let raised = |error| raise(py, Error::from(error));
-        if let Some(name) = &self.mode {
-            policy.mode = word(py, BAD, "mode", name)?;
-        }
-        // A threshold that is the policy's own leaves published bands as they are.
-        if let Some(threshold) = self.threshold.filter(|threshold| *threshold != policy.threshold) {
-            if (10.0..=100.0).contains(&threshold) {
-                let why = format!(
-                    "threshold {threshold} is not in 0.1..=1.0; for {threshold} percent write {}",
-                    threshold / 100.0
-                );
-                return Err(named(py, BAD, &why));
-            }
-            policy.set_threshold(threshold).map_err(raised)?;
-        }
-        match (self.bands, self.rows) {
-            (Some(bands), Some(rows)) => (policy.bands, policy.rows) = (bands, rows),
-            (None, None) => {}
-            _ => return Err(named(py, BAD, "bands and rows go together: give both or none")),
-        }
-        if let Some(keep) = &self.keep {
-            policy.keep = KeepOrder::parse(keep).map_err(raised)?;
-            if let KeepOrder::SourcePriority(names) = &policy.keep {
-                let before = |at: usize| names.iter().take(at);
-                let twice =
-                    names.iter().enumerate().find(|(at, name)| before(*at).any(|n| n == *name));
-                if let Some((_, name)) = twice {
-                    let why = format!(
-                        "source `{name}` is named twice; name each once, the preferred one first"
-                    );
-                    return Err(named(py, BAD, &why));
-                }
-            }
-        }
-        if let Some(name) = &self.scope {
-            policy.scope = word::<Scope>(py, BAD, "scope", name)?;
-        }
-        policy.check().map_err(raised)
+    fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+        Ok(Settings {
+            profile: given(py, "profile", &self.profile)?,
+            mode: given(py, "mode", &self.mode)?,
+            threshold: self.threshold,
+            bands: self.bands,
+            rows: self.rows,
+            keep: match &self.keep {
+                Some(keep) => Some(KeepOrder::parse(keep).map_err(|error| told(py, error))?),
+                None => None,
+            },
+            scope: given(py, "scope", &self.scope)?,
+            compared: given(py, "compare", &self.compare)?,
+            normaliser: given(py, "normaliser", &self.normaliser)?,
+            shingle: self.shingle,
+            hashes: self.hashes,
+        })
     }
+}
+
+fn given<T: DeserializeOwned>(
+    py: Python<'_>,
+    name: &str,
+    said: &Option<String>,
+) -> PyResult<Option<T>> {
+    said.as_deref().map(|said| word(py, "BadPolicy", name, said)).transpose()
+}
+
+/// With the words of Python for what cannot be changed.
+fn told(py: Python<'_>, error: PolicyError) -> PyErr {
+    let why = match &error {
+        PolicyError::Fixed { .. } => {
+            format!("{error}, or ask corpusdb.explain_dedup what another policy comes to")
+        }
+        PolicyError::FixedHashes { profile, hashes } => format!(
+            "the sketch of profile {profile} has {hashes} hashes, always; leave hashes out, or begin with profile=\"bigcode\""
+        ),
+        _ => return raise(py, error.into()),
+    };
+    named(py, "BadPolicy", &why)
 }
 
 /// Makes an empty corpus; the policy in words.

@@ -103,7 +103,7 @@ impl ChatArgs {
                 Some(Arc::new(template))
             }
         };
-        if template.is_none() && matches!(shape, ChatShape::Messages | ChatShape::ShareGpt) {
+        if template.is_none() && shape.needs_template() {
             anyhow::bail!("records of shape {} need --chat-template", shape.name());
         }
         let special_in_content = match self.special_in_content {

@@ -78,8 +78,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
 fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     let target = context.target(&args.corpus, args.dry_run)?;
     let mut writer = context.write(target.path())?;
-    let mut policy = writer.view().policy().clone();
-    args.decision.change(&mut policy)?;
+    let policy = args.decision.changed(writer.view().policy())?;
     args.decision.remark(&policy);
     let report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
     if context.json {

@@ -123,7 +123,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         threads: context.threads,
         batch_bytes: args
             .batch_bytes
-            .unwrap_or_else(|| (context.memory / 256).clamp(4 << 20, 16 << 20)),
+            .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
         reread: args.reread,
         decisions: args.decisions,
         max_removed: args.max_removed,

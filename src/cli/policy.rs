@@ -2,7 +2,9 @@
 
 use super::print;
 use clap::ValueEnum;
-use corpusdb::dedup::{Compared, KeepOrder, Normaliser, Profile, Scope, Signature};
+use corpusdb::dedup::{
+    Compared, KeepOrder, Normaliser, PolicyError, PolicySettings, Profile, Scope,
+};
 use corpusdb::{DedupMode, Policy};
 
 /// A profile and what is to be otherwise.
@@ -116,17 +118,7 @@ enum ScopeName {
 }
 
 fn keep(text: &str) -> Result<KeepOrder, String> {
-    let order = KeepOrder::parse(text).map_err(|error| error.to_string())?;
-    if let KeepOrder::SourcePriority(names) = &order {
-        let twice =
-            names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|n| n == *name));
-        if let Some((_, name)) = twice {
-            return Err(format!(
-                "source `{name}` is named twice; name each once, the preferred one first"
-            ));
-        }
-    }
-    Ok(order)
+    KeepOrder::parse(text).map_err(|error| error.to_string())
 }
 
 impl PolicyArgs {
@@ -137,78 +129,56 @@ impl PolicyArgs {
 
     /// The policy asked for.
     pub(super) fn policy(&self) -> anyhow::Result<Policy> {
-        let mut policy = Policy::of(self.profile.map_or(Profile::Web, Into::into));
-        if let Some(compared) = self.compare {
-            policy.compared = compared.into();
-        }
-        if let Some(normaliser) = self.normaliser {
-            policy.normaliser = normaliser.into();
-        }
-        policy.shingle = self.shingle.unwrap_or(policy.shingle);
-        if let Some(hashes) = self.hashes {
-            anyhow::ensure!(
-                policy.signature == Signature::Bigcode || hashes == policy.hashes,
-                "the sketch of profile {} has {} hashes, always; leave --hashes out, or begin with --profile bigcode",
-                policy.profile.name(),
-                policy.hashes
-            );
-            if hashes != policy.hashes {
-                policy.hashes = hashes;
-                // The published bands fill 256 slots: others get bands for the threshold.
-                policy.set_threshold(policy.threshold).map_err(corpusdb::Error::from)?;
-            }
-        }
-        self.decision.change(&mut policy)?;
-        Ok(policy)
+        self.settings().policy().map_err(told)
     }
 
     /// A corpus's policy with what may be otherwise in it; none when nothing is asked to be.
     pub(super) fn other_than(&self, current: &Policy) -> anyhow::Result<Option<Policy>> {
-        let fixed = [
-            ("--profile", self.profile.is_some()),
-            ("--compare", self.compare.is_some()),
-            ("--normaliser", self.normaliser.is_some()),
-            ("--shingle", self.shingle.is_some()),
-            ("--hashes", self.hashes.is_some()),
-        ];
-        if let Some((flag, _)) = fixed.iter().find(|(_, given)| *given) {
-            anyhow::bail!(
-                "{flag} cannot be changed in a corpus: its sketches are made; leave the flag out, or leave the corpus out to see what another policy comes to"
-            );
+        self.settings().other_than(current).map_err(told)
+    }
+
+    fn settings(&self) -> PolicySettings {
+        PolicySettings {
+            profile: self.profile.map(Into::into),
+            compared: self.compare.map(Into::into),
+            normaliser: self.normaliser.map(Into::into),
+            shingle: self.shingle,
+            hashes: self.hashes,
+            ..self.decision.settings()
         }
-        let mut policy = current.clone();
-        self.decision.change(&mut policy)?;
-        Ok((policy != *current).then_some(policy))
+    }
+}
+
+/// The words of the command for what cannot be changed.
+fn told(error: PolicyError) -> anyhow::Error {
+    match error {
+        PolicyError::Fixed { setting } => anyhow::anyhow!(
+            "--{setting} cannot be changed in a corpus: its sketches are made; leave the flag out, or leave the corpus out to see what another policy comes to"
+        ),
+        PolicyError::FixedHashes { profile, hashes } => anyhow::anyhow!(
+            "the sketch of profile {profile} has {hashes} hashes, always; leave --hashes out, or begin with --profile bigcode"
+        ),
+        error => corpusdb::Error::from(error).into(),
     }
 }
 
 impl DecisionArgs {
-    /// Makes a policy what was asked for.
-    pub(super) fn change(&self, policy: &mut Policy) -> anyhow::Result<()> {
-        if let Some(mode) = self.mode {
-            policy.mode = mode.into();
+    /// A corpus's policy with what was asked for.
+    pub(super) fn changed(&self, current: &Policy) -> anyhow::Result<Policy> {
+        let other = self.settings().other_than(current).map_err(told)?;
+        Ok(other.unwrap_or_else(|| current.clone()))
+    }
+
+    fn settings(&self) -> PolicySettings {
+        PolicySettings {
+            mode: self.mode.map(Into::into),
+            threshold: self.threshold,
+            bands: self.bands,
+            rows: self.rows,
+            keep: self.keep.clone(),
+            scope: self.scope.map(Into::into),
+            ..PolicySettings::default()
         }
-        // A threshold that is the policy's own leaves published bands as they are.
-        if let Some(threshold) = self.threshold.filter(|threshold| *threshold != policy.threshold) {
-            if threshold > 1.0 && (10.0..=100.0).contains(&threshold) {
-                anyhow::bail!(
-                    "threshold {threshold} is not in 0.1..=1.0; for {threshold} percent write {}",
-                    threshold / 100.0
-                );
-            }
-            policy.set_threshold(threshold).map_err(corpusdb::Error::from)?;
-        }
-        if let (Some(bands), Some(rows)) = (self.bands, self.rows) {
-            (policy.bands, policy.rows) = (bands, rows);
-        }
-        if let Some(keep) = &self.keep {
-            policy.keep = keep.clone();
-        }
-        if let Some(scope) = self.scope {
-            policy.scope = scope.into();
-        }
-        policy.check().map_err(corpusdb::Error::from)?;
-        Ok(())
     }
 
     /// Says what of the flags has no effect, or one that may surprise.

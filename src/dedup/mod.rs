@@ -48,8 +48,8 @@ mod sketch;
 mod tests;
 
 pub use crate::model::{
-    Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError, Profile,
-    SIGNATURE_VERSION, Scope, Signature, Standing,
+    Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError,
+    PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing,
 };
 pub use bands::{BandHash, bands, bands_into};
 pub use block::block_keys;

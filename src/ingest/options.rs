@@ -69,6 +69,13 @@ impl IngestOptions {
         }
     }
 
+    /// Bytes of text and fields a batch where a corpus was opened with so many bytes of memory: a 256th of them, 4 MiB to
+    /// 16 MiB.
+    #[must_use]
+    pub fn batch_bytes_within(memory: u64) -> u64 {
+        (memory / 256).clamp(4 << 20, 16 << 20)
+    }
+
     /// How files are read: records that are no text in themselves stay whole.
     pub(super) fn reads(&self) -> ReadOptions {
         ReadOptions { whole: !matches!(self.form, RecordForm::Text), ..self.read.clone() }

@@ -10,6 +10,7 @@ mod identity;
 mod loss;
 mod mersenne;
 mod policy;
+mod policy_settings;
 mod progress;
 mod record;
 mod standing;
@@ -30,6 +31,7 @@ pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,
 };
+pub use policy_settings::PolicySettings;
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 pub use standing::{Match, MatchKind, Standing};

@@ -131,13 +131,20 @@ impl KeepOrder {
     /// Reads `first`, `longest`, `source-priority:A,B,...` or `field:NAME`.
     ///
     /// # Errors
-    /// [`PolicyError::Keep`] for anything else.
+    /// [`PolicyError::Keep`] for anything else; [`PolicyError::NamedTwice`].
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         match text.split_once(':') {
             None if text == "first" => Ok(Self::First),
             None if text == "longest" => Ok(Self::Longest),
             Some(("source-priority", names)) if names.split(',').all(|name| !name.is_empty()) => {
-                Ok(Self::SourcePriority(names.split(',').map(str::to_owned).collect()))
+                let mut named: Vec<String> = Vec::new();
+                for name in names.split(',') {
+                    if named.iter().any(|before| before == name) {
+                        return Err(PolicyError::NamedTwice(name.to_owned()));
+                    }
+                    named.push(name.to_owned());
+                }
+                Ok(Self::SourcePriority(named))
             }
             Some(("field", name)) if !name.is_empty() => Ok(Self::Field(name.to_owned())),
             _ => Err(PolicyError::Keep(text.to_owned())),
@@ -284,11 +291,33 @@ pub struct Policy {
 #[non_exhaustive]
 pub enum PolicyError {
     /// The threshold leaves no banding that finds pairs at the threshold.
-    #[error("threshold {0} is not in 0.1..=1.0")]
+    #[error("threshold {0} is not in 0.1..=1.0{percent}", percent = of_percent(*.0))]
     Threshold(f64),
     /// No keep order.
     #[error("`{0}` is no keep order; write first, longest, source-priority:A,B,... or field:NAME")]
     Keep(String),
+    /// A keep order that has a source in two places.
+    #[error("source `{0}` is named twice; name each once, the preferred one first")]
+    NamedTwice(String),
+    /// Bands without their rows, or rows without bands.
+    #[error("bands and rows go together: give both or none")]
+    BandsWithoutRows,
+    /// Another number of slots than all sketches of a profile have.
+    #[error(
+        "the sketch of profile {profile} has {hashes} hashes, always; leave hashes out, or begin with profile bigcode"
+    )]
+    FixedHashes {
+        /// The profile.
+        profile: &'static str,
+        /// Slots of its sketches.
+        hashes: u32,
+    },
+    /// A setting by which the sketches of a corpus were made.
+    #[error("{setting} cannot be changed in a corpus: its sketches are made; leave it out")]
+    Fixed {
+        /// The setting, by its name on the command line.
+        setting: &'static str,
+    },
     /// Bands that the sketch cannot fill, or that a band number cannot name.
     #[error("{bands} bands of {rows} rows need {} of {hashes} slots; bands are 1 to 256, rows 1 or more", u64::from(*bands) * u64::from(*rows))]
     Bands {
@@ -317,6 +346,14 @@ pub enum PolicyError {
         /// The numbers of slots that it can have.
         range: &'static str,
     },
+}
+
+/// The way out for who thinks in percent.
+fn of_percent(threshold: f64) -> String {
+    match (10.0..=100.0).contains(&threshold) {
+        true => format!("; for {threshold} percent write {}", threshold / 100.0),
+        false => String::new(),
+    }
 }
 
 impl Policy {

@@ -31,6 +31,12 @@ impl ChatShape {
             Self::PromptCompletion => "prompt-completion",
         }
     }
+
+    /// Whether no record of this shape is a text without a chat template.
+    #[must_use]
+    pub const fn needs_template(self) -> bool {
+        matches!(self, Self::Messages | Self::ShareGpt)
+    }
 }
 
 /// What happens with a message that spells a special token.
