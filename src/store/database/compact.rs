@@ -70,6 +70,7 @@ fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Piece> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a database of this test, which is whole")]
 mod tests {
     use super::*;
     use crate::model::{Interrupt, Progress, Tally};
@@ -77,6 +78,9 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     const FAMILIES: [&str; 2] = ["default", "more"];
+
+    type Row = (Box<[u8]>, Box<[u8]>);
+    type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
 
     /// Asks for a stop once so many pieces are done.
     struct Stopping {
@@ -126,10 +130,10 @@ mod tests {
             let family = db.cf_handle(family).unwrap();
             for round in 0_u32..4 {
                 for row in (round % 2..4000).step_by(round as usize % 3 + 1) {
-                    db.put_cf(&family, row.to_be_bytes(), [round as u8; 100]).unwrap();
+                    db.put_cf(&family, format!("{row:04}"), [round as u8; 100]).unwrap();
                 }
                 for row in (0_u32..4000).filter(|row| row % 7 == round) {
-                    db.delete_cf(&family, row.to_be_bytes()).unwrap();
+                    db.delete_cf(&family, format!("{row:04}")).unwrap();
                 }
                 db.flush_cf_opt(&family, &FlushOptions::default()).unwrap();
                 if round == 1 {
@@ -140,7 +144,7 @@ mod tests {
         db
     }
 
-    fn rows(db: &DB) -> Vec<(Box<[u8]>, Box<[u8]>)> {
+    fn rows(db: &DB) -> Vec<Row> {
         let family = |name| db.cf_handle(name).unwrap();
         let of = |name| db.iterator_cf(&family(name), IteratorMode::Start).map(Result::unwrap);
         FAMILIES.into_iter().flat_map(|name| of(name).collect::<Vec<_>>()).collect()
@@ -201,7 +205,7 @@ mod tests {
             num_entries: 1,
             num_deletions: 0,
         };
-        let cut = |files: &[LiveFile], piece| -> Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> {
+        let cut = |files: &[LiveFile], piece| -> Vec<Range> {
             pieces(files, "a", piece).into_iter().map(|piece| (piece.from, piece.to)).collect()
         };
         let whole = vec![(None, None)];
