@@ -40,6 +40,12 @@ pub(super) struct Args {
     /// The field that identifies a record: new content under the same id supersedes the old
     #[arg(long, value_name = "FIELD")]
     id_field: Option<String>,
+    /// The field that holds all others as a JSON object, as `corpusdb export` writes them: no others are kept
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["chat", "pretokenized"])]
+    meta_field: Option<String>,
+    /// Fields that are not kept, separated by commas
+    #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
+    drop_fields: Vec<String>,
     #[command(flatten)]
     chat: ChatArgs,
     /// A tokenizer that must be registered (all registered ones encode what is kept)
@@ -115,6 +121,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             format,
             text_field: args.text_field,
             id_field: args.id_field,
+            meta_field: args.meta_field,
+            drop_fields: args.drop_fields,
             whole: false,
             max_doc_bytes: args.max_doc_bytes,
         },

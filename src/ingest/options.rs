@@ -83,7 +83,8 @@ impl IngestOptions {
 
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
-        let ReadOptions { format, text_field, id_field, max_doc_bytes, whole: _ } = &self.read;
+        let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
+        let ReadOptions { meta_field, drop_fields, .. } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
         let format = match format {
             Format::Auto => "auto",
@@ -93,7 +94,11 @@ impl IngestOptions {
         };
         let (text, id) = (field(text_field), field(id_field));
         let form = self.form.reading();
-        format!("format={format};text={text};id={id};max={max_doc_bytes}{form}")
+        // What is not asked for is not said, as of files that were read before it could be.
+        let meta = meta_field.as_ref().map(|name| format!(";meta={name:?}")).unwrap_or_default();
+        let dropped = (!drop_fields.is_empty()).then(|| format!(";drop={drop_fields:?}"));
+        let dropped = dropped.unwrap_or_default();
+        format!("format={format};text={text};id={id};max={max_doc_bytes}{meta}{dropped}{form}")
     }
 }
 

@@ -25,6 +25,10 @@ pub struct ReadOptions {
     pub text_field: Option<String>,
     /// The field that identifies a record; its key supersedes.
     pub id_field: Option<String>,
+    /// The field that holds all others as a JSON object, or as a text with one: those in it are kept, and no others.
+    pub meta_field: Option<String>,
+    /// Fields that are not kept.
+    pub drop_fields: Vec<String>,
     /// Records stay whole: no field is the text, which is made of their fields later.
     pub whole: bool,
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
@@ -37,6 +41,8 @@ impl Default for ReadOptions {
             format: Format::Auto,
             text_field: None,
             id_field: None,
+            meta_field: None,
+            drop_fields: Vec::new(),
             whole: false,
             max_doc_bytes: 64 << 20,
         }

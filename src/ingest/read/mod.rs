@@ -10,6 +10,7 @@
 //! * `memory` records that a program hands over, one by one or as record batches
 //! * `table` rows of Arrow's form, which `parquet` and `memory` share
 //! * `foreign` files that are neither records nor a text
+//! * `kept_fields` which fields of a record are kept
 //! * `tagged` texts with the marks of another program between their lines
 //! * `guess` the text field when none is named
 
@@ -19,6 +20,7 @@ mod foreign;
 mod guess;
 mod item;
 mod jsonl;
+mod kept_fields;
 mod memory;
 mod parquet;
 mod paths;

@@ -4,6 +4,7 @@ use super::error::ReadError;
 use super::foreign::foreign;
 use super::item::{Format, Item, ReadOptions, ResumePoint, length, reject};
 use super::jsonl;
+use super::kept_fields::kept;
 use super::memory::{Memory, Records};
 use super::parquet::Parquet;
 use super::paths::Input;
@@ -133,7 +134,7 @@ impl<'m> Reader<'m> {
             Body::Memory(memory) => memory.next(&self.options, origin(number))?,
         };
         self.records += u64::from(item.is_some());
-        Ok(item)
+        Ok(item.map(|item| kept(item, &self.options)))
     }
 
     /// The point after the last item given.
