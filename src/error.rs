@@ -3,6 +3,7 @@
 use crate::curate::CurateError;
 use crate::decide::DecideError;
 use crate::epoch::EpochError;
+use crate::export::ExportError;
 use crate::ingest::IngestError;
 use crate::ingest::read::ReadError;
 use crate::model::PolicyError;
@@ -38,6 +39,9 @@ pub enum Error {
     /// A recipe that cannot be met, or an epoch that cannot be read or written.
     #[error(transparent)]
     Epoch(EpochError),
+    /// Documents that cannot be written out.
+    #[error(transparent)]
+    Export(ExportError),
     /// A tokenizer that is unknown, damaged, or refuses a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -64,6 +68,17 @@ impl From<EpochError> for Error {
     }
 }
 
+impl From<ExportError> for Error {
+    /// What files and conditions say of themselves is told as theirs, whoever met it.
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Store(error) => Self::Store(error),
+            ExportError::Query(error) => Self::Query(error),
+            other => Self::Export(other),
+        }
+    }
+}
+
 impl Error {
     /// Whether this is a stop that was asked for: the corpus is consistent, the command can be run again.
     #[must_use]
@@ -74,6 +89,7 @@ impl Error {
                 | Self::Store(StoreError::Interrupted)
                 | Self::Curate(CurateError::Interrupted)
                 | Self::Epoch(EpochError::Interrupted)
+                | Self::Export(ExportError::Interrupted)
         )
     }
 }

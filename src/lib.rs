@@ -17,6 +17,7 @@
 //! * [`query`]: what is in there?
 //! * [`tokenizer`]: which ids does a text have?
 //! * [`epoch`]: how do documents become training rows?
+//! * [`export`]: how do documents leave as files?
 //! * [`curate`]: how does a corpus change its mind?
 //! * [`store`]: which records are stored, and are they whole?
 //!
@@ -48,6 +49,7 @@
 pub mod curate;
 pub mod dedup;
 pub mod epoch;
+pub mod export;
 pub mod ingest;
 pub mod query;
 pub mod store;
@@ -57,6 +59,7 @@ mod corpus;
 mod decide;
 mod error;
 mod model;
+mod output;
 
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],

@@ -14,6 +14,7 @@ from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
 from corpusdb._document import Cluster, Document, Match
 from corpusdb._duplicates import DuplicatePair, Duplicates, Witness
+from corpusdb._export import Export
 from corpusdb._fields import Fields
 from corpusdb._loader import Loader
 from corpusdb._native import version as _version
@@ -57,9 +58,10 @@ _fork.watch()
 
 __all__ = [
     "Batch", "CheckReport", "Cluster", "Corpus", "Dedup", "DedupExplanation", "Document", "DocumentDuplicates",
-    "DuplicatePair", "Duplicates", "DuplicatesSummary", "Explanation", "Fault", "Fields", "Info", "IngestReport",
-    "JoinReport", "Loader", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject", "RemovalReport", "Report",
-    "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "Snapshots", "Table", "Tokenizer",
-    "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord", "Tokenizers", "Verification", "Witness",
-    "Writer", "WriterSnapshots", "WriterTokenizers", "create", "errors", "explain_dedup", "open", *errors.__all__,
+    "DuplicatePair", "Duplicates", "DuplicatesSummary", "Explanation", "Export", "Fault", "Fields", "Info",
+    "IngestReport", "JoinReport", "Loader", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject",
+    "RemovalReport", "Report", "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "Snapshots", "Table",
+    "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord", "Tokenizers",
+    "Verification", "Witness", "Writer", "WriterSnapshots", "WriterTokenizers", "create", "errors", "explain_dedup",
+    "open", *errors.__all__,
 ]

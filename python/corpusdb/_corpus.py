@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from corpusdb import _native
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
+from corpusdb._export import Exporting
 from corpusdb._keywords import spelt_out
 from corpusdb._plan import Planning
 from corpusdb._policy import Decision, policy_settings
@@ -40,7 +41,7 @@ __all__ = ["Corpus"]
 _DOCUMENTS = 64
 
 
-class Corpus(Planning):
+class Corpus(Planning, Exporting):
     """A corpus that is open for reading.
 
     It shows the last commit at the time of opening, also beside a writer, and goes on showing it. Use it in a `with`

@@ -33,6 +33,8 @@ __all__ = [
     "duplicates_summary",
     "encoder",
     "explain_dedup",
+    "export",
+    "export_estimate",
     "extend_plan",
     "extend_tokenizer",
     "find_key",
@@ -239,6 +241,20 @@ def diff(handle: Handle, a: int, b: int) -> str:
 
 def explain_dedup(settings: _Settings, handle: Handle | None = None) -> str:
     """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
+
+def export(
+    handle: Handle,
+    to: str | PathLike[str],
+    settings: _Settings,
+    *,
+    force: bool,
+    threads: int | None = None,
+    listener: _Listener | None = None,
+) -> str:
+    """Writes documents to the file or directory `to`; the manifest as JSON text."""
+
+def export_estimate(handle: Handle, settings: _Settings) -> tuple[int, int]:
+    """How many documents an export would write, and bytes of their texts."""
 
 def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
     """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""

@@ -3,6 +3,7 @@
 use corpusdb::Error;
 use corpusdb::curate::CurateError;
 use corpusdb::epoch::EpochError;
+use corpusdb::export::ExportError;
 use corpusdb::ingest::{IngestError, ReadError};
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;
@@ -97,6 +98,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::Ingest(error) => of_ingest(error),
         Error::Query(error) => of_query(error),
         Error::Epoch(error) => of_epoch(error),
+        Error::Export(error) => of_export(error),
         Error::Tokenizer(error) => of_tokenizer(error),
         Error::Curate(error) => of_curate(error),
         _ => "CorpusError",
@@ -152,6 +154,7 @@ fn of_query(error: &QueryError) -> &'static str {
         | QueryError::TooManyGroups { .. }
         | QueryError::Run { .. } => "BadQuery",
         QueryError::NoTable { .. }
+        | QueryError::NoColumn { .. }
         | QueryError::NoDocument { .. }
         | QueryError::NoSource { .. } => "NotFound",
         QueryError::Fixed { .. } => "BadPolicy",
@@ -181,6 +184,17 @@ fn of_epoch(error: &EpochError) -> &'static str {
         EpochError::Stale(_) => "Stale",
         EpochError::OutputExists { .. } | EpochError::BuildUnderWay { .. } => "AlreadyExists",
         EpochError::Plan(_) => "Corrupt",
+        _ => "CorpusError",
+    }
+}
+
+fn of_export(error: &ExportError) -> &'static str {
+    match error {
+        ExportError::Exists { .. } | ExportError::UnderWay { .. } => "AlreadyExists",
+        ExportError::NoSnapshot { .. } | ExportError::NoPartition { .. } => "NotFound",
+        ExportError::Options(_) | ExportError::Collision { .. } | ExportError::Unnamed { .. } => {
+            "BadInput"
+        }
         _ => "CorpusError",
     }
 }

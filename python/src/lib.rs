@@ -15,6 +15,7 @@ mod curate;
 mod documents;
 mod duplicates;
 mod error;
+mod export;
 mod feed;
 mod ingest;
 mod loader;
@@ -44,6 +45,8 @@ mod native {
     use crate::duplicates::{
         Pairs, diff, document_duplicates, duplicates, duplicates_summary, explain_dedup, similar,
     };
+    #[pymodule_export]
+    use crate::export::{export, export_estimate};
     #[pymodule_export]
     use crate::ingest::{ingest, set_field};
     #[pymodule_export]

@@ -16,6 +16,7 @@ from corpusdb._plan import Plan
 DOCUMENTS = Path(__file__).parents[2] / "docs"
 PAGES = [
     DOCUMENTS / "how-to" / "from-python.md",
+    DOCUMENTS / "how-to" / "export.md",
     DOCUMENTS / "how-to" / "train-with-torch.md",
     DOCUMENTS.parent / "README.md",
     DOCUMENTS.parent / "python" / "README.md",

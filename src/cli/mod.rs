@@ -13,6 +13,7 @@ mod dedup;
 mod demo;
 mod duplicates;
 mod epoch;
+mod export;
 mod field;
 mod find;
 mod info;
@@ -46,6 +47,7 @@ Examples:
   corpusdb duplicates crawl
   corpusdb similar crawl --file page.txt
   corpusdb epoch build crawl recipe.toml --out epoch-0
+  corpusdb export crawl --where \"quality > 0.5\" --to good.jsonl.zst
   corpusdb check crawl --deep
 
 Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command
@@ -93,6 +95,7 @@ enum Verb {
     Field(field::Verb),
     #[command(subcommand)]
     Epoch(epoch::Verb),
+    Export(export::Args),
     Check(check::Args),
     Compact(compact::Args),
     Migrate(migrate::Args),
@@ -113,6 +116,7 @@ impl Verb {
             | Self::Compact(_)
             | Self::Remove(_)
             | Self::Restore(_)
+            | Self::Export(_)
             | Self::Demo(_) => true,
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(verb) => matches!(
@@ -186,6 +190,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Snapshot(verb) => snapshot::run(verb, context),
         Verb::Field(verb) => field::run(verb, context),
         Verb::Epoch(verb) => epoch::run(verb, context),
+        Verb::Export(args) => export::run(args, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Compact(args) => compact::run(args, context),
         Verb::Migrate(args) => migrate::run(args, context),
@@ -250,6 +255,7 @@ mod tests {
             "tokenizer backfill c t",
             "epoch build c 1 --out d",
             "epoch verify c d",
+            "export c --to a.jsonl",
         ] {
             assert!(looks(line), "{line}");
         }

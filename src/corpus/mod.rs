@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod cost_tests;
 mod epochs;
+mod exports;
 #[cfg(feature = "generated")]
 mod generated;
 mod joined;

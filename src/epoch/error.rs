@@ -1,5 +1,6 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
+use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use std::path::{Path, PathBuf};
@@ -252,18 +253,19 @@ pub enum EpochError {
     Store(#[from] StoreError),
 }
 
+impl From<WriteError> for EpochError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io { action, path, source } => Self::Io { action, path, source },
+            WriteError::Parquet { action, path, source } => Self::Parquet { action, path, source },
+        }
+    }
+}
+
 impl EpochError {
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
-    }
-
-    pub(super) fn parquet(
-        action: &'static str,
-        path: &Path,
-    ) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Parquet { action, path, source }
     }
 
     pub(super) fn bug(what: impl Into<String>) -> Self {

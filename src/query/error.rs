@@ -53,6 +53,14 @@ pub enum QueryError {
         /// Those there are.
         known: String,
     },
+    /// A column that there is not.
+    #[error("no column `{name}`; there are {known}")]
+    NoColumn {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
     /// The engine failed while it ran.
     #[error("the query failed: {why}")]
     Run {

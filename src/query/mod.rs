@@ -31,6 +31,7 @@
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
+mod document_table;
 pub(crate) mod duplicates;
 mod error;
 mod format;
@@ -44,6 +45,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use document_table::DocumentTable;
 pub use duplicates::ShownBlocker;
 pub(crate) use duplicates::{
     DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
@@ -63,4 +65,7 @@ pub(crate) use sample::sample;
 pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
 pub(crate) use show::{documents, show};
 pub use sql::Rows;
-pub(crate) use sql::{Dependence, count, dependence, numbers, select, sql, texts};
+pub(crate) use sql::{
+    Dependence, count, declared_columns, dependence, is_of_standing, keyword_field, numbers,
+    select, sql, texts,
+};

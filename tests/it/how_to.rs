@@ -129,6 +129,16 @@ fn from_datatrove() {
     assert!(told.contains("added 300:"), "{told}");
 }
 
+#[test]
+fn export() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let told = run(&scratch, "export.md", "crawl");
+    assert!(told.contains("kept.jsonl.zst: 590 rows, "), "{told}");
+    let errors = told.lines().filter(|line| line.starts_with("error:"));
+    assert_eq!(errors.count(), 0, "{told}");
+}
+
 /// What a page shows of a program is a piece of one that is run.
 #[test]
 fn from_a_rust_program() {

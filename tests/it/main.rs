@@ -22,6 +22,7 @@ mod demo;
 mod docs;
 mod epochs;
 mod examples;
+mod exports;
 mod fields;
 mod foreign;
 mod formats;

@@ -5,6 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Losses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
 use crate::epoch::run::Marks;
+use crate::output::ManifestFile;
 use serde::{Deserialize, Serialize};
 
 /// Version of the manifest's form.
@@ -89,20 +90,6 @@ pub struct ManifestTotals {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// A file of an export.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ManifestFile {
-    /// Its name in the directory.
-    pub name: String,
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// Rows in it or described by it.
-    pub rows: u64,
-    /// blake3 of its bytes, in hexadecimal.
-    pub blake3: String,
 }
 
 /// What was counted while rows went by.

@@ -10,9 +10,10 @@ mod values;
 mod width;
 mod write;
 
+pub use crate::output::ManifestFile;
 pub use job::BuildJob;
 pub(super) use manifest::{ExportCounts, MANIFEST_FILE, RowCounts};
-pub use manifest::{Manifest, ManifestFile, ManifestSource, ManifestTotals};
+pub use manifest::{Manifest, ManifestSource, ManifestTotals};
 pub(super) use values::Values;
 pub(super) use width::Width;
 pub(super) use write::check as check_output;

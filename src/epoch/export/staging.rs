@@ -3,19 +3,19 @@
 //! It stands beside the output, holds a lock file as long as a build is at work, and `progress.json`
 //! once a shard is finished. What the record says is believed as far as the files have its hashes.
 
-use super::manifest::{ExportCounts, ManifestFile};
+use super::manifest::ExportCounts;
 use super::write::FinishedShard;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
+use crate::output::{LOCK_FILE, Lock, ManifestFile, holds, is_taken, sync};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const PROGRESS_FILE: &str = "progress.json";
-const LOCK_FILE: &str = "lock";
 /// Version of the record's form.
 const VERSION: u32 = 2;
 
@@ -55,30 +55,10 @@ pub fn refuse_taken(out: &Path) -> Result<(), EpochError> {
     if out.file_name().is_none() {
         return Err(EpochError::OutputUnnamed { path: out.to_path_buf() });
     }
-    match fs::symlink_metadata(out) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(EpochError::io("reading", out)(error)),
-        Ok(found) if !found.is_dir() => {
-            return Err(EpochError::OutputExists { path: out.to_path_buf() });
-        }
-        Ok(_) => {}
+    if is_taken(out)? {
+        return Err(EpochError::OutputExists { path: out.to_path_buf() });
     }
-    let mut entries = fs::read_dir(out).map_err(EpochError::io("reading", out))?;
-    if entries.next().is_some() {
-        Err(EpochError::OutputExists { path: out.to_path_buf() })
-    } else {
-        Ok(())
-    }
-}
-
-/// The lock of a directory, as long as it lives.
-struct Lock(File);
-
-impl Drop for Lock {
-    /// Given back in so many words: a process that is being started holds its parent's open files for a moment.
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
-    }
+    Ok(())
 }
 
 impl Staging {
@@ -89,20 +69,9 @@ impl Staging {
         name.push(format!(".tmp-{}", hash.get(..12).unwrap_or_default()));
         let path = out.with_file_name(name);
         fs::create_dir_all(&path).map_err(EpochError::io("creating", &path))?;
-        let lock = path.join(LOCK_FILE);
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock)
-            .map_err(EpochError::io("creating", &lock))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { path, plan: hash, epoch, lock: Lock(file) }),
-            Err(TryLockError::WouldBlock) => {
-                Err(EpochError::BuildUnderWay { path: out.to_path_buf() })
-            }
-            Err(TryLockError::Error(error)) => Err(EpochError::io("locking", &lock)(error)),
-        }
+        let lock = Lock::take(&path)?;
+        let lock = lock.ok_or_else(|| EpochError::BuildUnderWay { path: out.to_path_buf() })?;
+        Ok(Self { path, plan: hash, epoch, lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -154,11 +123,7 @@ impl Staging {
         if Path::new(&file.name).file_name().and_then(|name| name.to_str()) != Some(&file.name) {
             return false;
         }
-        let mut hasher = blake3::Hasher::new();
-        File::open(self.path.join(&file.name))
-            .and_then(|found| hasher.update_reader(found).map(|hasher| hasher.count()))
-            .is_ok_and(|bytes| bytes == file.bytes)
-            && hasher.finalize().to_hex().as_str() == file.blake3
+        holds(&self.path, file)
     }
 
     /// Records the finished shards.
@@ -201,10 +166,7 @@ impl Staging {
         }
         sync(&self.path)?;
         fs::rename(&self.path, out).map_err(EpochError::io("renaming to", out))?;
-        match out.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => sync(parent),
-            _ => sync(Path::new(".")),
-        }
+        Ok(sync(out.parent().unwrap_or(Path::new(".")))?)
     }
 
     /// After a failure: keeps what the next build can use, and nothing else.
@@ -222,8 +184,4 @@ impl Staging {
         }
         drop(self.lock);
     }
-}
-
-fn sync(path: &Path) -> Result<(), EpochError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(EpochError::io("syncing", path))
 }

@@ -12,6 +12,7 @@ mod diff;
 mod excerpt;
 mod groups;
 mod histogram;
+mod pair_columns;
 mod pairs;
 mod policy_cost;
 mod similar;
@@ -24,6 +25,7 @@ pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};
 pub use histogram::{Similarities, SimilarityBin};
+pub(super) use pair_columns::PairColumns;
 pub use pairs::{DuplicatePair, Duplicates, duplicates};
 pub use policy_cost::{
     CandidateSample, DedupExplanation, DetectionLine, FamilyBytes, PolicyChange, StoredBytes,

@@ -3,11 +3,13 @@
 //! A boolean expression or a statement is planned by DataFusion (`session`), after `nesting` has counted how deep and
 //! large it is. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
-//! the table `documents`, `small_tables` and `rejects` those of the others, all through the one plan node of `scan`;
+//! the table `documents`, `small_tables` and `rejects` those of the others, all through the one plan node of `scan`; `documents` reads columns of
+//! documents that are given by id, without a plan;
 //! `limits`, `pool`, `growing` and `metered` bound what a statement holds. `catalogue` says what tables and columns mean.
 
 mod catalogue;
 mod columns;
+mod documents;
 mod evaluate;
 mod growing;
 mod limits;
@@ -29,6 +31,7 @@ mod small_tables;
 mod statement;
 mod values;
 
+pub use documents::{DocumentRows, declared_columns, is_of_standing, keyword_field};
 pub use present::{Dependence, dependence};
 pub use select::{count, select};
 pub(super) use small_tables::hexadecimal;

@@ -168,7 +168,8 @@ impl DocumentColumns {
     }
 }
 
-fn declared_source(field: &FieldDeclaration) -> Content {
+/// Where the values of a declared field come from.
+pub(in crate::query) fn declared_source(field: &FieldDeclaration) -> Content {
     let column = fields::column_of(field.id);
     match field.kind {
         FieldKind::Keyword => Content::Keyword(field.id),

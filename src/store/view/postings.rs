@@ -45,6 +45,29 @@ impl View {
         Ok(found)
     }
 
+    /// As [`View::terms`], of a field with at most `most` values; none when it has more.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn terms_up_to(
+        &self,
+        field: FieldId,
+        most: usize,
+    ) -> Result<Option<Vec<(Vec<u8>, TermId)>>, StoreError> {
+        let prefix = TermKey::Value(field, Vec::new()).to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
+        let mut found = Vec::new();
+        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
+            if found.len() >= most {
+                return Ok(None);
+            }
+            if let TermKey::Value(_, value) = key {
+                found.push((value, term));
+            }
+        }
+        Ok(Some(found))
+    }
+
     /// Slots of one block that have a term.
     ///
     /// # Errors

@@ -3,13 +3,13 @@
 //! The columns are those of Parquet shards, with lists as `datasets` has them: values named `item`
 //! that may be null. File names tell the number of shards, so they are given at the end.
 
-use super::files::{HashedFile, write_whole};
 use super::json::python;
 use super::parquet::{columns, fields};
 use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::output::{HashedFile, write_whole};
 use ::arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch};
 use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use ::arrow::error::ArrowError;

@@ -1,12 +1,12 @@
 //! Token files: ids of rows end to end, with a segment table beside each, since boundaries are data.
 
-use super::files::HashedFile;
 use super::segments::{segment_columns, segment_fields, trained_columns, trained_fields};
-use super::table::TableFile;
+use super::table::table_file;
 use super::{Options, Shard};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::output::{HashedFile, TableFile};
 use ::arrow::array::{ArrayRef, UInt64Array};
 use ::arrow::datatypes::{DataType, Field};
 use rayon::prelude::*;
@@ -108,7 +108,7 @@ impl SegmentTable {
         if options.said {
             fields.extend(trained_fields());
         }
-        let table = TableFile::create(&options.dir, name, fields, super::table::SMALL)?;
+        let table = table_file(&options.dir, name, fields, super::table::SMALL)?;
         Ok(Self { table, row })
     }
 
@@ -127,6 +127,6 @@ impl SegmentTable {
     }
 
     pub fn finish(self) -> Result<ManifestFile, EpochError> {
-        self.table.finish()
+        Ok(self.table.finish()?)
     }
 }

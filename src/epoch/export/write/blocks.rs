@@ -3,11 +3,11 @@
 //! itself, then the samples.
 
 use super::bin::SegmentTable;
-use super::sink::Sink;
-use super::{Options, Shard};
+use super::{Options, Shard, frame};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::output::Sink;
 use rayon::prelude::*;
 
 /// Rows encoded by one thread at a time.
@@ -104,7 +104,7 @@ impl Shard for BlockShard {
         let table = self.table()?;
         let samples: u64 = self.lengths.iter().map(|length| *length as u64).sum();
         let bytes = table.len() as u64 + self.about.len() as u64 + samples;
-        let mut file = Sink::create(dir, &self.name, compression, Some(bytes))?;
+        let mut file = Sink::create(dir, &self.name, frame(compression), Some(bytes))?;
         file.put(&table)?;
         file.put(&self.about)?;
         for piece in std::mem::take(&mut self.pieces) {

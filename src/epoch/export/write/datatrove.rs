@@ -5,13 +5,13 @@
 //! text. `.ds.loss`, where documents say what is trained: a byte a token, 1 if it is.
 
 use super::bin::{Index, TokenShard};
-use super::files::{HashedFile, write_whole};
 use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::views;
 use crate::model::LossSpan;
+use crate::output::{HashedFile, write_whole};
 
 struct Datatrove(Options);
 
@@ -62,7 +62,7 @@ impl Ends {
                 inside.fill(1);
             }
         }
-        loss.put(&bytes)
+        Ok(loss.put(&bytes)?)
     }
 }
 
@@ -81,7 +81,7 @@ impl Index for Ends {
                 self.add_loss(row, trained)?;
             }
         }
-        self.ends.put(&bytes)
+        Ok(self.ends.put(&bytes)?)
     }
 
     fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError> {

@@ -2,12 +2,12 @@
 //! `doc_offsets`, and the other columns where they are asked for; as they are, or as one zstd frame a shard.
 
 use super::columns::values;
-use super::sink::Sink;
-use super::{Options, Shard, ShardFormat, shard_name};
+use super::{Options, Shard, ShardFormat, frame, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, Compression};
+use crate::output::Sink;
 use rayon::prelude::*;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -31,7 +31,7 @@ impl ShardFormat for Jsonl {
         let options = self.0.clone();
         let plain = options.compression == Compression::None;
         let name = shard_name(number, if plain { "jsonl" } else { "jsonl.zst" });
-        let sink = Sink::create(&options.dir, &name, options.compression, None)?;
+        let sink = Sink::create(&options.dir, &name, frame(options.compression), None)?;
         Ok(Box::new(Lines { options, sink, bytes: 0, largest: 0, rows: 0 }))
     }
 }

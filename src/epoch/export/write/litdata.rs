@@ -6,12 +6,12 @@
 
 use super::bin::SegmentTable;
 use super::blocks::{BlockShard, table_bytes};
-use super::files::write_whole;
 use super::json::python;
 use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::output::write_whole;
 use serde_json::{Value, json};
 
 struct Litdata {

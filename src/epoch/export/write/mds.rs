@@ -7,13 +7,13 @@
 
 use super::blocks::{BlockShard, table_bytes};
 use super::columns::values;
-use super::files::write_whole;
 use super::json::python;
 use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values, Width};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
+use crate::output::write_whole;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;

@@ -6,12 +6,12 @@
 //! document; unpacked, fragments of a document that follow each other are sequences of one.
 
 use super::bin::{Index, TokenShard};
-use super::files::HashedFile;
 use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::Segment;
+use crate::output::HashedFile;
 
 pub(in crate::epoch) const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
 

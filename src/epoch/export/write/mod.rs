@@ -1,10 +1,10 @@
 //! Writers: rows to files. One module a format, all of the same shape: a [`ShardFormat`] opens shards, a
 //! [`Shard`] takes groups of rows in order and is finished for the list of its files.
 //!
-//! `shards` cuts rows into groups and shards; `files` writes and hashes; `table` writes Parquet row
+//! `shards` cuts rows into groups and shards; `table` makes Parquet files of row
 //! groups, `segments` the columns that say what is in a row; `bin` writes token files with their
 //! segment tables, of which `megatron` and the layouts of `raw` are kinds; `blocks` lays out the
-//! shards of `mds` and `litdata`. `sink` compresses; `limits` refuses what a format cannot hold before anything is
+//! shards of `mds` and `litdata`. `limits` refuses what a format cannot hold before anything is
 //! written. No file holds a clock, a path or a random id: the same rows give the same bytes.
 
 mod arrow;
@@ -12,7 +12,6 @@ mod bin;
 mod blocks;
 mod columns;
 mod datatrove;
-mod files;
 mod json;
 mod jsonl;
 mod limits;
@@ -26,7 +25,6 @@ mod printed;
 mod raw;
 mod segments;
 mod shards;
-mod sink;
 mod table;
 mod unpadded;
 
@@ -34,7 +32,7 @@ pub(in crate::epoch) use limits::check;
 pub use printed::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 pub(in crate::epoch) use shards::{FinishedShard, Shards};
 
-use super::manifest::{ExportCounts, ManifestFile};
+use super::manifest::ExportCounts;
 use super::width::Width;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::FilledRow;
@@ -42,6 +40,7 @@ use crate::epoch::recipe;
 use crate::epoch::recipe::{Column, Compression, Layout};
 use crate::epoch::run::Opened;
 use crate::model::LossSpan;
+use crate::output::{Frame, ManifestFile};
 use std::path::{Path, PathBuf};
 
 /// How rows become the files of shards.
@@ -71,6 +70,11 @@ trait Shard: Send {
     }
     /// Completes its files and lists them, the largest first.
     fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError>;
+}
+
+/// What the files of a compression are wrapped in.
+fn frame(compression: Compression) -> Frame {
+    if compression == Compression::None { Frame::Plain } else { Frame::Zstd }
 }
 
 /// What a writer needs to know.

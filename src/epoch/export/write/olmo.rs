@@ -8,13 +8,13 @@
 //! document's effective sequence the segment begins. Pads are in no line.
 
 use super::bin::{Index, TokenShard};
-use super::files::HashedFile;
 use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::views;
 use crate::epoch::views::Normalise;
+use crate::output::HashedFile;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use std::fmt::Write as _;

@@ -7,12 +7,13 @@
 
 use super::columns::{array, field};
 use super::segments::{segment_columns, segment_fields};
-use super::table::{TableFile, list_column, list_field};
+use super::table::{list_column, list_field, table_file};
 use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::Column;
+use crate::output::TableFile;
 use ::arrow::array::ArrayRef;
 use ::arrow::datatypes::{DataType, Field, Int32Type};
 
@@ -30,7 +31,7 @@ impl ShardFormat for Parquet {
     fn open(&self, number: u32, _: u64) -> Result<Box<dyn Shard>, EpochError> {
         let options = self.0.clone();
         let name = shard_name(number, "parquet");
-        let file = TableFile::create(&options.dir, &name, fields(&options), options.compression)?;
+        let file = table_file(&options.dir, &name, fields(&options), options.compression)?;
         Ok(Box::new(ParquetShard { options, file, largest: 0 }))
     }
 }

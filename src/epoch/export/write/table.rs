@@ -1,23 +1,15 @@
-//! A Parquet file of list columns: one row group a chunk, columns encoded in parallel.
+//! Parquet files of list columns, as shards of rows and tables beside token files have them.
 
-use super::files::HashedFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::recipe::Compression;
+use crate::output::TableFile;
 use ::arrow::array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray};
 use ::arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use ::parquet::arrow::ArrowWriter;
-use ::parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
+use ::arrow::datatypes::{DataType, Field, Schema};
 use ::parquet::basic::{self, Encoding, ZstdLevel};
-use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
-use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::ColumnPath;
-use rayon::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Name of the values of a list, as the Parquet standard has it.
@@ -26,75 +18,15 @@ const ELEMENT: &str = "element";
 /// Compression of tables beside token files, which are small.
 pub(super) const SMALL: Compression = Compression::Zstd;
 
-/// A Parquet file under way.
-pub(super) struct TableFile {
-    path: PathBuf,
-    schema: SchemaRef,
-    writer: SerializedFileWriter<HashedFile>,
-    columns: ArrowRowGroupWriterFactory,
-    groups: usize,
-    rows: u64,
-}
-
-impl TableFile {
-    /// Creates `dir/name` with these columns.
-    pub fn create(
-        dir: &Path,
-        name: &str,
-        fields: Vec<Field>,
-        compression: Compression,
-    ) -> Result<Self, EpochError> {
-        let file = HashedFile::create(dir, name)?;
-        let path = file.path().to_path_buf();
-        let properties = properties(&fields, compression);
-        let schema = Arc::new(Schema::new(fields));
-        let (writer, columns) = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
-            .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(EpochError::parquet("creating", &path))?;
-        Ok(Self { path, schema, writer, columns, groups: 0, rows: 0 })
-    }
-
-    /// Bytes written so far.
-    pub fn bytes(&self) -> u64 {
-        self.writer.bytes_written() as u64
-    }
-
-    /// Appends a row group; `columns` in the order of the fields, all of `rows` rows.
-    pub fn write(&mut self, columns: &[ArrayRef], rows: usize) -> Result<(), EpochError> {
-        self.try_write(columns).map_err(EpochError::parquet("writing", &self.path))?;
-        self.rows += rows as u64;
-        Ok(())
-    }
-
-    fn try_write(&mut self, columns: &[ArrayRef]) -> Result<(), ParquetError> {
-        let writers = self.columns.create_column_writers(self.groups)?;
-        self.groups += 1;
-        let mut leaves = Vec::new();
-        for (field, column) in self.schema.fields().iter().zip(columns) {
-            leaves.extend(compute_leaves(field, column)?);
-        }
-        // Every column is encoded by itself, so threads change the time and not the bytes.
-        let pairs: Vec<(ArrowColumnWriter, _)> = writers.into_iter().zip(leaves).collect();
-        let chunks: Vec<ArrowColumnChunk> = pairs
-            .into_par_iter()
-            .map(|(mut writer, leaf)| {
-                writer.write(&leaf)?;
-                writer.close()
-            })
-            .collect::<Result<_, ParquetError>>()?;
-        let mut group = self.writer.next_row_group()?;
-        for chunk in chunks {
-            chunk.append_to_row_group(&mut group)?;
-        }
-        group.close()?;
-        Ok(())
-    }
-
-    /// Completes the file.
-    pub fn finish(self) -> Result<ManifestFile, EpochError> {
-        let file = self.writer.into_inner().map_err(EpochError::parquet("writing", &self.path))?;
-        file.finish(self.rows)
-    }
+/// Creates `dir/name` with these columns.
+pub(super) fn table_file(
+    dir: &Path,
+    name: &str,
+    fields: Vec<Field>,
+    compression: Compression,
+) -> Result<TableFile, EpochError> {
+    let properties = properties(&fields, compression);
+    Ok(TableFile::create(dir, name, Arc::new(Schema::new(fields)), properties)?)
 }
 
 /// Columns of token ids.

@@ -1,7 +1,7 @@
 //! A file that is written and hashed by a thread of its own.
 
-use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
+use super::error::WriteError;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,23 @@ const BUFFER: usize = 1 << 20;
 /// Full buffers that may wait to be written.
 const WAITING: usize = 4;
 
+/// A file of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Rows in it or described by it.
+    pub rows: u64,
+    /// blake3 of its bytes, in hexadecimal.
+    pub blake3: String,
+}
+
 /// A file under way. What is put into it is handed on a buffer at a time, so that encoding, hashing
 /// and the file system work side by side. Dropped unfinished, it leaves what was written.
-pub(super) struct HashedFile {
+pub(crate) struct HashedFile {
     path: PathBuf,
     name: String,
     buffer: Vec<u8>,
@@ -37,15 +51,15 @@ struct Written {
 
 impl HashedFile {
     /// Creates `dir/name`.
-    pub fn create(dir: &Path, name: &str) -> Result<Self, EpochError> {
+    pub fn create(dir: &Path, name: &str) -> Result<Self, WriteError> {
         let path = dir.join(name);
-        let file = File::create_new(&path).map_err(EpochError::io("creating", &path))?;
+        let file = File::create_new(&path).map_err(WriteError::io("creating", &path))?;
         let (buffers, received) = sync_channel(WAITING);
         let (empty, emptied) = channel();
         let thread = Builder::new()
             .name("write".to_owned())
             .spawn(move || drain(file, &received, &empty))
-            .map_err(EpochError::io("starting a thread for", &path))?;
+            .map_err(WriteError::io("starting a thread for", &path))?;
         Ok(Self {
             path,
             name: name.to_owned(),
@@ -64,14 +78,14 @@ impl HashedFile {
         self.sent + self.buffer.len() as u64
     }
 
-    pub fn put(&mut self, bytes: &[u8]) -> Result<(), EpochError> {
-        self.write_all(bytes).map_err(EpochError::io("writing", &self.path))
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        self.write_all(bytes).map_err(WriteError::io("writing", &self.path))
     }
 
     /// Completes the file, which holds `rows` rows.
-    pub fn finish(mut self, rows: u64) -> Result<ManifestFile, EpochError> {
+    pub fn finish(mut self, rows: u64) -> Result<ManifestFile, WriteError> {
         let written = self.send().and_then(|()| self.end());
-        let written = written.map_err(EpochError::io("writing", &self.path))?;
+        let written = written.map_err(WriteError::io("writing", &self.path))?;
         Ok(ManifestFile {
             name: std::mem::take(&mut self.name),
             bytes: written.bytes,
@@ -149,12 +163,12 @@ fn drain(
 }
 
 /// Writes a small file whole.
-pub(super) fn write_whole(
+pub(crate) fn write_whole(
     dir: &Path,
     name: &str,
     bytes: &[u8],
     rows: u64,
-) -> Result<ManifestFile, EpochError> {
+) -> Result<ManifestFile, WriteError> {
     let mut file = HashedFile::create(dir, name)?;
     file.put(bytes)?;
     file.finish(rows)

@@ -1,0 +1,128 @@
+"""Documents as files that other programs read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from corpusdb import _native
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._report import Names, Report
+from corpusdb._sizes import optional_size
+
+__all__ = ["Export", "ExportedFile", "Exporting"]
+
+
+class ExportedFile(Report):
+    """A file of an export."""
+
+    _classes = {"partition": Names}
+    _absent = {"partition": {}}
+
+    name: str
+    bytes: int
+    rows: int
+    blake3: str
+    #: The values that its directory stands for, by column; none: documents without a value.
+    partition: dict[str, str | None]
+
+
+class Export(Report):
+    """What an export wrote, as its manifest says."""
+
+    _classes = {"files": ExportedFile}
+
+    #: Rows and bytes of all files.
+    rows: int
+    bytes: int
+    #: The commit that the corpus stood at.
+    commit: int
+    format: str
+    compression: str
+    #: Each with `name` and `type`.
+    columns: list[Report]
+    #: Every file, in the order in which they were written.
+    files: list[ExportedFile]
+
+
+class Exporting:
+    """What a corpus can do with files that are not rows of a recipe: it has a handle."""
+
+    _handle: _native.Handle
+
+    def export(
+        self,
+        to: str | os.PathLike[str],
+        where: str | None = None,
+        *,
+        format: str | None = None,
+        columns: str | Iterable[str] | None = None,
+        compression: str | None = None,
+        shard_bytes: int | str | None = None,
+        partition_by: str | Iterable[str] = (),
+        all: bool = False,
+        snapshot: str | None = None,
+        duplicates: bool = False,
+        separator: str | None = None,
+        force: bool = False,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> Export:
+        """Writes kept documents to a file or a directory of files; the manifest is the answer.
+
+        `where` narrows them down by a SQL condition. The name says the form (`.jsonl`, `.parquet`, `.arrow`, `.csv`,
+        `.txt`; with `.zst` or `.gz` behind lines), or `format` does. With `partition_by` or `shard_bytes`, or under a name
+        without an ending, a directory is made. The other options are those of `corpusdb export`.
+
+        The output appears when it is whole. An export that was stopped goes on behind the files that it had finished. The
+        same corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` unless told to `force`.
+        """
+        settings = _settings(
+            where, format, columns, compression, shard_bytes, partition_by, all, snapshot, duplicates, separator
+        )
+        with listening(progress) as listener:
+            told = _native.export(self._handle, to, settings, force=force, threads=threads, listener=listener)
+        return Export.from_json(told)
+
+    def export_size(
+        self,
+        where: str | None = None,
+        *,
+        all: bool = False,
+        snapshot: str | None = None,
+        duplicates: bool = False,
+    ) -> tuple[int, int]:
+        """Documents that `export` would write, and bytes of their texts; nothing is written."""
+        settings = _settings(where, None, None, None, None, (), all, snapshot, duplicates, None)
+        return _native.export_estimate(self._handle, settings)
+
+
+def _settings(
+    where: str | None,
+    format: str | None,
+    columns: str | Iterable[str] | None,
+    compression: str | None,
+    shard_bytes: int | str | None,
+    partition_by: str | Iterable[str],
+    all: bool,
+    snapshot: str | None,
+    duplicates: bool,
+    separator: str | None,
+) -> dict[str, Any]:
+    return {
+        "condition": where,
+        "all": all,
+        "snapshot": snapshot,
+        "duplicates": duplicates,
+        "format": format,
+        "columns": None if columns is None else _names(columns),
+        "compression": compression,
+        "shard_bytes": optional_size(shard_bytes, "shard_bytes"),
+        "partition_by": _names(partition_by),
+        "separator": separator,
+    }
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

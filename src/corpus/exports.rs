@@ -1,0 +1,51 @@
+//! The documents of a corpus as files.
+
+use super::Corpus;
+use crate::error::Error;
+use crate::export::{self, ExportEstimate, ExportJob, ExportManifest, ExportOptions};
+use crate::model::{Context, Interrupt, Progress};
+use std::io::Write;
+
+impl Corpus {
+    /// Writes documents to a file or a directory of files, complete or not at all. After an interrupt the same call goes
+    /// on behind the last finished file, and ends in the same bytes.
+    ///
+    /// # Errors
+    /// [`Error::Export`] when the output is taken, options do not go together, or something cannot be read or written.
+    pub fn export(
+        &self,
+        options: &ExportOptions,
+        job: &ExportJob<'_>,
+    ) -> Result<ExportManifest, Error> {
+        let ExportJob { threads, progress, interrupt, .. } = *job;
+        let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
+        let answer = export::export(&self.view, options, job, &self.path, &context)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// Writes documents to a stream, as JSON lines, CSV, text or an Arrow stream; how many is the answer.
+    ///
+    /// # Errors
+    /// [`Error::Export`] when options do not go together, the stream refuses, or something cannot be read.
+    pub fn export_stream(
+        &self,
+        options: &ExportOptions,
+        out: &mut (dyn Write + Send),
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<u64, Error> {
+        let context = Context::new(progress, interrupt, self.memory);
+        let answer = export::export_stream(&self.view, options, out, &context)?;
+        progress.end();
+        Ok(answer)
+    }
+
+    /// How many documents an export would write, and how long their texts are.
+    ///
+    /// # Errors
+    /// [`Error::Export`] when the condition is wrong.
+    pub fn export_estimate(&self, options: &ExportOptions) -> Result<ExportEstimate, Error> {
+        Ok(export::estimate(&self.view, options)?)
+    }
+}

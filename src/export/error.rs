@@ -1,0 +1,126 @@
+//! What can go wrong while documents are written out.
+
+use crate::output::WriteError;
+use crate::query::QueryError;
+use crate::store::StoreError;
+use std::path::{Path, PathBuf};
+
+/// An error of an export.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// Options that do not go together, or that a format does not have.
+    #[error("{0}")]
+    Options(String),
+    /// Something stands where the export is to be.
+    #[error("{} exists; {instead}", path.display())]
+    Exists {
+        /// The file or directory.
+        path: PathBuf,
+        /// The way out.
+        instead: &'static str,
+    },
+    /// The output cannot be made by a rename.
+    #[error("{} has no name of its own to be made under; give the path of a file or of a new directory", path.display())]
+    Unnamed {
+        /// The path given, such as `.`.
+        path: PathBuf,
+    },
+    /// Another export makes the same output.
+    #[error("{} is being made by another export; wait for it, or give another path", path.display())]
+    UnderWay {
+        /// The output.
+        path: PathBuf,
+    },
+    /// A snapshot that there is not.
+    #[error("no snapshot `{name}`; there is {known}")]
+    NoSnapshot {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A column that an export cannot be parted by.
+    #[error("cannot part an export by `{name}`: {why}; there is {known}")]
+    NoPartition {
+        /// The name asked for.
+        name: String,
+        /// Why not.
+        why: String,
+        /// Those that it can be parted by.
+        known: String,
+    },
+    /// A field of a document has the name of a column beside which it would stand.
+    #[error(
+        "document {document} has a field `{name}` of its own, which would stand beside the column `{name}`: give its fields a place of their own with --columns {instead}"
+    )]
+    Collision {
+        /// The document.
+        document: u64,
+        /// The name.
+        name: String,
+        /// Columns that do.
+        instead: String,
+    },
+    /// The file system.
+    #[error("{action} {}", path.display())]
+    Io {
+        /// The operation that failed, such as `write`.
+        action: &'static str,
+        /// The file or folder that it was done to.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The Parquet library.
+    #[error("{action} {}", path.display())]
+    Parquet {
+        /// The operation that failed, such as `write`.
+        action: &'static str,
+        /// The file or folder that it was done to.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: parquet::errors::ParquetError,
+    },
+    /// The stream written to.
+    #[error("writing the stream")]
+    Output(#[source] std::io::Error),
+    /// The caller asked to stop.
+    #[error("interrupted; run the same command again to go on")]
+    Interrupted,
+    /// Worker threads could not be had.
+    #[error("starting {threads} worker threads: {why}")]
+    Threads {
+        /// Threads asked for.
+        threads: usize,
+        /// Why not.
+        why: String,
+    },
+    /// A broken invariant of this code.
+    #[error("bug in an export: {0}; please report it")]
+    Bug(String),
+    /// A condition or a column.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// Rows that cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<WriteError> for ExportError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io { action, path, source } => Self::Io { action, path, source },
+            WriteError::Parquet { action, path, source } => Self::Parquet { action, path, source },
+        }
+    }
+}
+
+impl ExportError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}

@@ -1,0 +1,134 @@
+//! What an export says of itself: what it is of, what it was asked for, and every file with its hash.
+
+use super::layout::Layout;
+use super::options::ExportOptions;
+use arrow::datatypes::{DataType, SchemaRef};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the manifest's form.
+const VERSION: u32 = 1;
+/// Name of the manifest in a directory. Hidden, so that who reads the directory reads documents alone.
+pub(super) const MANIFEST_FILE: &str = ".manifest.json";
+
+/// What an export is: a pure function of the corpus at its commit and of what was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportManifest {
+    /// Version of the manifest's form: 1.
+    pub version: u32,
+    /// `documents`, or `duplicates`.
+    pub rows_are: String,
+    /// The commit that the corpus stood at.
+    pub commit: u64,
+    /// The snapshot whose documents these are, where one was named.
+    pub snapshot: Option<String>,
+    /// The condition, as it was given.
+    #[serde(rename = "where")]
+    pub condition: Option<String>,
+    /// Whether documents of any standing were asked for, not only kept ones.
+    pub all: bool,
+    /// The form of the files.
+    pub format: String,
+    /// How they are compressed.
+    pub compression: String,
+    /// The columns of the files.
+    pub columns: Vec<ExportColumn>,
+    /// Columns whose values are in the names of directories.
+    pub partition_by: Vec<String>,
+    /// Bytes at which a file ends; none: there is one file.
+    pub shard_bytes: Option<u64>,
+    /// What stands behind each text of the text format.
+    pub separator: Option<String>,
+    /// Rows of all files.
+    pub rows: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Every file but this one, in the order in which they were written.
+    pub files: Vec<ExportedFile>,
+}
+
+/// A column of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportColumn {
+    /// Its name; `meta.*` stands for the fields of a record at top level.
+    pub name: String,
+    /// `string`, `uint64`, `int64`, `float64`, `bool`, or `json`: an object, as text where the format has no objects.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// A file of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportedFile {
+    /// Its path in the directory; of a file alone, its name.
+    pub name: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// blake3 of its bytes, in hexadecimal.
+    pub blake3: String,
+    /// The values that its directory stands for, where the export is parted; null: documents without a value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub partition: BTreeMap<String, Option<String>>,
+}
+
+impl ExportManifest {
+    pub(super) fn new(
+        options: &ExportOptions,
+        layout: &Layout,
+        commit: u64,
+        schema: &SchemaRef,
+        files: Vec<ExportedFile>,
+    ) -> Self {
+        let names = layout.columns.as_deref();
+        let column = |(at, field): (usize, &arrow::datatypes::FieldRef)| {
+            let name = names.and_then(|names| names.get(at)).unwrap_or(field.name());
+            ExportColumn {
+                name: name.clone(),
+                kind: kind(field.name(), field.data_type()).to_owned(),
+            }
+        };
+        let is_text = layout.format == super::options::ExportFormat::Text;
+        Self {
+            version: VERSION,
+            rows_are: if options.duplicates { "duplicates" } else { "documents" }.to_owned(),
+            commit,
+            snapshot: options.snapshot.clone(),
+            condition: options.condition.clone(),
+            all: options.all,
+            format: layout.format.name().to_owned(),
+            compression: layout.compression.name().to_owned(),
+            columns: schema.fields().iter().enumerate().map(column).collect(),
+            partition_by: options.partition_by.clone(),
+            shard_bytes: layout.shard_bytes,
+            separator: is_text.then(|| layout.separator.clone()),
+            rows: files.iter().map(|file| file.rows).sum(),
+            bytes: files.iter().map(|file| file.bytes).sum(),
+            files,
+        }
+    }
+
+    /// The manifest as its file has it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Strings, numbers and lists: nothing in it fails.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+fn kind(name: &str, of: &DataType) -> &'static str {
+    match of {
+        DataType::LargeUtf8 if name == super::layout::META => "json",
+        DataType::UInt64 => "uint64",
+        DataType::Int64 => "int64",
+        DataType::Float64 => "float64",
+        DataType::Boolean => "bool",
+        _ => "string",
+    }
+}

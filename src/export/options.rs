@@ -1,0 +1,153 @@
+//! What an export is asked for: which documents, which columns, in which form, where.
+
+use crate::model::{Interrupt, Progress};
+use std::path::Path;
+
+/// The form of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// Parquet.
+    Parquet,
+    /// The Arrow IPC file format; on a stream, the stream format.
+    Arrow,
+    /// Comma-separated with a header line (RFC 4180).
+    Csv,
+    /// Texts alone, each with a separator behind it.
+    Text,
+}
+
+impl ExportFormat {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Jsonl, Self::Parquet, Self::Arrow, Self::Csv, Self::Text];
+
+    /// The word used on the command line and in manifests.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+            Self::Csv => "csv",
+            Self::Text => "text",
+        }
+    }
+
+    /// The format of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// How names of its files end.
+    pub(super) const fn ending(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            other => other.name(),
+        }
+    }
+
+    /// Whether rows are lines of text, which a file may compress as a whole.
+    pub(super) const fn is_lines(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Csv | Self::Text)
+    }
+}
+
+/// How files are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportCompression {
+    /// Not at all.
+    None,
+    /// Zstandard: the whole file, or pages of Parquet.
+    Zstd,
+    /// gzip: the whole file, or pages of Parquet.
+    Gzip,
+    /// Snappy; pages of Parquet only.
+    Snappy,
+    /// LZ4 blocks; pages of Parquet only.
+    Lz4,
+}
+
+impl ExportCompression {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Gzip, Self::Snappy, Self::Lz4];
+
+    /// The word used on the command line and in manifests.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+            Self::Snappy => "snappy",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    /// The compression of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|compression| compression.name() == name)
+    }
+
+    /// What it adds to the name of a file that is compressed as a whole.
+    pub(super) const fn ending(self) -> &'static str {
+        match self {
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+            _ => "",
+        }
+    }
+}
+
+/// Which documents go out, and as what. By default all kept documents with everything that is known of their records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// A SQL boolean expression over `documents`, which narrows them down.
+    pub condition: Option<String>,
+    /// Documents of any standing, not only kept ones.
+    pub all: bool,
+    /// The documents that this snapshot has as kept, instead of those that are kept now.
+    pub snapshot: Option<String>,
+    /// Removed duplicates beside their witnesses, instead of documents; the condition is on the removed ones.
+    pub duplicates: bool,
+    /// The form of the files; told by the name of the output when absent.
+    pub format: Option<ExportFormat>,
+    /// Columns of `documents` in this order; `meta.*` stands for the fields of a record at top level, in JSON lines. When
+    /// absent: `key`, `source`, `text` and all fields.
+    pub columns: Option<Vec<String>>,
+    /// How files are compressed; told by the name of the output, or else Zstandard for Parquet and none for others.
+    pub compression: Option<ExportCompression>,
+    /// Bytes at which a file of a directory ends; 256 MiB when absent.
+    pub shard_bytes: Option<u64>,
+    /// Columns by whose values the files stand in directories of their own; their names and values are in those of the
+    /// directories and not in the files.
+    pub partition_by: Vec<String>,
+    /// What stands behind each text of the text format; a line break when absent.
+    pub separator: Option<String>,
+}
+
+/// Where an export goes, and who watches.
+#[derive(Clone, Copy)]
+pub struct ExportJob<'a> {
+    /// The file or directory to make. A directory where [`ExportOptions`] part it or cut it, where there is one already,
+    /// and where the name has no ending or a stroke behind it.
+    pub to: &'a Path,
+    /// Replace a file that is there, or a directory that an export wrote.
+    pub force: bool,
+    /// Threads that read and encode; 0: one a core.
+    pub threads: usize,
+    /// Told what is being written and how far it is.
+    pub progress: &'a dyn Progress,
+    /// Asks for a stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl<'a> ExportJob<'a> {
+    /// A job that replaces nothing and takes all cores.
+    #[must_use]
+    pub const fn new(to: &'a Path, progress: &'a dyn Progress, interrupt: &'a Interrupt) -> Self {
+        Self { to, force: false, threads: 0, progress, interrupt }
+    }
+}

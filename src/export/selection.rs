@@ -1,0 +1,107 @@
+//! Which documents an export has.
+
+use super::error::ExportError;
+use super::options::ExportOptions;
+use crate::model::{BLOCK_SIZE, Standing};
+use crate::query::{Dependence, dependence, select};
+use crate::store::{View, fields};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// What an export would be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExportEstimate {
+    /// Documents, or removed ones with a witness.
+    pub documents: u64,
+    /// Bytes of their texts, as they are.
+    pub text_bytes: u64,
+}
+
+/// How many documents an export would write, and how long their texts are.
+///
+/// # Errors
+/// [`ExportError`] when options do not go together or the condition is wrong.
+pub fn estimate(view: &View, options: &ExportOptions) -> Result<ExportEstimate, ExportError> {
+    let documents = selected(view, options)?;
+    Ok(ExportEstimate { documents: documents.len(), text_bytes: text_bytes(view, &documents)? })
+}
+
+/// Bytes of the texts of documents.
+pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64, ExportError> {
+    let mut sum = 0_u64;
+    for block in view.blocks() {
+        let base = block * BLOCK_SIZE;
+        let mut inside = documents.iter();
+        inside.advance_to(base);
+        let mut inside = inside.take_while(|id| *id < base + BLOCK_SIZE).peekable();
+        if inside.peek().is_none() {
+            continue;
+        }
+        let bytes = view.column_block(fields::BYTES, block)?;
+        for id in inside {
+            let bytes = bytes.get((id - base) as u16).unwrap_or(0);
+            sum = sum.saturating_add(u64::try_from(bytes).unwrap_or(0));
+        }
+    }
+    Ok(sum)
+}
+
+/// The documents of an export.
+pub(super) fn selected(
+    view: &View,
+    options: &ExportOptions,
+) -> Result<RoaringTreemap, ExportError> {
+    if options.all && options.snapshot.is_some() {
+        return Err(ExportError::Options(
+            "a snapshot has kept documents only: leave out --all, or --snapshot".to_owned(),
+        ));
+    }
+    if let Some(condition) = &options.condition {
+        check_condition(view, condition, options.snapshot.as_deref())?;
+    }
+    let base = match &options.snapshot {
+        Some(name) => Some(of_snapshot(view, name)?),
+        None if options.duplicates => {
+            let exact = view.documents_standing(Standing::Exact)?;
+            Some(exact | view.documents_standing(Standing::Near)?)
+        }
+        None if options.all => None,
+        None => Some(view.kept()?),
+    };
+    Ok(match (base, &options.condition) {
+        (Some(base), None) => base,
+        (Some(base), Some(condition)) => base & select(view, Some(condition))?,
+        (None, condition) => select(view, condition.as_deref())?,
+    })
+}
+
+/// The same export has the same bytes: what is another value each time is refused, and beside a snapshot what is of
+/// this moment.
+fn check_condition(
+    view: &View,
+    condition: &str,
+    snapshot: Option<&str>,
+) -> Result<(), ExportError> {
+    let Dependence { present, chance } = dependence(view, condition)?;
+    if let Some(chance) = chance {
+        return Err(ExportError::Options(format!(
+            "the condition uses {chance}, which is another value each time: an export that goes on would have other documents; write the value itself, or take a part by `id % 10 = 0`"
+        )));
+    }
+    match (present, snapshot) {
+        (Some(present), Some(name)) => Err(ExportError::Options(format!(
+            "the condition looks at {present}, which is of this moment and not of the snapshot `{name}`: use columns of the document itself (a snapshot's documents are all kept ones), or leave out --snapshot"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn of_snapshot(view: &View, name: &str) -> Result<RoaringTreemap, ExportError> {
+    if view.snapshot(name)?.is_some() {
+        return Ok(view.snapshot_kept(name)?);
+    }
+    let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(ExportError::NoSnapshot { name: name.to_owned(), known })
+}

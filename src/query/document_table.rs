@@ -1,0 +1,59 @@
+//! What is told of documents in rows: columns of `documents`, or pairs of duplicates, read for documents given by id.
+
+use super::duplicates::PairColumns;
+use super::sql::DocumentRows;
+use crate::model::DocId;
+use crate::query::error::QueryError;
+use crate::store::View;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+/// A table to be read a stretch of ids at a time, by any number of threads.
+pub struct DocumentTable(Told);
+
+/// What a row is.
+enum Told {
+    Document(DocumentRows),
+    /// A removed document beside its witness.
+    Pair(PairColumns),
+}
+
+impl DocumentTable {
+    /// The columns of `documents` with these names, in their order.
+    ///
+    /// # Errors
+    /// [`QueryError::NoColumn`].
+    pub fn of_documents(view: &View, names: &[String]) -> Result<Self, QueryError> {
+        Ok(Self(Told::Document(DocumentRows::named(view, names)?)))
+    }
+
+    /// Removed documents beside their witnesses: some columns of the pairs that `corpusdb duplicates --list` lists,
+    /// and the commit that brought the removed document; all of them without names.
+    ///
+    /// # Errors
+    /// [`QueryError::NoColumn`].
+    pub fn of_pairs(names: Option<&[String]>) -> Result<Self, QueryError> {
+        Ok(Self(Told::Pair(PairColumns::named(names)?)))
+    }
+
+    /// Names and types of the columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        match &self.0 {
+            Told::Document(rows) => rows.schema(),
+            Told::Pair(columns) => columns.schema(),
+        }
+    }
+
+    /// The rows of `documents`, which are ascending and of one block. A document of which there is nothing to tell has
+    /// none.
+    ///
+    /// # Errors
+    /// [`QueryError`] when a row of the store cannot be read.
+    pub fn read(&self, view: &View, documents: &[DocId]) -> Result<RecordBatch, QueryError> {
+        match &self.0 {
+            Told::Document(rows) => rows.read(view, documents),
+            Told::Pair(columns) => columns.read(view, documents),
+        }
+    }
+}

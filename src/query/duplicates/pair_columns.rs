@@ -1,0 +1,104 @@
+//! Removed documents beside their witnesses as columns.
+
+use super::pairs::{DuplicatePair, Pairs};
+use crate::model::DocId;
+use crate::query::error::QueryError;
+use crate::store::{View, fields};
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use std::sync::Arc;
+
+/// Every column with its type, in their order.
+const COLUMNS: [(&str, DataType); 11] = [
+    ("id", DataType::UInt64),
+    ("key", DataType::Utf8),
+    ("source", DataType::Utf8),
+    ("witness", DataType::UInt64),
+    ("witness_key", DataType::Utf8),
+    ("witness_source", DataType::Utf8),
+    ("kind", DataType::Utf8),
+    ("jaccard", DataType::Float64),
+    ("containment_removed", DataType::Float64),
+    ("containment_witness", DataType::Float64),
+    ("commit", DataType::UInt64),
+];
+
+/// Some columns of pairs.
+pub(in crate::query) struct PairColumns(Vec<&'static str>);
+
+impl PairColumns {
+    /// The columns of these names; all without.
+    pub(in crate::query) fn named(names: Option<&[String]>) -> Result<Self, QueryError> {
+        let all = || COLUMNS.iter().map(|(name, _)| *name);
+        let Some(names) = names else { return Ok(Self(all().collect())) };
+        let known = |name: &String| {
+            all().find(|known| known == name).ok_or_else(|| QueryError::NoColumn {
+                name: name.clone(),
+                known: all().collect::<Vec<_>>().join(", "),
+            })
+        };
+        Ok(Self(names.iter().map(known).collect::<Result<_, _>>()?))
+    }
+
+    /// Names and types.
+    pub(in crate::query) fn schema(&self) -> SchemaRef {
+        let field = |name: &&'static str| {
+            let kind = COLUMNS.iter().find(|(known, _)| known == name);
+            Field::new(*name, kind.map_or(DataType::Null, |(_, kind)| kind.clone()), false)
+        };
+        Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()))
+    }
+
+    /// The pairs of those of `documents` that have a witness.
+    pub(in crate::query) fn read(
+        &self,
+        view: &View,
+        documents: &[DocId],
+    ) -> Result<RecordBatch, QueryError> {
+        let mut shown = Pairs::new(view);
+        let mut pairs = Vec::with_capacity(documents.len());
+        let mut commits = Vec::with_capacity(documents.len());
+        let block =
+            documents.first().map(|first| view.column_block(fields::COMMIT_OF, first.block()));
+        let block = block.transpose()?.unwrap_or_default();
+        for document in documents {
+            let found = view.match_of(*document)?;
+            let pair = found.map(|found| shown.pair(*document, &found)).transpose()?.flatten();
+            if let Some(pair) = pair {
+                pairs.push(pair);
+                let commit = block.get(document.slot()).unwrap_or(0);
+                commits.push(u64::try_from(commit).unwrap_or(0));
+            }
+        }
+        let columns = self.0.iter().map(|name| column(name, &pairs, &commits)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
+        RecordBatch::try_new_with_options(self.schema(), columns, &options)
+            .map_err(QueryError::arrow)
+    }
+}
+
+fn column(name: &str, pairs: &[DuplicatePair], commits: &[u64]) -> ArrayRef {
+    let numbers = |of: fn(&DuplicatePair) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(pairs.iter().map(of)))
+    };
+    let texts = |of: fn(&DuplicatePair) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(pairs.iter().map(of)))
+    };
+    let shares = |of: fn(&DuplicatePair) -> f64| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(pairs.iter().map(of)))
+    };
+    match name {
+        "id" => numbers(|pair| pair.id),
+        "key" => texts(|pair| &pair.key),
+        "source" => texts(|pair| &pair.source),
+        "witness" => numbers(|pair| pair.witness),
+        "witness_key" => texts(|pair| &pair.witness_key),
+        "witness_source" => texts(|pair| &pair.witness_source),
+        "kind" => texts(|pair| pair.kind),
+        "jaccard" => shares(|pair| pair.jaccard),
+        "containment_removed" => shares(|pair| pair.containment_removed),
+        "containment_witness" => shares(|pair| pair.containment_witness),
+        _ => Arc::new(UInt64Array::from_iter_values(commits.iter().copied())),
+    }
+}

@@ -1,0 +1,125 @@
+//! Directories by the values of columns.
+
+use super::{FIELDS, export, files, names, rows, sql};
+use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose};
+use serde_json::{Value, json};
+
+/// Names of sources that mean something in a path, or to those who read such directories.
+const SOURCES: [&str; 8] =
+    ["web", "../x", "a/b=c", "..", "%2F", "日本", "__HIVE_DEFAULT_PARTITION__", "a b?*"];
+
+fn parted(scratch: &Scratch) -> String {
+    let corpus = scratch.arg("c");
+    init(&corpus, &FIELDS);
+    let mut random = Random::new(8);
+    for (at, source) in SOURCES.iter().enumerate() {
+        let page = |number: usize| {
+            let words = random.between(20, 60);
+            let mut page = Page::keyed(format!("{at}-{number}"), prose(&mut random, number, words));
+            page.fields = match number % 4 {
+                0 => json!({}),
+                1 => json!({ "language": "en", "url": "../../etc" }),
+                2 => json!({ "language": "", "url": "a\nb/" }),
+                _ => json!({ "language": "en", "url": "x".repeat(3000) }),
+            };
+            page
+        };
+        let pages: Vec<Page> = (0..20).map(page).collect();
+        let file = scratch.write(&format!("{at}.jsonl"), lines(&pages));
+        ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
+    }
+    corpus
+}
+
+#[test]
+fn every_document_stands_in_the_directory_of_its_values_and_nowhere_else() {
+    let scratch = Scratch::new();
+    let corpus = parted(&scratch);
+    let before = names(&scratch.path(""));
+    for format in ["jsonl", "parquet", "arrow"] {
+        let out = scratch.path(&format!("out-{format}"));
+        let parts = ["--format", format, "--partition-by", "source,url"];
+        let report = export(&corpus, out.to_str().unwrap(), &parts);
+        let mut found: Vec<(String, Value, Value)> = Vec::new();
+        for file in report["files"].as_array().unwrap() {
+            let name = file["name"].as_str().unwrap();
+            let of_path: Vec<&str> = name.split('/').collect();
+            assert_eq!(of_path.len(), 3, "{name}");
+            assert!(of_path[0].starts_with("source=") && of_path[1].starts_with("url="), "{name}");
+            assert!(of_path.iter().all(|part| part.len() < 256 && *part != ".."), "{name}");
+            let rows = rows(&out.join(name));
+            assert_eq!(file["rows"], rows.len());
+            for row in rows {
+                // Their values are in the names, not in the columns.
+                assert!(row.get("source").is_none());
+                let key = row["key"].as_str().unwrap().to_owned();
+                found.push((
+                    key,
+                    file["partition"]["source"].clone(),
+                    file["partition"]["url"].clone(),
+                ));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut expected = sql(&corpus, "SELECT key, source, url FROM documents WHERE kept");
+        expected.sort_by_key(|row| row["key"].as_str().unwrap().to_owned());
+        assert_eq!(found.len(), expected.len());
+        for ((key, source, url), row) in found.iter().zip(&expected) {
+            assert_eq!((&json!(key), source), (&row["key"], &row["source"]), "{format}");
+            // A long value is told by its beginning and its hash.
+            if row["url"].as_str().is_none_or(|url| url.len() < 1000) {
+                assert_eq!(*url, row["url"]);
+            }
+        }
+        let on_disk: Vec<String> = files(&out).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            on_disk.len(),
+            report["files"].as_array().unwrap().len() + 1,
+            "and the manifest"
+        );
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+    // Nothing was written beside it.
+    assert_eq!(names(&scratch.path("")), before);
+}
+
+#[test]
+fn each_partition_is_a_source_again() {
+    let scratch = Scratch::new();
+    let corpus = parted(&scratch);
+    let out = scratch.path("out");
+    let report =
+        export(&corpus, out.to_str().unwrap(), &["--format", "jsonl", "--partition-by", "source"]);
+    let again = scratch.arg("again");
+    init(&again, &FIELDS);
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for file in report["files"].as_array().unwrap() {
+        let source = file["partition"]["source"].as_str().unwrap().to_owned();
+        parts.push((source, file["name"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(parts.len(), SOURCES.len());
+    for (source, name) in &parts {
+        let directory = out.join(name).parent().unwrap().display().to_string();
+        ingest(&again, &[&directory], &["--source", source, "--id-field", "key"]);
+    }
+    let all = "SELECT key, source, text, meta, url FROM documents WHERE kept ORDER BY key";
+    assert_eq!(sql(&again, all), sql(&corpus, all));
+}
+
+#[test]
+fn what_has_no_values_to_part_by_is_refused() {
+    let scratch = Scratch::new();
+    let corpus = parted(&scratch);
+    let out = scratch.arg("out");
+    let parted = |by: &str, more: &[&str]| {
+        let asked = ["export", &corpus, "--to", &out, "--format", "jsonl", "--partition-by", by];
+        corpusdb(&[&asked, more].concat())
+    };
+    parted("quality", &[]).fails(&["cannot part an export by `quality`", "source, language, url"]);
+    parted("nothing", &[]).fails(&["cannot part an export by `nothing`"]);
+    parted("source,source", &[]).fails(&["twice"]);
+    parted("source", &["--columns", "source"]).fails(&["nothing is left for the files"]);
+    corpusdb(&["export", &corpus, "--to", "-", "--format", "jsonl", "--partition-by", "source"])
+        .fails(&["need a directory"]);
+    assert!(!scratch.path("out").exists());
+}

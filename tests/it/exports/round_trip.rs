@@ -1,0 +1,311 @@
+//! What is exported says everything: judged by readers that share no code with the crate, and by another corpus.
+
+use super::{FIELDS, corpus, export, files, of_lines, rows};
+use crate::support::{Page, Random, Scratch, corpusdb, crawl, digest, ingest, init, prose, sound};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Texts that writers and readers stumble over.
+fn hostile() -> Vec<String> {
+    let long = "ten million bytes of text ".repeat(400_000);
+    let texts = [
+        "plain words of a page",
+        "a \"quoted\" word, and a comma",
+        "\"",
+        "\"\"",
+        "lines\nand\r\nmore lines\n",
+        " spaces at both ends ",
+        "\tand tabs\t",
+        "NUL \0 inside",
+        "controls \u{1}\u{1b}[31m\u{7f}\u{85}",
+        "separators \u{2028} of \u{2029} lines",
+        "emoji 👩‍👩‍👧‍👦 and 🏴󠁧󠁢󠁥󠁮󠁧󠁿 beyond the plane",
+        "\u{feff}a mark of byte order",
+        "right \u{202e}to left",
+        "backslash \\ and \\n and \\u0041",
+        "=1+1 as a formula",
+        "{\"text\":\"an object\"}",
+        "null",
+        "…",
+    ];
+    texts.into_iter().map(str::to_owned).chain([long]).collect()
+}
+
+fn hostile_pages() -> Vec<Page> {
+    let page = |(at, text): (usize, String)| {
+        let mut page = Page::keyed(format!("key \"{at}\",\n{at}"), text);
+        page.fields = match at % 4 {
+            0 => json!({}),
+            1 => json!({ "url": "", "quality": null, "language": "en" }),
+            2 => json!({ "url": format!("a,\"{at}\n"), "quality": 0.1 + at as f64, "year": -5 }),
+            _ => json!({ "nested": { "x": [1, "é\n", null] }, "quality": -1e300, "a\"b": "c" }),
+        };
+        page
+    };
+    hostile().into_iter().enumerate().map(page).collect()
+}
+
+#[test]
+fn hostile_texts_come_through_every_format() {
+    let scratch = Scratch::new();
+    let pages = hostile_pages();
+    let corpus = corpus(&scratch, "c", &pages);
+    // Of the texts without a word only the first is not empty to dedup, so that all standings are asked for.
+    let expected: Vec<(String, &str, &Value)> = pages
+        .iter()
+        .map(|page| (page.id.clone().unwrap(), page.text.as_str(), &page.fields))
+        .collect();
+    for name in ["a.jsonl", "a.jsonl.zst", "a.jsonl.gz", "a.parquet", "a.arrow"] {
+        let report = export(&corpus, &scratch.arg(name), &["--all"]);
+        assert_eq!(report["rows"], pages.len());
+        let found = rows(&scratch.path(name));
+        assert_eq!(found.len(), pages.len(), "{name}");
+        for (row, (key, text, fields)) in found.iter().zip(&expected) {
+            assert_eq!((&row["key"], &row["source"]), (&json!(key), &json!("web")), "{name}");
+            assert!(row["text"] == json!(text), "{name}: the text of {key}");
+            if name.starts_with("a.jsonl") {
+                let mut object = row.as_object().unwrap().clone();
+                for column in ["key", "source", "text"] {
+                    object.shift_remove(column);
+                }
+                assert_eq!(Value::Object(object), **fields, "{name}");
+            } else {
+                let meta: Value = serde_json::from_str(row["meta"].as_str().unwrap()).unwrap();
+                assert_eq!(meta, **fields, "{name}");
+                for column in ["url", "quality", "year"] {
+                    let own = fields.get(column).unwrap_or(&Value::Null);
+                    assert_eq!(row[column], *own, "{name}: {column} of {key}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn csv_is_read_back_with_nulls_and_empty_texts_apart() {
+    use arrow::array::{Array, AsArray};
+    use arrow::csv::ReaderBuilder;
+    use arrow::datatypes::{DataType, Field, Schema};
+    use std::sync::Arc;
+    let scratch = Scratch::new();
+    let pages = hostile_pages();
+    let corpus = corpus(&scratch, "c", &pages);
+    let columns = ["key", "source", "text", "url", "quality", "year", "meta"];
+    export(&corpus, &scratch.arg("a.csv"), &["--all"]);
+    let fields: Vec<Field> =
+        columns.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
+    let file = std::fs::File::open(scratch.path("a.csv")).unwrap();
+    let reader = ReaderBuilder::new(Arc::new(Schema::new(fields))).with_header(true).build(file);
+    let mut at = 0;
+    for batch in reader.unwrap() {
+        let batch = batch.unwrap();
+        for row in 0..batch.num_rows() {
+            let page = &pages[at];
+            let cell = |column: usize| {
+                let column = batch.column(column).as_string::<i32>();
+                column.is_valid(row).then(|| column.value(row))
+            };
+            assert_eq!(cell(0), page.id.as_deref());
+            assert!(cell(2) == Some(page.text.as_str()), "the text of {:?}", page.id);
+            let meta: Value = serde_json::from_str(cell(6).unwrap()).unwrap();
+            assert_eq!(meta, page.fields);
+            let number = |name: &str| page.fields.get(name).and_then(Value::as_f64);
+            assert_eq!(cell(4).map(|text| text.parse::<f64>().unwrap()), number("quality"));
+            at += 1;
+        }
+    }
+    assert_eq!(at, pages.len());
+    // The reader does not tell them apart; the bytes do.
+    let csv = |columns: &str| {
+        let asked = ["export", &corpus, "--to", "-", "--format", "csv", "--all", "--columns"];
+        corpusdb(&[&asked[..], &[columns]].concat()).good().stdout
+    };
+    let narrow = csv("url,year");
+    assert!(narrow.starts_with("url,year\n,\n\"\",\n\"a,\"\"2\n\",-5\n,\n,\n\"\",\n"), "{narrow}");
+    assert!(csv("year").starts_with("year\n\"\"\n\"\"\n-5\n\"\"\n"));
+}
+
+#[test]
+fn text_is_texts_and_separators() {
+    let scratch = Scratch::new();
+    let pages = [Page::keyed("1", "one two\nthree"), Page::keyed("2", "four é")];
+    let corpus = corpus(&scratch, "c", &pages);
+    export(&corpus, &scratch.arg("a.txt"), &[]);
+    assert_eq!(std::fs::read_to_string(scratch.path("a.txt")).unwrap(), "one two\nthree\nfour é\n");
+    let marked = ["--to", "-", "--format", "text", "--separator", "<|end|>\n"];
+    let told = corpusdb(&[&["export", &corpus], &marked[..]].concat()).good().stdout;
+    assert_eq!(told, "one two\nthree<|end|>\nfour é<|end|>\n");
+}
+
+/// Lines with fields spelled as no writer of ours would.
+fn odd_lines(pages: &[Page]) -> String {
+    let spelled = |(at, page): (usize, &Page)| {
+        let mut line = page.line().trim_end().trim_end_matches('}').to_owned();
+        match at % 5 {
+            0 => line += r#","n":1.50,"m":1e3,"big":123456789012345678901234567890"#,
+            1 => line += r#", "spaced" : { "x" : [1, 2] }"#,
+            2 => line += r#","esc\u0061ped":"\u00e9\ud83d\ude00\/""#,
+            3 => line += r#","twice":1,"twice":2,"quality2":null"#,
+            _ => {}
+        }
+        line + "}\n"
+    };
+    pages.iter().enumerate().map(spelled).collect()
+}
+
+/// How a file that an export wrote is read again, by its format.
+const READ_AGAIN: [(&str, &[&str], &[&str]); 4] = [
+    ("jsonl", &[], &["--drop-fields", "source"]),
+    ("jsonl", &["--columns", "key,text,meta.*"], &[]),
+    ("jsonl", &["--columns", "key,source,text,meta"], &["--meta-field", "meta"]),
+    ("parquet", &[], &["--meta-field", "meta"]),
+];
+
+/// Where all documents are kept, a corpus of what was exported is the same corpus.
+#[test]
+fn a_corpus_of_its_own_export_has_the_same_digest() {
+    let mut random = Random::new(5);
+    let page = |number: usize| {
+        let words = random.between(20, 90);
+        let mut page = Page::keyed(format!("page-{number}"), prose(&mut random, number, words));
+        page.fields = json!({ "url": format!("https://e.org/{}", number % 7), "quality": number as f64 / 8.0 });
+        page
+    };
+    let pages: Vec<Page> = (0..60).map(page).collect();
+    let scratch = Scratch::new();
+    // The digest has the place of each record: both corpora read a file of the same path.
+    let data = scratch.write("data", odd_lines(&pages));
+    let first = scratch.arg("first");
+    init(&first, &FIELDS);
+    let report = ingest(&first, &[&data], &["--source", "web", "--id-field", "id"]);
+    assert_eq!(report["kept"], 60, "{report}");
+    // What comes from outside is exported with what was there.
+    let scores = scratch.write("scores.jsonl", "{\"key\":\"page-3\",\"quality\":0.75}\n");
+    corpusdb(&["field", "set", &first, "quality", "--from", &scores, "--key", "key"]).good();
+    sound(&first);
+    let expected = digest(&first);
+    for (number, (format, asked, read)) in READ_AGAIN.into_iter().enumerate() {
+        let asked = [&["--format", format, "--force"], asked].concat();
+        std::fs::remove_file(&data).ok();
+        let single = scratch.arg(&format!("data.{format}"));
+        export(&first, &single, &asked);
+        std::fs::rename(&single, &data).unwrap();
+        let again = scratch.arg(&format!("again-{number}"));
+        init(&again, &FIELDS);
+        let report =
+            ingest(&again, &[&data], &[&["--source", "web", "--id-field", "key"], read].concat());
+        assert_eq!((&report["kept"], &report["rejected"]), (&json!(60), &json!(0)), "{report}");
+        sound(&again);
+        assert_eq!(digest(&again), expected, "{format} {asked:?} {read:?}");
+    }
+}
+
+/// Kept documents of a corpus with every kind of standing make a corpus that exports the same bytes.
+#[test]
+fn kept_documents_of_any_corpus_come_out_of_the_next_one_unchanged() {
+    let scratch = Scratch::new();
+    let pages = crawl(31, 400, true);
+    let first = scratch.arg("first");
+    init(&first, &FIELDS);
+    let file = scratch.write("crawl.jsonl", odd_lines(&pages));
+    let report = ingest(&first, &[&file], &["--source", "web", "--id-field", "id"]);
+    assert!(report["near_duplicates"].as_u64().unwrap() > 20, "{report}");
+    let kept = corpusdb(&["count", &first, "--where", "kept"]).good().stdout;
+    for (number, (format, asked, read)) in READ_AGAIN.into_iter().enumerate() {
+        let (out, over) = (scratch.arg(&format!("out-{number}.{format}")), scratch.arg("over"));
+        export(&first, &out, asked);
+        let second = scratch.arg(&format!("second-{number}"));
+        init(&second, &FIELDS);
+        let keyed = [&["--source", "web", "--id-field", "key"], read].concat();
+        ingest(&second, &[&out], &keyed);
+        assert_eq!(corpusdb(&["count", &second]).good().stdout, kept, "{format}");
+        assert_eq!(corpusdb(&["count", &second, "--where", "kept"]).good().stdout, kept);
+        let again = scratch.arg(&format!("again-{number}.{format}"));
+        export(&second, &again, asked);
+        assert!(
+            std::fs::read(&again).unwrap() == std::fs::read(&out).unwrap(),
+            "{format} {asked:?}"
+        );
+        let digest_of_second = digest(&second);
+        // A third one, of the same path, is the same corpus.
+        std::fs::rename(&again, &out).unwrap();
+        init(&over, &FIELDS);
+        ingest(&over, &[&out], &keyed);
+        assert_eq!(digest(&over), digest_of_second, "{format}");
+        std::fs::remove_dir_all(&over).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_of_shards_is_read_as_it_is_written() {
+    let scratch = Scratch::new();
+    let pages = crawl(8, 300, true);
+    let first = corpus(&scratch, "first", &pages);
+    for format in ["jsonl", "parquet"] {
+        let out = scratch.arg(&format!("out-{format}"));
+        let report = export(
+            &first,
+            &out,
+            &["--format", format, "--shard-bytes", "20kB", "--columns", "key,text,meta"],
+        );
+        assert!(report["files"].as_array().unwrap().len() > 1, "{report}");
+        let second = scratch.arg(&format!("second-{format}"));
+        init(&second, &FIELDS);
+        let read = ["--source", "web", "--id-field", "key", "--meta-field", "meta"];
+        let told = ingest(&second, &[&out], &read);
+        assert_eq!((&told["read"], &told["rejected"]), (&report["rows"], &json!(0)), "{told}");
+        assert_eq!(told["kept"], report["rows"]);
+    }
+}
+
+/// Equal in every byte, whatever the threads and the memory.
+#[test]
+fn threads_and_memory_change_no_byte() {
+    let scratch = Scratch::new();
+    let pages = crawl(12, 1500, true);
+    let corpus = corpus(&scratch, "c", &pages);
+    for (format, more) in [
+        ("jsonl", &["--compression", "zstd"][..]),
+        ("jsonl", &["--compression", "gzip"]),
+        ("csv", &[]),
+        ("text", &[]),
+        ("parquet", &[]),
+        ("parquet", &["--compression", "lz4", "--partition-by", "language"]),
+        ("arrow", &["--partition-by", "source,language"]),
+    ] {
+        let run = |name: &str, threads: &str, memory: &str| {
+            let out = scratch.arg(name);
+            let asked = ["--format", format, "--shard-bytes", "40kB", "--all"];
+            let machine = ["--threads", threads, "--memory", memory];
+            export(&corpus, &out, &[&asked, &machine[..], more].concat());
+            let found = files(Path::new(&out));
+            std::fs::remove_dir_all(&out).unwrap();
+            found
+        };
+        let expected = run("one", "1", "64MB");
+        assert!(expected.len() > 3, "{format}: {} files", expected.len());
+        assert!(run("two", "4", "64MB") == expected, "{format} {more:?}: threads");
+        assert!(run("three", "3", "1GB") == expected, "{format} {more:?}: memory");
+    }
+}
+
+#[test]
+fn a_field_that_is_named_like_a_column_is_refused_with_the_way_out() {
+    let scratch = Scratch::new();
+    let mut page = Page::keyed("1", "words of a page");
+    page.fields = json!({ "source": "elsewhere", "text2": "key" });
+    let corpus = corpus(&scratch, "c", &[page]);
+    let refused = corpusdb(&["export", &corpus, "--to", &scratch.arg("a.jsonl")]);
+    refused.fails(&["document 0", "`source`", "--columns key,source,text,meta"]);
+    assert!(!scratch.path("a.jsonl").exists());
+    export(&corpus, &scratch.arg("a.jsonl"), &["--columns", "key,source,text,meta"]);
+    let found = rows(&scratch.path("a.jsonl"));
+    assert_eq!(
+        found,
+        of_lines(
+            r#"{"key":"1","source":"web","text":"words of a page","meta":{"source":"elsewhere","text2":"key"}}"#
+        )
+    );
+    export(&corpus, &scratch.arg("b.jsonl"), &["--columns", "text,meta.*"]);
+    assert_eq!(rows(&scratch.path("b.jsonl"))[0]["source"], "elsewhere");
+}
