@@ -72,6 +72,7 @@ impl IngestSettings {
                 drop_fields: self.drop_fields.clone(),
                 whole: false,
                 max_doc_bytes: self.max_doc_bytes,
+                ..ReadOptions::default()
             },
             form: self.form(py)?,
             on_error: one_of(py, BAD, "on_error", &self.on_error, &on_error)?,

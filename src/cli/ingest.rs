@@ -4,7 +4,9 @@ use super::chat::ChatArgs;
 use super::setup::{Context, bytes};
 use super::{Outcome, print};
 use clap::ValueEnum;
-use corpusdb::ingest::{Alarm, AlarmPair, Format, OnError, ReadOptions};
+use corpusdb::ingest::{
+    Alarm, AlarmPair, Format, OnError, Passed, ReadOptions, TableOptions, TextBy,
+};
 use corpusdb::{CorpusWriter, IngestOptions, IngestReport};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,8 @@ use std::path::{Path, PathBuf};
 Examples:
   corpusdb ingest crawl pages.jsonl.zst --source web
   corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn
+  corpusdb ingest crawl reviews.csv --source reviews --text-field review
+  corpusdb ingest crawl sentences.txt --source sentences --text-by line
   zcat old.gz | corpusdb ingest crawl - --source old
   corpusdb ingest sft chats.jsonl --source chats --chat messages --chat-template Qwen3/
   corpusdb ingest sft alpaca.parquet --source alpaca --chat alpaca
@@ -25,7 +29,7 @@ The content that came last under an id wins, also of a file that comes again aft
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
-    /// Files, directories (recursive), patterns, or `-` for standard input; .gz and .zst by content
+    /// Files, directories (recursive), patterns, or `-` for standard input; compression is recognised by content
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
     /// The source the documents belong to: the unit of mixing
@@ -34,6 +38,15 @@ pub(super) struct Args {
     /// How files are read
     #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
     format: FileFormat,
+    /// What is a document of a plain text
+    #[arg(long, value_enum, default_value_t = Parts::File)]
+    text_by: Parts,
+    /// What stands between the values of a table: one character, or `tab` [default: told from the row of names]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Read `"` in a table as any other character
+    #[arg(long)]
+    no_quotes: bool,
     /// The field with the text [default: the first of text, content, raw_content, document, body]
     #[arg(long, value_name = "FIELD")]
     text_field: Option<String>,
@@ -84,15 +97,43 @@ fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".to_owned()) }
 }
 
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err("write one ASCII character, such as `;`, or `tab`".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Parts {
+    /// The whole file
+    File,
+    /// Every line that is not blank
+    Line,
+    /// Lines without a blank one between them
+    Paragraph,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum FileFormat {
     /// By content, then by name
     Auto,
     /// One JSON object a line
     Jsonl,
+    /// JSON objects in an array, or over several lines
+    Json,
+    /// Values between commas (or see --delimiter) below a row of names
+    Csv,
+    /// Values between tabs below a row of names
+    Tsv,
+    /// A web archive (WARC, WET)
+    Warc,
+    /// An Arrow file (Feather) or stream
+    Arrow,
     /// Parquet
     Parquet,
-    /// A file is a document
+    /// A file is a document, or see --text-by
     Text,
 }
 
@@ -108,8 +149,18 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let format = match args.format {
         FileFormat::Auto => Format::Auto,
         FileFormat::Jsonl => Format::Jsonl,
+        FileFormat::Json => Format::Json,
+        FileFormat::Csv => Format::Csv,
+        FileFormat::Tsv => Format::Tsv,
+        FileFormat::Warc => Format::Warc,
+        FileFormat::Arrow => Format::Arrow,
         FileFormat::Parquet => Format::Parquet,
         FileFormat::Text => Format::Text,
+    };
+    let text_by = match args.text_by {
+        Parts::File => TextBy::File,
+        Parts::Line => TextBy::Line,
+        Parts::Paragraph => TextBy::Paragraph,
     };
     let on_error = match args.on_error {
         BadRecord::Reject => OnError::Reject,
@@ -125,6 +176,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             drop_fields: args.drop_fields,
             whole: false,
             max_doc_bytes: args.max_doc_bytes,
+            max_batch_bytes: (context.memory / 8).clamp(64 << 20, 2 << 30),
+            text_by,
+            table: TableOptions {
+                delimiter: args.delimiter,
+                quotes: !args.no_quotes,
+                ..TableOptions::default()
+            },
         },
         form: args.chat.form()?,
         on_error,
@@ -181,6 +239,13 @@ pub(super) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
         n(report.updated)
     ))?;
     print::line(&format!("  {} unchanged, {} rejected", n(report.unchanged), n(report.rejected)))?;
+    let Passed { html, other } = report.passed;
+    if html + other > 0 {
+        let (html, other) = (n(html), n(other));
+        print::line(&format!(
+            "  {html} HTML pages and {other} other contents of web archives passed over"
+        ))?;
+    }
     for (name, tokens) in &report.tokens {
         print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
         for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
@@ -229,6 +294,10 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::NotText { files, first } => format!(
             "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
             print::number(*files)
+        ),
+        Alarm::Html { pages } => format!(
+            "ALARM: {} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
+            print::number(*pages)
         ),
         Alarm::Cluster { witness, size, example } => format!(
             "ALARM: the cluster of document {witness} has {} documents{}",

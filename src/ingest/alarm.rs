@@ -80,6 +80,11 @@ pub enum Alarm {
         /// The first of them: file, and what it is.
         first: String,
     },
+    /// Pages of web archives whose text has to be extracted before.
+    Html {
+        /// How many.
+        pages: u64,
+    },
     /// One document is the witness of very many.
     Cluster {
         /// The witness.

@@ -62,6 +62,6 @@ pub use join::{JoinBy, JoinOptions};
 pub use joined::JoinReport;
 pub use options::{IngestOptions, OnError, RecordForm};
 pub(crate) use produce::Inlet;
-pub use read::{Format, ReadError, ReadOptions, Record, Records};
+pub use read::{Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy};
 pub use report::{IngestReport, StageSeconds};
 pub(crate) use run::ingest;

@@ -1,7 +1,7 @@
 //! What a caller says about an ingest.
 
 use super::chat::ChatOptions;
-use super::read::{Format, ReadOptions};
+use super::read::{Format, ReadOptions, TableOptions, TextBy};
 use std::path::PathBuf;
 
 /// What happens with a record that cannot be read.
@@ -78,27 +78,49 @@ impl IngestOptions {
 
     /// How files are read: records that are no text in themselves stay whole.
     pub(super) fn reads(&self) -> ReadOptions {
-        ReadOptions { whole: !matches!(self.form, RecordForm::Text), ..self.read.clone() }
+        let mut read = self.read.clone();
+        read.whole = !matches!(self.form, RecordForm::Text);
+        // What was said in a turn is a text, though it be `42`.
+        read.table.numbers &= !matches!(self.form, RecordForm::Chat(_));
+        read
     }
 
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
-        let ReadOptions { meta_field, drop_fields, .. } = &self.read;
+        let ReadOptions { meta_field, drop_fields, text_by, table, .. } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
         let format = match format {
             Format::Auto => "auto",
             Format::Jsonl => "jsonl",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Warc => "warc",
+            Format::Arrow => "arrow",
             Format::Parquet => "parquet",
             Format::Text => "text",
         };
         let (text, id) = (field(text_field), field(id_field));
+        // What is as it always was is not said, so that what was read before stays read.
+        let by = match text_by {
+            TextBy::File => "",
+            TextBy::Line => ";by=line",
+            TextBy::Paragraph => ";by=paragraph",
+        };
+        let TableOptions { delimiter, quotes, numbers } = table;
+        let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
+        let quotes = if *quotes { "" } else { ";quotes=no" };
+        let numbers = if *numbers { "" } else { ";numbers=no" };
         let form = self.form.reading();
         // What is not asked for is not said, as of files that were read before it could be.
         let meta = meta_field.as_ref().map(|name| format!(";meta={name:?}")).unwrap_or_default();
         let dropped = (!drop_fields.is_empty()).then(|| format!(";drop={drop_fields:?}"));
         let dropped = dropped.unwrap_or_default();
-        format!("format={format};text={text};id={id};max={max_doc_bytes}{meta}{dropped}{form}")
+        let table = format!("{by}{delimiter}{quotes}{numbers}");
+        format!(
+            "format={format};text={text};id={id};max={max_doc_bytes}{table}{meta}{dropped}{form}"
+        )
     }
 }
 

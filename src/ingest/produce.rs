@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::form::Former;
 use super::options::{IngestOptions, OnError};
-use super::read::{Input, Item, ReadOptions, Reader, Records, ResumePoint};
+use super::read::{Input, Item, Passed, ReadOptions, Reader, Records, ResumePoint};
 use crate::model::{FileId, Interrupt};
 use crate::store::{FileRecord, View};
 use std::collections::BTreeMap;
@@ -59,6 +59,8 @@ pub(super) struct Chunk {
     pub(super) pieces: Vec<InputPart>,
     /// Records passed over because their file has not changed.
     pub(super) unchanged: u64,
+    /// What was no document and no reject.
+    pub(super) passed: Passed,
     /// Compressed bytes of input consumed so far, those of skipped files included.
     pub(super) input_bytes: u64,
     /// Bytes of its records: texts, metadata and what was rejected.
@@ -366,10 +368,11 @@ impl Producer<'_> {
     fn piece(
         &mut self,
         input: &Input,
-        reader: &Reader<'_>,
+        reader: &mut Reader<'_>,
         items: &mut Vec<Item>,
         kind: PieceKind,
     ) {
+        self.chunk.passed += reader.take_passed();
         if items.is_empty() && !kind.whole {
             return;
         }

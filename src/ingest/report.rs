@@ -1,6 +1,7 @@
 //! What an ingest did, in numbers.
 
 use super::alarm::Alarm;
+use super::read::Passed;
 use crate::decide::{DecisionCounts, Refused};
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
@@ -45,6 +46,9 @@ pub struct IngestReport {
     pub updated: u64,
     /// Records set aside as unreadable and not known as such before.
     pub rejected: u64,
+    /// What of web archives is no text, and was passed over.
+    #[serde(skip_serializing_if = "Passed::is_nothing")]
+    pub passed: Passed,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
     /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.

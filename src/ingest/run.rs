@@ -1,5 +1,6 @@
 //! The pipeline: reading, fingerprinting and writing, each on a thread of its own.
 
+use super::alarm::Alarm;
 use super::decisions::Decisions;
 use super::error::IngestError;
 use super::flight::Flight;
@@ -57,6 +58,9 @@ pub fn ingest(
     report.count_standings(writer.view(), first)?;
     report.alarms = former.alarms().to_vec();
     report.alarms.extend(watch.alarms(writer.view(), report.read, report.unchanged)?);
+    if report.passed.html > 0 {
+        report.alarms.push(Alarm::Html { pages: report.passed.html });
+    }
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {

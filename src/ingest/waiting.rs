@@ -31,6 +31,7 @@ impl Waiting {
             let all = &mut chunk.chunk;
             all.pieces.extend(behind.pieces);
             all.unchanged += behind.unchanged;
+            all.passed += behind.passed;
             all.input_bytes = behind.input_bytes;
             all.bytes += behind.bytes;
             all.error = behind.error;

@@ -113,6 +113,7 @@ impl ChunkWriter<'_> {
             self.report.commits += 1;
         }
         self.report.stages.commit += started.elapsed().as_secs_f64();
+        self.report.passed += chunk.chunk.passed;
         counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);
         Ok(Written::Committed(fates))
     }

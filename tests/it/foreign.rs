@@ -10,12 +10,15 @@ fn a_file_of_another_format_is_refused_loudly_and_becomes_no_text() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for (name, bytes) in [
-        ("a.csv", &b"id,text\n1,one\n2,two\n"[..]),
-        ("piped", b"id,text\n1,one\n2,two\n"),
-        ("x.warc", b"WARC/1.0\r\nWARC-Type: response\r\n\r\n<html>hello</html>"),
-        ("x.arrow", b"ARROW1\0\0\xff\xff\xff\xff"),
+        ("a.csv", &b"id,year\n1,2001\n2,2002\n"[..]),
+        ("piped", b"id,year\n1,2001\n2,2002\n"),
+        (
+            "x.warc",
+            b"WARC/1.0\r\nWARC-Type: response\r\nContent-Type: text/html\r\nContent-Length: 18\r\n\r\n<html>hello</html>\r\n\r\n",
+        ),
         ("x.feather", b"FEA1\0\0\0\0"),
-        ("list.json", b"[{\"text\": \"one\"},\n {\"text\": \"two\"}]"),
+        ("list.json", b"[{\"year\": 2001},\n {\"year\": 2002}]"),
+        ("several.json", b"{\n \"text\": \"one\"\n}\n"),
         ("dump.xml", b"<mediawiki xmlns=\"http://x\">\n  <page><title>A</title></page>\n"),
         ("list", b"From a@b.org Sat Jan  3 01:05:34 2009\nSubject: x\nTo: c@d.org\n\nHello\n"),
         ("words.txt", b"EU B-ORG\nrejects O\nthe O\nGerman B-MISC\ncall O\n. O\n"),
@@ -33,7 +36,7 @@ fn a_file_of_another_format_is_refused_loudly_and_becomes_no_text() {
     }
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "0");
     // Beside others they are set aside, and told of; whoever insists gets the text.
-    scratch.write("many/a.csv", "id,text\n1,one\n");
+    scratch.write("many/a.csv", "id,year\n1,2001\n");
     scratch.write("many/b.jsonl", "{\"text\":\"a record\"}\n");
     let many = scratch.arg("many");
     let report = ingest(&corpus, &[&many], &["--source", "main"]);
@@ -82,7 +85,7 @@ fn a_stray_file_beside_unchanged_ones_fails_no_later_run() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     scratch.write("in/a.jsonl", "{\"text\":\"good\"}\n{\"text\":\"better\"}\n{bad\n");
-    scratch.write("in/b.csv", "id,text,n\n1,\"hello, world\",2\n2,\"more of it\",3\n3,x,4\n");
+    scratch.write("in/b.csv", "id,title,n\n1,\"hello, world\",2\n2,\"more of it\",3\n3,x,4\n");
     let folder = scratch.arg("in");
     for (kept, unchanged) in [(2, 0), (0, 2), (0, 2)] {
         let report = ingest(&corpus, &[&folder], &["--source", "main"]);

@@ -77,7 +77,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("minijinja", &["src/ingest/chat/"]),
     ("minijinja_contrib", &["src/ingest/chat/"]),
     ("parquet", &["src/ingest/read/", "src/epoch/", "src/export/", "src/output/"]),
-    ("arrow_ipc", &["src/epoch/", "src/export/"]),
+    ("arrow_ipc", &["src/ingest/read/", "src/epoch/", "src/export/"]),
     (
         "arrow",
         &[
@@ -89,6 +89,9 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/corpus/",
         ],
     ),
+    ("lz4_flex", &["src/ingest/read/"]),
+    ("bzip2", &["src/ingest/read/"]),
+    ("lzma_rust2", &["src/ingest/read/"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/", "src/main.rs"]),

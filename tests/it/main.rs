@@ -29,6 +29,7 @@ mod formats;
 mod formats_out;
 mod how_to;
 mod ingest;
+mod inputs;
 mod iterators;
 mod joins;
 mod layers;

@@ -1,6 +1,7 @@
-//! Gzip and Zstandard recognised by content, with the position reached in the file as stored.
+//! Gzip, Zstandard, bzip2, xz and LZ4 recognised by content, with the position reached in the file as stored.
 
-use std::io::{BufRead, BufReader, Chain, Cursor, Read, Result};
+use lz4_flex::frame::FrameDecoder;
+use std::io::{BufRead, BufReader, Chain, Cursor, Error, ErrorKind, Read, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +10,10 @@ const FILE_BUFFER: usize = 256 << 10;
 /// Windows of up to 2 GiB: public corpora are published with `zstd --long=31`. The memory is only
 /// taken when a file asks for it.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
+/// Memory in KiB that xz may take for its dictionary: `xz -9` asks for 64 MiB, and only `--lzma2=dict=` for more.
+const XZ_MEMORY: u32 = 513 << 10;
+/// Bytes that tell how a file is compressed.
+const HEAD: u64 = 10;
 
 /// Decompressed bytes of one file.
 pub(super) struct Decompressed {
@@ -22,13 +27,16 @@ enum Compression {
     None,
     Gzip,
     Zstd,
+    Bzip2,
+    Xz,
+    Lz4,
 }
 
 impl Decompressed {
     /// Looks at the first bytes of `raw` and puts the decoder before it that they ask for.
     pub(super) fn new(mut raw: Box<dyn Read + Send>) -> Result<Self> {
-        let mut head = Vec::with_capacity(4);
-        raw.by_ref().take(4).read_to_end(&mut head)?;
+        let mut head = Vec::new();
+        raw.by_ref().take(HEAD).read_to_end(&mut head)?;
         let compression = recognise(&head);
         let consumed = Arc::new(AtomicU64::new(0));
         let file = Counted {
@@ -43,6 +51,9 @@ impl Decompressed {
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                 Box::new(decoder)
             }
+            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
+            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY)),
+            Compression::Lz4 => Box::new(Lz4Frames::new(file)),
         };
         Ok(Self { inner, compression, consumed })
     }
@@ -52,9 +63,14 @@ impl Decompressed {
         self.consumed.load(Ordering::Relaxed)
     }
 
+    /// Whether there is a decoder at all.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compression != Compression::None
+    }
+
     /// Whether `error` says that the compressed data is bad, and not that the file cannot be read.
     pub(super) fn blames_data(&self, error: &std::io::Error) -> bool {
-        self.compression != Compression::None && error.raw_os_error().is_none()
+        self.is_compressed() && error.raw_os_error().is_none()
     }
 
     /// What the file is compressed with.
@@ -63,6 +79,9 @@ impl Decompressed {
             Compression::None => "plain",
             Compression::Gzip => "gzip",
             Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
+            Compression::Lz4 => "LZ4",
         }
     }
 }
@@ -78,6 +97,11 @@ fn recognise(head: &[u8]) -> Compression {
         [0x1f, 0x8b, ..] => Compression::Gzip,
         // A frame, or a skippable frame before it.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+        // A size of blocks, then a block or the end.
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59]
+        | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90] => Compression::Bzip2,
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
+        [0x04, 0x22, 0x4d, 0x18, ..] => Compression::Lz4,
         _ => Compression::None,
     }
 }
@@ -113,5 +137,51 @@ impl BufRead for Counted {
     fn consume(&mut self, bytes: usize) {
         self.count(bytes);
         self.inner.consume(bytes);
+    }
+}
+
+/// LZ4 frames, one behind the other. The decoder takes an input that ends within a frame for its end.
+struct Lz4Frames {
+    decoder: FrameDecoder<Watched>,
+    is_within: bool,
+}
+
+/// Remembers whether more was asked for than there was.
+struct Watched {
+    inner: Counted,
+    is_starved: bool,
+}
+
+impl Lz4Frames {
+    fn new(inner: Counted) -> Self {
+        let decoder = FrameDecoder::new(Watched { inner, is_starved: false });
+        Self { decoder, is_within: false }
+    }
+}
+
+impl Read for Lz4Frames {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            if !self.is_within && self.decoder.get_mut().inner.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            self.is_within = true;
+            let read = self.decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            if self.decoder.get_ref().is_starved {
+                return Err(Error::new(ErrorKind::UnexpectedEof, "a frame does not end"));
+            }
+            self.is_within = false;
+        }
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.is_starved |= read == 0 && !buffer.is_empty();
+        Ok(read)
     }
 }

@@ -54,6 +54,24 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+    /// Data in which the next record cannot be found. What was read before it is good.
+    #[error("{}: {what}, at byte {offset} of the decompressed data; what came before was read", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Position in the decompressed data.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A table with a quote that is never closed, so that no row behind it can be told.
+    #[error("{}: a quote that opens on line {line} is not closed before the end of the file; close it, or read quotes as any other character with --no-quotes; what came before was read", path.display())]
+    OpenQuote {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+    },
     /// No field is named and none has a usual name.
     #[error("{}: no text field among {found}; name one with --text-field", path.display())]
     NoTextField {
@@ -93,6 +111,18 @@ pub enum ReadError {
         row: u64,
         /// The converter's words.
         what: String,
+    },
+    /// A record batch of an Arrow file that would not fit into memory.
+    #[error("{}: the record batch that begins with row {row} has {bytes} bytes, and {limit} may be held; give more with --memory, or write the file anew in smaller batches (`max_chunksize`, `chunksize`)", path.display())]
+    Batch {
+        /// The file.
+        path: PathBuf,
+        /// Its first row.
+        row: u64,
+        /// Its bytes, decompressed.
+        bytes: u64,
+        /// Bytes that may be.
+        limit: u64,
     },
     /// Records of a program that have no name to be told by.
     #[error(

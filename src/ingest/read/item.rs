@@ -2,6 +2,9 @@
 
 use crate::model::{Origin, ReadRecord, Reject, RejectReason};
 
+/// A line may be this many times longer than the longest text: escapes and other fields.
+const LINE_SLACK: u64 = 4;
+
 /// How an input is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Format {
@@ -10,10 +13,49 @@ pub enum Format {
     Auto,
     /// One JSON object a line.
     Jsonl,
+    /// JSON objects in an array, or one behind the other over any number of lines.
+    Json,
+    /// Values between commas, or what [`TableOptions`] says, below a row of names.
+    Csv,
+    /// The same between tabs.
+    Tsv,
+    /// A web archive (WARC, WET); one record a text in it.
+    Warc,
+    /// An Arrow file (Feather) or stream; one record a row.
+    Arrow,
     /// Parquet; one record a row.
     Parquet,
-    /// The file is one document.
+    /// A text, cut as [`TextBy`] says.
     Text,
+}
+
+/// What is a document of a plain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TextBy {
+    /// The whole file.
+    #[default]
+    File,
+    /// Every line that is not blank.
+    Line,
+    /// Lines without a blank one between them.
+    Paragraph,
+}
+
+/// How rows of separated values are taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// What stands between values, an ASCII character; told from the row of names when absent.
+    pub delimiter: Option<u8>,
+    /// Whether `"` at the start of a value opens one that may hold delimiters and line ends.
+    pub quotes: bool,
+    /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.
+    pub numbers: bool,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { delimiter: None, quotes: true, numbers: true }
+    }
 }
 
 /// What the user says about the inputs.
@@ -33,6 +75,12 @@ pub struct ReadOptions {
     pub whole: bool,
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
     pub max_doc_bytes: u64,
+    /// What is a document of a plain text.
+    pub text_by: TextBy,
+    /// How rows of separated values are taken apart.
+    pub table: TableOptions,
+    /// Most bytes of a record batch of an Arrow file, which is held as a whole.
+    pub max_batch_bytes: u64,
 }
 
 impl Default for ReadOptions {
@@ -45,6 +93,9 @@ impl Default for ReadOptions {
             drop_fields: Vec::new(),
             whole: false,
             max_doc_bytes: 64 << 20,
+            text_by: TextBy::File,
+            table: TableOptions::default(),
+            max_batch_bytes: 512 << 20,
         }
     }
 }
@@ -67,6 +118,39 @@ pub struct ResumePoint {
     pub records: u64,
     /// blake3 of the decompressed bytes before it; zeros for Parquet.
     pub prefix: [u8; 32],
+}
+
+/// What of an input was no document, and no reject either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Passed {
+    /// HTML pages of web archives, whose text is to be extracted first.
+    pub html: u64,
+    /// Other contents of web archives that are no text: images, programs, answers that report an error.
+    pub other: u64,
+}
+
+impl std::ops::AddAssign for Passed {
+    fn add_assign(&mut self, other: Self) {
+        self.html += other.html;
+        self.other += other.other;
+    }
+}
+
+impl Passed {
+    /// Whether there was nothing.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How long a line or a row may be.
+pub(super) fn line_limit(options: &ReadOptions) -> usize {
+    size(options.max_doc_bytes.saturating_mul(LINE_SLACK))
+}
+
+pub(super) fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// A length as reports and limits have it.

@@ -1,21 +1,16 @@
 //! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
+use super::batches::{BatchSupply, Batches};
 use super::error::ReadError;
 use super::guess;
 use super::item::{Item, ReadOptions, length, reject};
 use super::paths::Input;
-use super::table::{Columns, TableRows};
+use super::table::Columns;
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Rows that are made into records at a time, at first and at most. How long they come to be is known only once
-/// they are made, so more are made only when those before were short.
-const ROWS: (u64, u64) = (32, 8192);
-/// Bytes of rows made into records that are aimed at.
-const BYTES: u64 = 16 << 20;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -75,7 +70,7 @@ enum Supply<'m> {
     OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
     /// With the field that holds the text, once it is known.
     Mappings(Mappings<'m>, Option<String>),
-    Batches(Box<Batches<'m>>),
+    Batches(Box<Batches<Promised<'m>>>),
 }
 
 /// Fields by name, or why there are none.
@@ -121,7 +116,10 @@ impl<'m> Records<'m> {
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
     /// text and key, all others are kept as fields. Batches of any size, of which one is held at a time.
     pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
-        Self { name: name.into(), supply: Supply::Batches(Box::new(Batches::new(batches))) }
+        Self {
+            name: name.into(),
+            supply: Supply::Batches(Box::new(Batches::new(Promised(Box::new(batches))))),
+        }
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
@@ -156,7 +154,7 @@ impl<'m> Memory<'m> {
     ) -> Result<Self, ReadError> {
         if let Supply::Batches(batches) = &records.supply {
             // What cannot be read is said before the first batch is made.
-            Columns::of(&batches.reader.schema(), path, options)?;
+            Columns::of(&batches.supply().0.schema(), path, options)?;
         }
         Ok(Self { supply: Some(records.supply), given: 0 })
     }
@@ -263,62 +261,13 @@ fn mapped(
     Ok(reject(reason, origin, raw.as_bytes(), length(raw.len())))
 }
 
-/// Record batches, of which one is held, and as many of its rows as records as memory should hold.
-struct Batches<'m> {
-    reader: Box<dyn RecordBatchReader + Send + 'm>,
-    held: Option<HeldBatch>,
-    /// Rows that are made into records next.
-    rows_next: u64,
-}
+/// What gives record batches, and promised their columns.
+struct Promised<'m>(Box<dyn RecordBatchReader + Send + 'm>);
 
-/// A record batch whose rows become records.
-struct HeldBatch {
-    batch: RecordBatch,
-    columns: Columns,
-    /// Its rows that were made into records.
-    made: usize,
-    /// Those of them that are not all given.
-    rows: Option<TableRows>,
-}
-
-impl<'m> Batches<'m> {
-    fn new(reader: impl RecordBatchReader + Send + 'm) -> Self {
-        Self { reader: Box::new(reader), held: None, rows_next: ROWS.0 }
-    }
-
-    fn next(&mut self, options: &ReadOptions, origin: Origin) -> Result<Option<Item>, ReadError> {
-        loop {
-            let Some(held) = &mut self.held else {
-                let next = self.reader.next().transpose();
-                let next = next.map_err(|error| failed(&origin.path, origin.number, error.into()));
-                let Some(batch) = next? else { return Ok(None) };
-                // A reader may give batches that do not have the columns it promised.
-                let columns = Columns::of(&batch.schema(), &origin.path, options)?;
-                self.held = Some(HeldBatch { batch, columns, made: 0, rows: None });
-                continue;
-            };
-            if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.are_done()) {
-                return Ok(Some(rows.take(&held.columns, options.max_doc_bytes, origin)));
-            }
-            held.rows = None;
-            let left = held.batch.num_rows().saturating_sub(held.made);
-            if left == 0 {
-                self.held = None;
-                continue;
-            }
-            let count = left.min(usize::try_from(self.rows_next).unwrap_or(left));
-            let slice = held.batch.slice(held.made, count);
-            held.made += count;
-            let rows = TableRows::new(&slice, &held.columns).map_err(|what| ReadError::Rows {
-                path: origin.path.to_path_buf(),
-                row: origin.number,
-                what,
-            })?;
-            let average = (rows.bytes() / length(count).max(1)).max(1);
-            let (_, most) = ROWS;
-            self.rows_next = (BYTES / average).clamp(1, most.min(self.rows_next.saturating_mul(2)));
-            held.rows = Some(rows);
-        }
+impl BatchSupply for Promised<'_> {
+    fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
+        let next = self.0.next().transpose();
+        next.map_err(|error| failed(&origin.path, origin.number, error.into()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Path arguments to inputs: files, directories, patterns, standard input.
 
+use super::datasets::without_descriptions;
 use super::error::ReadError;
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -23,7 +24,7 @@ pub struct Input {
 }
 
 /// Expands path arguments in the order given: a file is itself; a directory all files below it in
-/// byte order of their paths, hidden ones left out; a pattern (`*`, `?`, `[..]`, `**`) its matches
+/// byte order of their paths, hidden ones and what describes a dataset left out; a pattern (`*`, `?`, `[..]`, `**`) its matches
 /// in byte order; `-` standard input. A file reached twice is read once.
 ///
 /// # Errors
@@ -134,7 +135,7 @@ fn walk(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, ReadError> {
         }
     }
     files.sort_by(|(a, _), (b, _)| path_bytes(a).cmp(path_bytes(b)));
-    Ok(files)
+    without_descriptions(files)
 }
 
 fn is_dangling_link(error: &walkdir::Error) -> bool {

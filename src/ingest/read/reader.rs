@@ -1,28 +1,20 @@
-//! One open input: recognises its format and gives its records in order.
+//! One open input: its records in order, and from where a later reading goes on.
 
+use super::batches::Batches;
 use super::error::ReadError;
-use super::foreign::foreign;
-use super::item::{Format, Item, ReadOptions, ResumePoint, length, reject};
-use super::jsonl;
+use super::ipc::Messages;
+use super::item::{Format, Item, Passed, ReadOptions, ResumePoint};
 use super::kept_fields::kept;
 use super::memory::{Memory, Records};
 use super::parquet::Parquet;
 use super::paths::Input;
-use super::stream::{Stream, Stretch};
-use super::text;
-use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use super::recognise::{Recognised, is_parquet, recognise};
+use super::sequence::{Place, Sequence};
+use super::stream::Stream;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// A line may be this many times longer than the longest text: escapes and other fields.
-const LINE_SLACK: u64 = 4;
-/// How far the first line is looked for when the format is not given.
-const PEEK: usize = 4 << 20;
-/// How much of a file is looked at to tell what it is if not records.
-const HEAD: usize = 4096;
-const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
 /// One open input.
 pub struct Reader<'m> {
@@ -33,16 +25,8 @@ pub struct Reader<'m> {
 }
 
 enum Body<'m> {
-    Jsonl {
-        stream: Stream,
-        text_field: Option<String>,
-    },
-    /// With the reason why it is no text, if the user did not insist.
-    Text {
-        stream: Stream,
-        done: bool,
-        refusal: Option<String>,
-    },
+    Stream(Box<Stream>, Box<dyn Sequence>),
+    Arrow(Box<Batches<Messages>>),
     Parquet(Box<Parquet>),
     Memory(Box<Memory<'m>>),
 }
@@ -69,7 +53,7 @@ impl<'m> Reader<'m> {
     }
 
     /// Goes on behind `point` if the input still begins with the bytes that were read up to it;
-    /// says whether it does. If not the reader stands at the start. Only lines of a file on disk
+    /// says whether it does. If not the reader stands at the start. Only what is read from a stream of bytes on disk
     /// can be resumed; of anything else the answer is `false`.
     ///
     /// # Errors
@@ -83,23 +67,21 @@ impl<'m> Reader<'m> {
             return Ok(true);
         }
         self.restart()?;
-        let limit = self.line_limit();
-        let Body::Jsonl { stream, text_field } = &mut self.body else {
+        let mut place = self.place();
+        let Body::Stream(stream, sequence) = &mut self.body else {
             return Ok(false);
         };
-        // Line by line, so that the text field is guessed from the same record as the first time,
-        // and a last line that has grown since is noticed.
-        while stream.offset() < point.offset {
-            match stream.next_line(limit, 0)? {
-                Some((_, Stretch::Whole(line))) if text_field.is_none() => {
-                    if let Ok(guess) = jsonl::guess_field(line) {
-                        *text_field = guess.ok().map(str::to_owned);
-                    }
-                }
-                Some(_) => {}
-                None => break,
-            }
+        if sequence.is_single() {
+            return Ok(false);
         }
+        while stream.offset() < point.offset {
+            if !sequence.pass(stream, place.clone())? {
+                break;
+            }
+            place.number += 1;
+        }
+        // What stands before the point was told of when it was read.
+        sequence.take_passed();
         if stream.offset() == point.offset && stream.prefix() == point.prefix {
             self.records = point.records;
             return Ok(true);
@@ -114,24 +96,18 @@ impl<'m> Reader<'m> {
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
     /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
     pub fn next(&mut self) -> Result<Option<Item>, ReadError> {
-        let limit = self.line_limit();
-        let number = self.records;
-        let path = Arc::clone(&self.input.path);
-        let origin = |offset| Origin { path, number, offset };
+        let place = self.place();
         let item = match &mut self.body {
-            Body::Jsonl { stream, text_field } => {
-                next_jsonl(stream, text_field, &self.options, limit, origin)?
+            Body::Stream(stream, sequence) => sequence.next(stream, place)?,
+            Body::Arrow(batches) => {
+                let row = place.number;
+                batches.next(&self.options, place.at(row))?
             }
-            Body::Text { done: true, .. } => None,
-            Body::Text { stream, done, refusal } => {
-                *done = true;
-                Some(match refusal.take() {
-                    Some(why) => refused(stream, why, self.input.size, origin)?,
-                    None => next_text(stream, self.options.max_doc_bytes, origin)?,
-                })
+            Body::Parquet(parquet) => parquet.next(|offset| place.at(offset))?,
+            Body::Memory(memory) => {
+                let number = place.number;
+                memory.next(&self.options, place.at(number))?
             }
-            Body::Parquet(parquet) => parquet.next(origin)?,
-            Body::Memory(memory) => memory.next(&self.options, origin(number))?,
         };
         self.records += u64::from(item.is_some());
         Ok(item.map(|item| kept(item, &self.options)))
@@ -142,10 +118,10 @@ impl<'m> Reader<'m> {
     pub fn point(&self) -> ResumePoint {
         let records = self.records;
         match &self.body {
-            Body::Jsonl { stream, .. } | Body::Text { stream, .. } => {
+            Body::Stream(stream, _) => {
                 ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
             }
-            Body::Parquet(_) | Body::Memory(_) => {
+            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => {
                 ResumePoint { offset: records, records, prefix: [0; 32] }
             }
         }
@@ -156,11 +132,11 @@ impl<'m> Reader<'m> {
     pub fn point_before(&self) -> ResumePoint {
         let records = self.records.saturating_sub(1);
         match &self.body {
-            Body::Jsonl { stream, .. } | Body::Text { stream, .. } => {
+            Body::Stream(stream, _) => {
                 let (offset, prefix) = stream.before();
                 ResumePoint { offset, records, prefix }
             }
-            Body::Parquet(_) | Body::Memory(_) => {
+            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => {
                 ResumePoint { offset: records, records, prefix: [0; 32] }
             }
         }
@@ -170,7 +146,8 @@ impl<'m> Reader<'m> {
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
         match &self.body {
-            Body::Jsonl { stream, .. } | Body::Text { stream, .. } => stream.input_bytes(),
+            Body::Stream(stream, _) => stream.input_bytes(),
+            Body::Arrow(batches) => batches.supply().input_bytes(),
             Body::Parquet(parquet) => parquet.input_bytes(),
             Body::Memory(memory) => memory.given_bytes(),
         }
@@ -178,8 +155,20 @@ impl<'m> Reader<'m> {
 
     /// Whether the input is one document, not a list of records.
     #[must_use]
-    pub const fn is_single(&self) -> bool {
-        matches!(self.body, Body::Text { .. })
+    pub fn is_single(&self) -> bool {
+        matches!(&self.body, Body::Stream(_, sequence) if sequence.is_single())
+    }
+
+    /// What was no document and no reject since this was asked last.
+    pub fn take_passed(&mut self) -> Passed {
+        match &mut self.body {
+            Body::Stream(_, sequence) => sequence.take_passed(),
+            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => Passed::default(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place { path: Arc::clone(&self.input.path), number: self.records }
     }
 
     fn restart(&mut self) -> Result<(), ReadError> {
@@ -187,171 +176,40 @@ impl<'m> Reader<'m> {
         self.records = 0;
         Ok(())
     }
-
-    fn line_limit(&self) -> usize {
-        size(self.options.max_doc_bytes.saturating_mul(LINE_SLACK))
-    }
 }
 
 fn open_body<'m>(input: &Input, options: &ReadOptions) -> Result<Body<'m>, ReadError> {
     let path = &input.path;
     if input.is_stdin {
-        return open_stream(path, Box::new(std::io::stdin()), options, true);
+        return open_stream(input, Box::new(std::io::stdin()), options);
     }
     let mut file = File::open(path.as_ref()).map_err(ReadError::io(path, "open it"))?;
     if !path.is_file() {
-        return open_stream(path, Box::new(file), options, true);
+        return open_stream(input, Box::new(file), options);
     }
     let is_parquet = match options.format {
         Format::Parquet => true,
         Format::Auto => is_parquet(&mut file, path).map_err(ReadError::io(path, "read it"))?,
-        Format::Jsonl | Format::Text => false,
+        _ => false,
     };
     if is_parquet {
         return Ok(Body::Parquet(Box::new(Parquet::open(path, file, options)?)));
     }
-    open_stream(path, Box::new(file), options, false)
+    open_stream(input, Box::new(file), options)
 }
 
 fn open_stream<'m>(
-    path: &Arc<PathBuf>,
+    input: &Input,
     raw: Box<dyn Read + Send>,
     options: &ReadOptions,
-    is_pipe: bool,
 ) -> Result<Body<'m>, ReadError> {
-    let mut stream = Stream::new(Arc::clone(path), raw)?;
-    let (format, refusal) = match options.format {
-        Format::Auto => recognise(&mut stream, path)?,
-        given => (given, None),
-    };
-    match format {
-        Format::Parquet if is_pipe => Err(ReadError::ParquetPipe { path: path.to_path_buf() }),
-        Format::Text => Ok(Body::Text { stream, done: false, refusal }),
-        _ => Ok(Body::Jsonl { stream, text_field: options.text_field.clone() }),
-    }
-}
-
-/// A Parquet file has the magic at both ends. One with it only at the front is cut off, unless it
-/// is a text that happens to begin so.
-fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> {
-    let mut head = Vec::new();
-    file.by_ref().take(4096).read_to_end(&mut head)?;
-    let mut tail = [0; 4];
-    let length = file.seek(SeekFrom::End(0))?;
-    if length >= 8 {
-        file.seek(SeekFrom::End(-4))?;
-        file.read_exact(&mut tail)?;
-    }
-    file.seek(SeekFrom::Start(0))?;
-    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"));
-    let is_text = || std::str::from_utf8(&head).is_ok_and(|head| !head.contains('\0'));
-    Ok(named || head.starts_with(PARQUET_MAGIC) && (tail == *PARQUET_MAGIC || !is_text()))
-}
-
-/// By content, then by name; with the reason why what is neither is no text.
-fn recognise(stream: &mut Stream, path: &Path) -> Result<(Format, Option<String>), ReadError> {
-    if let Some(line) = stream.peek_line(PEEK)? {
-        if line.starts_with(PARQUET_MAGIC) {
-            return Ok((Format::Parquet, None));
+    let mut stream = Stream::new(Arc::clone(&input.path), raw)?;
+    match recognise(&mut stream, input, options)? {
+        Recognised::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
+        Recognised::Arrow => {
+            let messages = Messages::new(Box::new(stream), options.max_batch_bytes)?;
+            Ok(Body::Arrow(Box::new(Batches::new(messages))))
         }
-        if line.starts_with(b"{") && jsonl::guess_field(line).is_ok() {
-            return Ok((Format::Jsonl, None));
-        }
+        Recognised::Sequence(sequence) => Ok(Body::Stream(Box::new(stream), sequence)),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    if let Some(why) = foreign(stream.peek(HEAD)?, name) {
-        return Ok((Format::Text, Some(why)));
-    }
-    let is_jsonl = [".jsonl", ".ndjson", ".json"].iter().any(|end| name.ends_with(end));
-    Ok((if is_jsonl { Format::Jsonl } else { Format::Text }, None))
-}
-
-fn next_jsonl(
-    stream: &mut Stream,
-    text_field: &mut Option<String>,
-    options: &ReadOptions,
-    limit: usize,
-    origin: impl FnOnce(u64) -> Origin,
-) -> Result<Option<Item>, ReadError> {
-    let Some((offset, piece)) = stream.next_line(limit, Reject::MAX_RAW)? else {
-        return Ok(None);
-    };
-    let origin = origin(offset);
-    let line = match piece {
-        Stretch::Whole(line) => line,
-        Stretch::TooLong { head, bytes } => {
-            let reason = RejectReason::TooLong { bytes, limit: length(limit) };
-            return Ok(Some(reject(reason, origin, head, bytes)));
-        }
-    };
-    let guessed;
-    let text: Option<&str> = match text_field {
-        _ if options.whole => None,
-        Some(field) => Some(field),
-        None => match jsonl::guess_field(line) {
-            Ok(Ok(field)) => {
-                *text_field = Some(field.to_owned());
-                Some(field)
-            }
-            Ok(Err(found)) => {
-                return Err(ReadError::NoTextField { path: origin.path.to_path_buf(), found });
-            }
-            Err(reason) => {
-                guessed = reason;
-                return Ok(Some(reject(guessed, origin, line, length(line.len()))));
-            }
-        },
-    };
-    let fields = jsonl::Fields {
-        text,
-        id: options.id_field.as_deref(),
-        max_doc_bytes: options.max_doc_bytes,
-    };
-    Ok(Some(match jsonl::parse(line, &fields) {
-        Ok(parsed) => Item::Record(ReadRecord {
-            key: parsed.key,
-            text: parsed.text,
-            metadata: parsed.metadata,
-            origin,
-        }),
-        Err(reason) => reject(reason, origin, line, length(line.len())),
-    }))
-}
-
-/// A file that is no text, of which only the beginning is read and kept.
-fn refused(
-    stream: &mut Stream,
-    why: String,
-    size: u64,
-    origin: impl FnOnce(u64) -> Origin,
-) -> Result<Item, ReadError> {
-    let origin = origin(stream.offset());
-    let head = stream.peek(HEAD)?;
-    Ok(reject(RejectReason::NotText(why), origin, head, size.max(length(head.len()))))
-}
-
-fn next_text(
-    stream: &mut Stream,
-    max_doc_bytes: u64,
-    origin: impl FnOnce(u64) -> Origin,
-) -> Result<Item, ReadError> {
-    let origin = origin(stream.offset());
-    let piece = stream.rest(size(max_doc_bytes), Reject::MAX_RAW)?;
-    Ok(match text::parse(&piece, max_doc_bytes) {
-        Ok(text) => Item::Record(ReadRecord {
-            key: RecordKey::Position,
-            text,
-            metadata: "{}".to_owned(),
-            origin,
-        }),
-        Err(reason) => match piece {
-            Stretch::Whole(raw) => reject(reason, origin, raw, length(raw.len())),
-            Stretch::TooLong { head, bytes } => reject(reason, origin, head, bytes),
-        },
-    })
-}
-
-fn size(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

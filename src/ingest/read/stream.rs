@@ -23,6 +23,17 @@ pub(super) enum Stretch<'a> {
     TooLong { head: &'a [u8], bytes: u64 },
 }
 
+/// What stands up to an end that is looked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    /// Position of its first byte.
+    pub(super) at: u64,
+    /// Its bytes, the end with them.
+    pub(super) bytes: Stretch<'a>,
+    /// Whether the end was found; else the input ends within it.
+    pub(super) is_closed: bool,
+}
+
 /// Decompressed bytes of an input, buffered.
 ///
 /// `buffer[..start]` is consumed, `buffer[start..]` is read ahead; `buffer[0]` stands at `base` in
@@ -94,9 +105,14 @@ impl Stream {
         *hasher.finalize().as_bytes()
     }
 
-    /// The next piece begins here.
-    fn ask(&mut self) {
+    /// The next record begins here. Lines and the rest say so themselves, of pieces it is said before the first.
+    pub(super) fn ask(&mut self) {
         (self.asked_at, self.asked) = (self.start, None);
+    }
+
+    /// Whether the file is compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.source.is_compressed()
     }
 
     /// Bytes of the file as stored that were consumed.
@@ -180,6 +196,89 @@ impl Stream {
                 Stretch::Whole(line)
             };
             return Ok(Some((at, piece)));
+        }
+    }
+
+    /// What comes next up to the end that `find` sees, or all that is left; `None` at the end of the input. `find`
+    /// is given the bytes one stretch after the other and answers how many of the last one belong to the piece. Of a
+    /// piece longer than `limit` only `keep` bytes are held.
+    pub(super) fn piece(
+        &mut self,
+        limit: usize,
+        keep: usize,
+        mut find: impl FnMut(&[u8]) -> Option<usize>,
+    ) -> Result<Option<Piece<'_>>, ReadError> {
+        let at = self.offset();
+        let mut scanned = 0;
+        let end = loop {
+            let ahead = self.ahead();
+            if let Some(end) = find(ahead.get(scanned..).unwrap_or_default()) {
+                break Some(scanned + end);
+            }
+            scanned = ahead.len();
+            if self.ended {
+                break None;
+            }
+            if scanned > limit {
+                let (bytes, is_closed) = self.skip_piece(keep, scanned, find)?;
+                let bytes = Stretch::TooLong { head: &self.head, bytes };
+                return Ok(Some(Piece { at, bytes, is_closed }));
+            }
+            self.fill()?;
+        };
+        let taken = end.unwrap_or(scanned);
+        if taken == 0 && end.is_none() {
+            return Ok(None);
+        }
+        let from = self.start;
+        self.start += taken;
+        let bytes = self.buffer.get(from..self.start).unwrap_or_default();
+        let bytes = if bytes.len() > limit {
+            let head = bytes.get(..keep).unwrap_or(bytes);
+            Stretch::TooLong { head, bytes: length(bytes.len()) }
+        } else {
+            Stretch::Whole(bytes)
+        };
+        Ok(Some(Piece { at, bytes, is_closed: end.is_some() }))
+    }
+
+    /// Consumes a piece of which `scanned` bytes have been looked at; gives its length and whether its end was found.
+    fn skip_piece(
+        &mut self,
+        keep: usize,
+        scanned: usize,
+        mut find: impl FnMut(&[u8]) -> Option<usize>,
+    ) -> Result<(u64, bool), ReadError> {
+        self.head.clear();
+        let mut bytes = 0;
+        let mut end = None;
+        let mut taken = scanned;
+        loop {
+            let stretch = self.buffer.get(self.start..self.start + taken).unwrap_or_default();
+            let room = keep.saturating_sub(self.head.len()).min(stretch.len());
+            self.head.extend_from_slice(stretch.get(..room).unwrap_or_default());
+            bytes += length(taken);
+            self.start += taken;
+            if end.is_some() || self.ended {
+                return Ok((bytes, end.is_some()));
+            }
+            self.fill()?;
+            end = find(self.ahead());
+            taken = end.unwrap_or(self.ahead().len());
+        }
+    }
+
+    /// Consumes the bytes of which `is_wanted` says so, up to the first other one.
+    pub(super) fn skip_while(&mut self, is_wanted: impl Fn(u8) -> bool) -> Result<(), ReadError> {
+        loop {
+            let ahead = self.ahead();
+            let taken = ahead.iter().take_while(|byte| is_wanted(**byte)).count();
+            let is_all = taken == ahead.len();
+            self.start += taken;
+            if !is_all || self.ended {
+                return Ok(());
+            }
+            self.fill()?;
         }
     }
 

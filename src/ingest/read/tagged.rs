@@ -21,7 +21,7 @@ pub(super) fn tagged(text: &str, name: &str) -> Option<&'static str> {
             "words in columns (CoNLL), not a text: put its sentences together as JSON lines or plain text",
         )
     } else if is_one_column(whole, name) {
-        Some("a table of one column (CSV), not a text: convert it to JSON lines or Parquet")
+        Some("a table of one column (CSV), not a text: read it with --format csv")
     } else {
         None
     }

@@ -1,19 +1,155 @@
-//! One file as one document.
+//! Plain text: a file, a line or a paragraph as a document.
 
-use super::stream::Stretch;
-use crate::model::RejectReason;
+use super::error::ReadError;
+use super::item::{Item, ReadOptions, TextBy, length, reject, size};
+use super::sequence::{Place, Sequence};
+use super::stream::{Stream, Stretch};
+use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 
-/// The document, or why the file is none.
-pub(super) fn parse(piece: &Stretch<'_>, max_doc_bytes: u64) -> Result<String, RejectReason> {
-    match piece {
-        Stretch::TooLong { bytes, .. } => {
-            Err(RejectReason::TooLong { bytes: *bytes, limit: max_doc_bytes })
+/// How much of a file that is no text is kept.
+const HEAD: usize = 4096;
+
+/// The one document that a file is.
+pub(super) struct WholeText {
+    max_doc_bytes: u64,
+    is_done: bool,
+}
+
+/// Lines or paragraphs, blank ones left out.
+pub(super) struct TextParts {
+    by_line: bool,
+    max_doc_bytes: u64,
+}
+
+/// A file that is no text: one reject, of which only the beginning is read.
+pub(super) struct Refused {
+    /// Why; none once it is said.
+    why: Option<String>,
+    file_bytes: u64,
+}
+
+/// A text as the options have it cut.
+pub(super) fn sequence(options: &ReadOptions) -> Box<dyn Sequence> {
+    let max_doc_bytes = options.max_doc_bytes;
+    match options.text_by {
+        TextBy::File => Box::new(WholeText { max_doc_bytes, is_done: false }),
+        TextBy::Line => Box::new(TextParts { by_line: true, max_doc_bytes }),
+        TextBy::Paragraph => Box::new(TextParts { by_line: false, max_doc_bytes }),
+    }
+}
+
+/// A file of so many bytes that is not read, and why.
+pub(super) fn refused(why: String, file_bytes: u64) -> Box<dyn Sequence> {
+    Box::new(Refused { why: Some(why), file_bytes })
+}
+
+impl Sequence for WholeText {
+    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+        if self.is_done {
+            return Ok(None);
         }
-        Stretch::Whole(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(text.to_owned()),
-            Err(error) => {
-                Err(RejectReason::NotUtf8(u64::try_from(error.valid_up_to()).unwrap_or(u64::MAX)))
+        self.is_done = true;
+        let origin = place.at(stream.offset());
+        let text = stream.rest(size(self.max_doc_bytes), Reject::MAX_RAW)?;
+        Ok(Some(document(&text, self.max_doc_bytes, origin)))
+    }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+}
+
+impl Sequence for TextParts {
+    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+        let limit = size(self.max_doc_bytes);
+        if self.by_line {
+            let Some((offset, line)) = stream.next_line(limit, Reject::MAX_RAW)? else {
+                return Ok(None);
+            };
+            return Ok(Some(document(&line, self.max_doc_bytes, place.at(offset))));
+        }
+        stream.ask();
+        loop {
+            let mut end = ParagraphEnd::default();
+            let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
+            let Some(piece) = piece else { return Ok(None) };
+            let text = match piece.bytes {
+                Stretch::Whole(text) => Stretch::Whole(without_line_ends(text)),
+                long @ Stretch::TooLong { .. } => long,
+            };
+            if text != Stretch::Whole(b"") {
+                return Ok(Some(document(&text, self.max_doc_bytes, place.at(piece.at))));
             }
-        },
+        }
+    }
+}
+
+impl Sequence for Refused {
+    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+        let Some(why) = self.why.take() else { return Ok(None) };
+        let origin = place.at(stream.offset());
+        let head = stream.peek(HEAD)?;
+        let bytes = self.file_bytes.max(length(head.len()));
+        Ok(Some(reject(RejectReason::NotText(why), origin, head, bytes)))
+    }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+}
+
+/// Finds the end of a paragraph: behind the first blank line. A blank line before one is a piece of its own.
+#[derive(Default)]
+struct ParagraphEnd {
+    /// The line that is looked at has something else than space in it.
+    is_line: bool,
+}
+
+impl ParagraphEnd {
+    fn find(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (at, byte) in bytes.iter().enumerate() {
+            if *byte == b'\n' {
+                if !std::mem::take(&mut self.is_line) {
+                    return Some(at + 1);
+                }
+            } else if !byte.is_ascii_whitespace() {
+                self.is_line = true;
+            }
+        }
+        None
+    }
+}
+
+/// Without the blank line that ends a paragraph and the line ends before it; nothing of a blank piece.
+fn without_line_ends(text: &[u8]) -> &[u8] {
+    let last = text.iter().rposition(|byte| !byte.is_ascii_whitespace());
+    let Some(last) = last else { return b"" };
+    // What space stands behind the last word of the last line belongs to it.
+    let rest = text.get(last..).unwrap_or_default();
+    let line = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let text = text.get(..last + line).unwrap_or(text);
+    text.strip_suffix(b"\r").unwrap_or(text)
+}
+
+/// The document that a stretch is, or why it is none.
+fn document(text: &Stretch<'_>, max_doc_bytes: u64, origin: Origin) -> Item {
+    let raw = match text {
+        Stretch::Whole(raw) => *raw,
+        Stretch::TooLong { head, bytes } => {
+            let reason = RejectReason::TooLong { bytes: *bytes, limit: max_doc_bytes };
+            return reject(reason, origin, head, *bytes);
+        }
+    };
+    match std::str::from_utf8(raw) {
+        Ok(text) => Item::Record(ReadRecord {
+            key: RecordKey::Position,
+            text: text.to_owned(),
+            metadata: "{}".to_owned(),
+            origin,
+        }),
+        Err(error) => {
+            let reason = RejectReason::NotUtf8(length(error.valid_up_to()));
+            reject(reason, origin, raw, length(raw.len()))
+        }
     }
 }

@@ -1,0 +1,71 @@
+//! The fields of a record that is no JSON, put together as one JSON object.
+
+/// A JSON object that grows by a field at a time.
+pub(super) struct Metadata(String);
+
+impl Metadata {
+    pub(super) fn new() -> Self {
+        Self("{".to_owned())
+    }
+
+    /// One more field: its name as JSON has it, and its value as JSON.
+    pub(super) fn push_raw(&mut self, name: &str, value: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(name);
+        self.0.push(':');
+        self.0.push_str(value);
+    }
+
+    /// One more field of text.
+    pub(super) fn push(&mut self, name: &str, value: &str) {
+        self.push_raw(&quoted(name), &quoted(value));
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// A text as JSON has it.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether a value is spelled as JSON spells a number that a program can hold: no zeros before it, no sign but a
+/// minus, a whole number of at most 64 bits or a finite fraction.
+pub(super) fn is_number(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let is_number = digits.starts_with(|first: char| first.is_ascii_digit())
+        && digits.ends_with(|last: char| last.is_ascii_digit())
+        && serde_json::from_str::<serde_json::Number>(value).is_ok();
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (!is_whole || value.parse::<i64>().is_ok() || value.parse::<u64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_what_json_spells_as_one_and_a_program_can_hold() {
+        for value in ["0", "-1", "1.50", "1e5", "18446744073709551615", "-9223372036854775808"] {
+            assert!(is_number(value), "{value}");
+        }
+        for value in ["", "-", "007", "+1", "1.", ".5", "NaN", "1 ", " 1", "1e999", "true"] {
+            assert!(!is_number(value), "{value}");
+        }
+        assert!(!is_number("18446744073709551616"), "longer than 64 bits");
+    }
+
+    #[test]
+    fn fields_are_one_object_in_their_order() {
+        let mut fields = Metadata::new();
+        assert_eq!(Metadata::new().finish(), "{}");
+        fields.push("b\"", "x\ny");
+        fields.push_raw("\"a\"", "1.50");
+        assert_eq!(fields.finish(), "{\"b\\\"\":\"x\\ny\",\"a\":1.50}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Which format an input has: by what the user says, by its content, then by its name.
+
+use super::csv::Table;
+use super::error::ReadError;
+use super::foreign::{foreign, is_marked, text};
+use super::ipc;
+use super::item::{Format, ReadOptions};
+use super::json::Values;
+use super::jsonl;
+use super::lines::Lines;
+use super::paths::Input;
+use super::sequence::Sequence;
+use super::sniff;
+use super::stream::Stream;
+use super::text::{refused, sequence};
+use super::warc::{self, Archive};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How far the first line is looked for when the format is not given.
+const PEEK: usize = 4 << 20;
+/// How much of a file is looked at to tell what it is if not records.
+const HEAD: usize = 4096;
+/// How much of it is looked at to tell whether it is a table, whose rows may be long.
+const TABLE_HEAD: usize = 64 << 10;
+const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
+/// Ends of names that say how a file is compressed.
+const COMPRESSED: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
+
+/// What an input is read as.
+pub(super) enum Recognised {
+    /// From its beginning on.
+    Sequence(Box<dyn Sequence>),
+    /// From its beginning on, batch by batch.
+    Arrow,
+    /// From its end on.
+    Parquet,
+}
+
+/// A Parquet file has the magic at both ends. One with it only at the front is cut off, unless it
+/// is a text that happens to begin so.
+pub(super) fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    file.by_ref().take(4096).read_to_end(&mut head)?;
+    let mut tail = [0; 4];
+    let length = file.seek(SeekFrom::End(0))?;
+    if length >= 8 {
+        file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut tail)?;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"));
+    let is_text = || std::str::from_utf8(&head).is_ok_and(|head| !head.contains('\0'));
+    Ok(named || head.starts_with(PARQUET_MAGIC) && (tail == *PARQUET_MAGIC || !is_text()))
+}
+
+/// How the bytes of an input are read that is no Parquet file on disk.
+pub(super) fn recognise(
+    stream: &mut Stream,
+    input: &Input,
+    options: &ReadOptions,
+) -> Result<Recognised, ReadError> {
+    let read: Box<dyn Sequence> = match options.format {
+        Format::Auto => return by_content(stream, input, options),
+        Format::Parquet => return Ok(Recognised::Parquet),
+        Format::Arrow => return Ok(Recognised::Arrow),
+        Format::Jsonl => Box::new(Lines::new(options)),
+        Format::Json => Box::new(Values::new(options, false)),
+        Format::Csv => Box::new(Table::new(options, None, false)),
+        Format::Tsv => Box::new(Table::new(options, Some(b'\t'), false)),
+        Format::Warc => Box::new(Archive::new(options)),
+        Format::Text => sequence(options),
+    };
+    Ok(Recognised::Sequence(read))
+}
+
+/// By content, then by name.
+fn by_content(
+    stream: &mut Stream,
+    input: &Input,
+    options: &ReadOptions,
+) -> Result<Recognised, ReadError> {
+    let is_file = !input.is_stdin && input.path.is_file();
+    let is_packed = stream.is_compressed();
+    if ipc::is_arrow(stream)? {
+        return Ok(Recognised::Arrow);
+    }
+    let sequence_of = |sequence| Ok(Recognised::Sequence(sequence));
+    if stream.peek(warc::MARK.len())? == warc::MARK {
+        return sequence_of(Box::new(Archive::new(options)));
+    }
+    if let Some(line) = stream.peek_line(PEEK)? {
+        if line.starts_with(PARQUET_MAGIC) && !is_file {
+            return Ok(Recognised::Parquet);
+        }
+        if line.starts_with(PARQUET_MAGIC) && is_packed {
+            let why = "a Parquet file in a compressed one, not a text: decompress it";
+            return sequence_of(refused(why.to_owned(), input.size));
+        }
+        if line.starts_with(b"{") && jsonl::guess_field(line).is_ok() {
+            return sequence_of(Box::new(Lines::new(options)));
+        }
+    }
+    let name = input.path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let head = stream.peek(TABLE_HEAD)?;
+    if let Some(start) = text(head).filter(|_| !is_marked(head)) {
+        if sniff::is_list_of_objects(start) {
+            return sequence_of(Box::new(Values::new(options, true)));
+        }
+        let is_all = head.len() < TABLE_HEAD;
+        if ends(&[".csv", ".tsv"]) || sniff::is_table(start, is_all, options.table) {
+            let tab = (ends(&[".tsv"]) && sniff::has_tab(start)).then_some(b'\t');
+            return sequence_of(Box::new(Table::new(options, tab, true)));
+        }
+    }
+    if let Some(why) = foreign(head.get(..HEAD).unwrap_or(head), name) {
+        return sequence_of(refused(why, input.size));
+    }
+    if ends(&[".jsonl", ".ndjson", ".json"]) {
+        return sequence_of(Box::new(Lines::new(options)));
+    }
+    sequence_of(sequence(options))
+}

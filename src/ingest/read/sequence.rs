@@ -1,0 +1,50 @@
+//! What every format does that is read from a stream of bytes: its records, one after the other.
+
+use super::error::ReadError;
+use super::item::{Item, Passed};
+use super::stream::Stream;
+use crate::model::Origin;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the next item stands, but for its position.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) path: Arc<PathBuf>,
+    /// Items before it.
+    pub(super) number: u64,
+}
+
+/// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who
+/// passes over the same bytes stands at the same place.
+pub(super) trait Sequence: Send {
+    /// What stands next; none at the end.
+    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError>;
+
+    /// Passes over what stands next without making a record of it; says whether there was something.
+    fn pass(&mut self, stream: &mut Stream, place: Place) -> Result<bool, ReadError> {
+        Ok(self.next(stream, place)?.is_some())
+    }
+
+    /// Whether the stream is one document.
+    fn is_single(&self) -> bool {
+        false
+    }
+
+    /// What was no document and no reject since this was asked last.
+    fn take_passed(&mut self) -> Passed {
+        Passed::default()
+    }
+}
+
+impl Place {
+    /// With its position.
+    pub(super) fn at(self, offset: u64) -> Origin {
+        Origin { path: self.path, number: self.number, offset }
+    }
+
+    /// The path, for errors.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
