@@ -15,8 +15,8 @@ __all__ = [
 class IngestReport(Report):
     """What became of an ingest."""
 
-    _classes = {"tokens": Names, "special_tokens_in_text": Names, "refused": Names}
-    _absent = {"refused": {}}
+    _classes = {"tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names}
+    _absent = {"refused": {}, "passed": {}}
 
     source: str
     #: Records read.
@@ -33,6 +33,8 @@ class IngestReport(Report):
     updated: int
     #: Records that could not be read (`Corpus.rejects`).
     rejected: int
+    #: HTML pages (`html`) and other contents (`other`) of web archives, which are no text.
+    passed: dict[str, int]
     #: Tokens of kept documents by tokenizer, and documents that spell a special token.
     tokens: dict[str, int]
     special_tokens_in_text: dict[str, dict[str, int]]

@@ -47,11 +47,16 @@ class Writer(Corpus):
         data: Input,
         *,
         source: str,
+        source_from: str | None = None,
         id_field: str | None = None,
         text_field: str | None = None,
         meta_field: str | None = None,
         drop_fields: str | Iterable[str] = (),
+        map: Mapping[str, str] | None = None,
         format: str = "auto",
+        text_by: str = "file",
+        delimiter: str | None = None,
+        quotes: bool = True,
         name: str = "records",
         chat: str | None = None,
         chat_template: str | os.PathLike[str] | None = None,
@@ -76,19 +81,27 @@ class Writer(Corpus):
 
         `data` is one of:
 
-        * a path, a pattern or a list of them: files of JSON lines, Parquet or text, plain or compressed; directories;
+        * a path, a pattern or a list of them: JSON, CSV, Parquet, Arrow, web archives and texts, plain or compressed;
+          directories, also of a dataset that `save_to_disk` wrote;
         * anything with `__arrow_c_stream__`: a table of pyarrow, Polars, pandas or DuckDB, a `datasets.Dataset`;
         * an iterable of mappings of fields. It is iterated on the calling thread, and what it raises comes back unchanged.
 
-        `source` is the source the documents belong to. `id_field` names the field that identifies a record: new content
-        under the same id supersedes the old. `text_field` names the text (by default the first of text, content,
-        raw_content, document, body). `name` stands where the path of a file would for what is in no file: give the same
-        one when the same records come again. The other options are those of `corpusdb ingest`.
+        `source` is the source the documents belong to; with `source_from` that of records which name none in this field.
+        `id_field` names the field that identifies a record: new content under the same id supersedes the old.
+        `text_field` names the text (by default the first of text, content, raw_content, document, body), and `map` has
+        fields under other names, ours first: `{"text": "body", "language": "lang"}`. `name` stands where the path of a
+        file would for what is in no file: give the same one when the same records come again. The other options are
+        those of `corpusdb ingest`.
 
         Raises `corpusdb.BadInput` for what cannot be read; what was committed before stays.
         """
         settings = {
             "source": source,
+            "source_from": source_from,
+            "map": list((map or {}).items()),
+            "text_by": text_by,
+            "delimiter": delimiter,
+            "quotes": quotes,
             "format": format,
             "text_field": text_field,
             "meta_field": meta_field,

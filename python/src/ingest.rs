@@ -6,7 +6,7 @@ use crate::feed::{Feeder, feed};
 use crate::words::{one_of, tried};
 use corpusdb::ingest::{
     ChatOptions, ChatShape, ChatTemplate, Format, JoinBy, JoinOptions, OnError, ReadOptions,
-    RecordForm, Records, SpecialInContent, TemplateMarkers,
+    RecordForm, Records, SpecialInContent, TableOptions, TemplateMarkers, TextBy,
 };
 use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
 use pyo3::prelude::*;
@@ -21,11 +21,17 @@ use std::sync::Arc;
 #[pyo3(from_item_all)]
 pub(crate) struct IngestSettings {
     source: String,
+    source_from: Option<String>,
     format: String,
+    text_by: String,
+    delimiter: Option<char>,
+    quotes: bool,
     text_field: Option<String>,
     id_field: Option<String>,
     meta_field: Option<String>,
     drop_fields: Vec<String>,
+    /// Our names with those in the records.
+    map: Vec<(String, String)>,
     chat: Option<String>,
     chat_template: Option<PathBuf>,
     chat_template_name: Option<String>,
@@ -50,12 +56,6 @@ const BAD: &str = "BadInput";
 
 impl IngestSettings {
     fn options(&self, py: Python<'_>, handle: &Handle) -> PyResult<IngestOptions> {
-        let formats = [
-            ("auto", Format::Auto),
-            ("jsonl", Format::Jsonl),
-            ("parquet", Format::Parquet),
-            ("text", Format::Text),
-        ];
         let on_error = [("reject", OnError::Reject), ("fail", OnError::Fail)];
         if let Some(share) = self.max_removed.filter(|share| !(0.0..=1.0).contains(share)) {
             let why = format!("max_removed: {share} is no share between 0 and 1");
@@ -64,16 +64,7 @@ impl IngestSettings {
         let opened = handle.options(py)?;
         Ok(IngestOptions {
             source: self.source.clone(),
-            read: ReadOptions {
-                format: one_of(py, BAD, "format", &self.format, &formats)?,
-                text_field: self.text_field.clone(),
-                id_field: self.id_field.clone(),
-                meta_field: self.meta_field.clone(),
-                drop_fields: self.drop_fields.clone(),
-                whole: false,
-                max_doc_bytes: self.max_doc_bytes,
-                ..ReadOptions::default()
-            },
+            read: self.read(py, opened.memory_bytes())?,
             form: self.form(py)?,
             on_error: one_of(py, BAD, "on_error", &self.on_error, &on_error)?,
             threads: opened.thread_count(),
@@ -85,6 +76,48 @@ impl IngestSettings {
             max_removed: self.max_removed,
             max_cluster: self.max_cluster,
         })
+    }
+
+    fn read(&self, py: Python<'_>, memory: u64) -> PyResult<ReadOptions> {
+        let formats = [
+            ("auto", Format::Auto),
+            ("jsonl", Format::Jsonl),
+            ("json", Format::Json),
+            ("csv", Format::Csv),
+            ("tsv", Format::Tsv),
+            ("warc", Format::Warc),
+            ("arrow", Format::Arrow),
+            ("parquet", Format::Parquet),
+            ("text", Format::Text),
+        ];
+        let parts =
+            [("file", TextBy::File), ("line", TextBy::Line), ("paragraph", TextBy::Paragraph)];
+        let delimiter = match self.delimiter.map(u8::try_from) {
+            None => None,
+            Some(Ok(byte)) if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => {
+                Some(byte)
+            }
+            Some(_) => {
+                return Err(named(py, BAD, "delimiter: give one ASCII character, such as \";\""));
+            }
+        };
+        let mut read = ReadOptions {
+            format: one_of(py, BAD, "format", &self.format, &formats)?,
+            text_field: self.text_field.clone(),
+            id_field: self.id_field.clone(),
+            source_field: self.source_from.clone(),
+            meta_field: self.meta_field.clone(),
+            drop_fields: self.drop_fields.clone(),
+            max_doc_bytes: self.max_doc_bytes,
+            text_by: one_of(py, BAD, "text_by", &self.text_by, &parts)?,
+            table: TableOptions { delimiter, quotes: self.quotes, ..TableOptions::default() },
+            max_batch_bytes: (memory / 8).clamp(64 << 20, 2 << 30),
+            ..ReadOptions::default()
+        };
+        for (ours, theirs) in &self.map {
+            read.map_field(ours, theirs).map_err(|why| named(py, BAD, &format!("map: {why}")))?;
+        }
+        Ok(read)
     }
 
     fn form(&self, py: Python<'_>) -> PyResult<RecordForm> {

@@ -164,3 +164,43 @@ def test_token_ids_are_stored_as_they_are(w: corpusdb.Writer, tmp_path: Path) ->
     assert report.kept == 1
     assert np.array_equal(w.tokens(0, "bytes"), ids)
     assert w.document(0).text == corpora.prose(1)
+
+
+def test_tables_lists_and_archives_are_ingested_with_the_options_of_the_command(
+    w: corpusdb.Writer, tmp_path: Path
+) -> None:
+    table = tmp_path / "a.txt"
+    table.write_text("body;lang;from\n\"one; two\";en;web\n\"a \"\"b\"\"\";de;\n")
+    report = w.ingest(
+        table, source="rest", format="csv", delimiter=";", map={"text": "body", "language": "lang", "source": "from"}
+    )
+    assert (report.kept, report.passed) == (2, {})
+    rows = w.sql("SELECT text, language, source FROM documents ORDER BY id").to_dicts()
+    assert rows == [
+        {"text": "one; two", "language": "en", "source": "web"},
+        {"text": 'a "b"', "language": "de", "source": "rest"},
+    ]
+    lines = tmp_path / "b.txt"
+    lines.write_text("first\n\nsecond\nof two\n")
+    assert w.ingest(lines, source="lines", text_by="line").kept == 3
+    assert w.ingest(lines, source="paragraphs", text_by="paragraph").added == 2
+    assert w.ingest([{"text": "more", "at": "web"}], source="rest", source_from="at").kept == 1
+    assert w.count("source = 'web'") == 2
+    archive = Path(__file__).parents[2] / "tests/corpora/inputs/pages.warc.gz"
+    assert w.ingest(archive, source="archive").passed == {"html": 1, "other": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delimiter": "ü"}, "one ASCII character"),
+        ({"text_by": "word"}, "text_by"),
+        ({"text_field": "a", "map": {"text": "b"}}, "already"),
+    ],
+)
+def test_options_of_inputs_that_cannot_be_are_refused(
+    w: corpusdb.Writer, tmp_path: Path, options: dict[str, object], words: str
+) -> None:
+    path = write(tmp_path / "a.jsonl", [corpora.page(1)])
+    with pytest.raises(corpusdb.BadInput, match=words):
+        w.ingest(path, source="web", **options)

@@ -1,9 +1,11 @@
 //! What of a chunk could not be read, and how far its files were: rejects and resume points.
 
+use super::booked::reading_of_part;
 use super::error::IngestError;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, Ready};
 use super::produce::InputPart;
+use super::sources::ChunkSources;
 use crate::model::{FileId, SourceId};
 use crate::store::{Batch, FileRecord, RejectRecord};
 use std::collections::BTreeMap;
@@ -11,12 +13,12 @@ use std::collections::BTreeMap;
 /// Stores a chunk's rejects and how far each of its files was read; answers how many rejects are new.
 pub(super) fn put_consumed(
     batch: &mut Batch<'_>,
-    source: SourceId,
+    sources: &ChunkSources,
     chunk: &PreparedChunk,
     options: &IngestOptions,
 ) -> Result<u64, IngestError> {
     let (mut new, mut rejected) = (0, BTreeMap::new());
-    for (piece, items) in chunk.chunk.pieces.iter().zip(&chunk.items) {
+    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
         let mut bad = 0;
         for item in items {
             let Ready::Reject(reject, identity) = item else { continue };
@@ -33,7 +35,14 @@ pub(super) fn put_consumed(
             new += u64::from(batch.reject(*identity, &record)?);
         }
         if !piece.known && !piece.is_within_same() {
-            put_file(batch, source, piece, bad, &mut rejected, options)?;
+            put_file(batch, sources.own(), piece, bad, &mut rejected, options)?;
+            for (source, file) in sources.files(at).filter(|(source, _)| *source != sources.own()) {
+                let record = FileRecord {
+                    reading: reading_of_part(options),
+                    ..file_record(file, piece, 0, options)
+                };
+                batch.put_file(source, piece.path(), &record)?;
+            }
         }
     }
     Ok(new)
@@ -57,7 +66,17 @@ fn put_file(
         None => batch.view().file(source, path)?.map_or(0, |record| record.rejected),
     };
     rejected.insert(file, before + bad);
-    let record = FileRecord {
+    Ok(batch.put_file(source, path, &file_record(file, piece, before + bad, options))?)
+}
+
+/// A file, known by that number, that was read to the end of a piece.
+fn file_record(
+    file: FileId,
+    piece: &InputPart,
+    rejected: u64,
+    options: &IngestOptions,
+) -> FileRecord {
+    FileRecord {
         file: file.0,
         size: piece.input.size,
         modified: piece.input.modified_ns,
@@ -65,9 +84,8 @@ fn put_file(
         whole: piece.whole,
         offset: piece.end.offset,
         records: piece.end.records,
-        rejected: before + bad,
+        rejected,
         prefix: piece.end.prefix,
         reading: options.reading(),
-    };
-    Ok(batch.put_file(source, path, &record)?)
+    }
 }

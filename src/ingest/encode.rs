@@ -3,8 +3,9 @@
 use super::error::IngestError;
 use super::options::OnError;
 use super::prepare::Prepared;
+use super::sources::ChunkSources;
 use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, store_encoded};
-use crate::model::{DocId, SourceId};
+use crate::model::DocId;
 use crate::store::Batch;
 use crate::tokenizer::TokenizerError;
 use rayon::prelude::*;
@@ -45,7 +46,7 @@ pub(super) struct EncodedNewcomers {
 pub(super) fn encode(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
-    source: SourceId,
+    sources: &ChunkSources,
     kept: &[(DocId, &Prepared)],
     on_error: OnError,
 ) -> Result<EncodedNewcomers, IngestError> {
@@ -89,6 +90,7 @@ pub(super) fn encode(
     }
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {
+        let source = sources.source(&prepared.record);
         if is_given(prepared) {
             // Stored with the document; a kept one's count for its source.
             let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());

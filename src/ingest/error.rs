@@ -86,6 +86,16 @@ pub enum IngestError {
     /// A chat template that cannot be used.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// A field that is no name of a source: it has ever other values.
+    #[error(
+        "field `{field}` names more than {most} sources, each of which is held in memory: give a field that names few"
+    )]
+    TooManySources {
+        /// The field.
+        field: String,
+        /// Sources that a corpus may have of such fields.
+        most: usize,
+    },
     /// Values from outside that cannot be joined.
     #[error("{0}")]
     Join(String),

@@ -3,7 +3,8 @@
 use super::error::IngestError;
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::report::IngestReport;
-use crate::model::{DocId, FileId, Reject};
+use super::sources::ChunkSources;
+use crate::model::{DocId, FileId, Reject, SourceId};
 use crate::store::{Batch, Header};
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,7 +21,8 @@ pub(super) enum Fate {
 pub(super) struct New<'a> {
     pub(super) id: DocId,
     pub(super) prepared: &'a Prepared,
-    pub(super) piece: usize,
+    pub(super) source: SourceId,
+    pub(super) file: FileId,
     pub(super) supersedes: Option<DocId>,
     /// The stored document whose text this one shares.
     pub(super) twin: Option<DocId>,
@@ -32,8 +34,8 @@ pub(super) struct Identified<'a> {
     pub(super) new: Vec<New<'a>>,
     /// Of every record.
     pub(super) fates: Vec<Fate>,
-    /// Files some of whose documents are superseded by another file, and that one.
-    pub(super) overtaken: BTreeSet<(FileId, FileId)>,
+    /// Files some of whose documents are superseded by another file of the same source, and that one.
+    pub(super) overtaken: BTreeSet<(SourceId, FileId, FileId)>,
     /// Records whose content is in force already, and documents that others supersede.
     pub(super) unchanged: u64,
     pub(super) updated: u64,
@@ -53,7 +55,7 @@ struct Newest {
 pub(super) fn identify<'a>(
     batch: &Batch<'_>,
     chunk: &'a PreparedChunk,
-    files: &[FileId],
+    sources: &ChunkSources,
     report: &mut IngestReport,
 ) -> Result<Identified<'a>, IngestError> {
     let documents = || {
@@ -69,7 +71,6 @@ pub(super) fn identify<'a>(
     let (mut unchanged, mut updated) = (0, 0);
     let (mut new, mut fates, mut overtaken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
-        let file = files.get(at).copied().unwrap_or_default();
         for item in items {
             report.read += 1;
             let prepared = match item {
@@ -80,6 +81,8 @@ pub(super) fn identify<'a>(
                 }
             };
             report.bytes += prepared.record.text.len() as u64;
+            let source = sources.source(&prepared.record);
+            let file = sources.file(at, source);
             let number = prepared.record.origin.number;
             let before = match (local.get(&prepared.identity), stored.next().flatten()) {
                 (Some(known), _) => Some(*known),
@@ -105,7 +108,7 @@ pub(super) fn identify<'a>(
                 }
                 Some(before) => {
                     if before.file != file {
-                        overtaken.insert((before.file, file));
+                        overtaken.insert((source, before.file, file));
                     }
                     Some(before.id)
                 }
@@ -115,7 +118,7 @@ pub(super) fn identify<'a>(
             local.insert(prepared.identity, newest);
             updated += u64::from(supersedes.is_some());
             fates.push(Fate::Document(next));
-            new.push(New { id: next, prepared, piece: at, supersedes, twin: None, text: None });
+            new.push(New { id: next, prepared, source, file, supersedes, twin: None, text: None });
             next = DocId(next.0 + 1);
         }
     }

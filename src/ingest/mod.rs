@@ -24,11 +24,12 @@
 //!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
 //! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch (`identify` tells what
-//! is new, `newcomers` stores it, `consumed` notes what was read). How the
+//! is new, `sources` to whom it belongs, `newcomers` stores it, `consumed` notes what was read, `booked` where). How the
 //! input is cut changes no decision, no id and no byte that means anything; so chunks that would have
 //! much decided over again wait for those behind them (`waiting`).
 
 mod alarm;
+mod booked;
 mod chat;
 mod consumed;
 mod decisions;
@@ -47,6 +48,7 @@ mod produce;
 pub(crate) mod read;
 mod report;
 mod run;
+mod sources;
 mod waiting;
 mod watch;
 mod write;

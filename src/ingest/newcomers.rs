@@ -8,12 +8,10 @@ use crate::decide::{Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, 
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// What all newcomers of a chunk are taken in with.
 pub(super) struct Admission<'a> {
-    pub(super) source: SourceId,
-    /// The files of the chunk's pieces.
-    pub(super) files: &'a [FileId],
     pub(super) encoder: &'a TextEncoder,
     pub(super) tokenizers: &'a [LoadedTokenizer],
 }
@@ -28,12 +26,11 @@ impl Admission<'_> {
         document: &mut New<'_>,
     ) -> Result<(), IngestError> {
         let prepared = document.prepared;
-        let owner = owner(session, self.source, document)?;
+        let owner = owner(session, document)?;
         if owner.is_none() && document.text.is_none() {
             document.text = Some(self.encoder.encode(&prepared.record.text)?);
         }
-        let file = self.files.get(document.piece).copied().unwrap_or_default();
-        let header = header(prepared, self.source, file, owner);
+        let header = header(prepared, document.source, document.file, owner);
         let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none());
         let id = batch.add(NewDocument {
             header: header.clone(),
@@ -59,18 +56,18 @@ impl Admission<'_> {
 }
 
 /// Names, for each document, the stored one that has its text.
-pub(super) fn find_twins(
-    session: &mut Session,
-    source: SourceId,
-    new: &mut [New<'_>],
-) -> Result<(), IngestError> {
-    let texts: Vec<_> = new.iter().map(|new| new.prepared.raw).collect();
-    let twins = session.text_twins(source, &texts)?;
-    for (new, twin) in new.iter_mut().zip(twins) {
-        new.twin = match twin {
-            Some(twin) if is_compared_alike(session, twin, new.prepared)? => Some(twin),
-            _ => None,
-        };
+pub(super) fn find_twins(session: &mut Session, new: &mut [New<'_>]) -> Result<(), IngestError> {
+    let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
+    for source in sources {
+        let of_source = || new.iter().filter(|new| new.source == source);
+        let texts: Vec<_> = of_source().map(|new| new.prepared.raw).collect();
+        let twins = session.text_twins(source, &texts)?;
+        for (new, twin) in new.iter_mut().filter(|new| new.source == source).zip(twins) {
+            new.twin = match twin {
+                Some(twin) if is_compared_alike(session, twin, new.prepared)? => Some(twin),
+                _ => None,
+            };
+        }
     }
     Ok(())
 }
@@ -95,11 +92,7 @@ pub(super) fn compress(encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(),
 }
 
 /// The document whose stored text is this one's; none when it stores its own.
-fn owner(
-    session: &mut Session,
-    source: SourceId,
-    new: &New<'_>,
-) -> Result<Option<DocId>, IngestError> {
+fn owner(session: &mut Session, new: &New<'_>) -> Result<Option<DocId>, IngestError> {
     let raw = new.prepared.raw;
     if let Some(old) = new.supersedes {
         let header = session.header(old)?;
@@ -116,7 +109,7 @@ fn owner(
             half(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
         }
     };
-    let owner = session.text_owner(new.id, source, shared);
+    let owner = session.text_owner(new.id, new.source, shared);
     Ok(Some(owner).filter(|owner| *owner != new.id))
 }
 

@@ -88,7 +88,8 @@ impl IngestOptions {
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
-        let ReadOptions { meta_field, drop_fields, text_by, table, .. } = &self.read;
+        let ReadOptions { renamed, source_field, text_by, table, .. } = &self.read;
+        let ReadOptions { meta_field, drop_fields, .. } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
         let format = match format {
             Format::Auto => "auto",
@@ -112,6 +113,12 @@ impl IngestOptions {
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
         let numbers = if *numbers { "" } else { ";numbers=no" };
+        let renamed = match renamed.as_slice() {
+            [] => String::new(),
+            renamed => format!(";renamed={renamed:?}"),
+        };
+        let source =
+            source_field.as_ref().map_or_else(String::new, |from| format!(";source={from}"));
         let form = self.form.reading();
         // What is not asked for is not said, as of files that were read before it could be.
         let meta = meta_field.as_ref().map(|name| format!(";meta={name:?}")).unwrap_or_default();
@@ -119,7 +126,7 @@ impl IngestOptions {
         let dropped = dropped.unwrap_or_default();
         let table = format!("{by}{delimiter}{quotes}{numbers}");
         format!(
-            "format={format};text={text};id={id};max={max_doc_bytes}{table}{meta}{dropped}{form}"
+            "format={format};text={text};id={id};max={max_doc_bytes}{table}{renamed}{source}{meta}{dropped}{form}"
         )
     }
 }

@@ -132,6 +132,7 @@ fn one(
     let shingles = Shingles::new(std::mem::take(&mut fingerprint.shingles));
     let raw = half(&blake3::hash(record.text.as_bytes()));
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
+    let source = record.source.as_deref().unwrap_or(source);
     Prepared {
         form,
         given,

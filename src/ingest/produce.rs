@@ -1,10 +1,11 @@
 //! Reads inputs in order and cuts their records into chunks; skips what is known to be unchanged.
 
+use super::booked::sources_of_files;
 use super::error::IngestError;
 use super::form::Former;
 use super::options::{IngestOptions, OnError};
 use super::read::{Input, Item, Passed, ReadOptions, Reader, Records, ResumePoint};
-use crate::model::{FileId, Interrupt};
+use crate::model::{FileId, Interrupt, SourceId};
 use crate::store::{FileRecord, View};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -110,8 +111,7 @@ pub(super) fn look_up<'m>(
 ) -> Result<Vec<KnownInput<'m>>, IngestError> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
     let mut known = Vec::with_capacity(inlets.len());
-    let mut files = BTreeMap::new();
-    for (at, inlet) in inlets.into_iter().enumerate() {
+    for inlet in inlets {
         let (input, records) = match inlet {
             Inlet::File(input) => (input, None),
             Inlet::Memory(records) => (records.input()?, Some(records)),
@@ -120,14 +120,14 @@ pub(super) fn look_up<'m>(
             Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
             None => None,
         };
-        files.extend(found.as_ref().map(|record| (FileId(record.file), at)));
         // A pipe says neither size nor time: what it gives is new every time, as standard input is, and memory.
         let is_pipe = input.is_stdin || (input.size == 0 && input.modified_ns == 0);
         let was_read = found.is_some();
         let record = found.filter(|record| !is_pipe && record.reading == options.reading());
         known.push(KnownInput { input, records, record, was_read, is_overtaken: false });
     }
-    if let Some(source) = source {
+    for source in sources_of_files(view, options) {
+        let files = in_source(&known, source, view)?;
         // Inputs of one ingest keep the order that they came in: else the same command, given twice,
         // would turn it around and around.
         for overtaken in view.overtaken(source)? {
@@ -140,6 +140,20 @@ pub(super) fn look_up<'m>(
         }
     }
     Ok(known)
+}
+
+/// The numbers that inputs have as files of a source, each with its place among them.
+fn in_source(
+    known: &[KnownInput<'_>],
+    source: SourceId,
+    view: &View,
+) -> Result<BTreeMap<FileId, usize>, IngestError> {
+    let mut files = BTreeMap::new();
+    for (at, known) in known.iter().enumerate() {
+        let record = view.file(source, known.input.path.as_os_str().as_bytes())?;
+        files.extend(record.map(|record| (FileId(record.file), at)));
+    }
+    Ok(files)
 }
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.

@@ -26,6 +26,8 @@ pub(super) struct Watch {
     max_removed: Option<f64>,
     max_cluster: u64,
     source: String,
+    /// Records name their sources.
+    has_many_sources: bool,
     since: CommitSeq,
     added: u64,
     removed: u64,
@@ -58,6 +60,7 @@ impl Watch {
             max_removed: options.max_removed,
             max_cluster: options.max_cluster,
             source: options.source.clone(),
+            has_many_sources: options.read.source_field.is_some(),
             since: view.commit(),
             added: 0,
             removed: 0,
@@ -145,9 +148,12 @@ impl Watch {
             _ => "no pair to show".to_owned(),
         };
         let undo = if view.commit() > self.since {
+            let source = match self.has_many_sources {
+                true => String::new(),
+                false => format!("source = '{}' AND ", self.source.replace('\'', "''")),
+            };
             format!(
-                "`corpusdb remove CORPUS --where \"source = '{}' AND commit > {}\"` removes what this ingest committed before",
-                self.source.replace('\'', "''"),
+                "`corpusdb remove CORPUS --where \"{source}commit > {}\"` removes what this ingest committed before",
                 self.since
             )
         } else {

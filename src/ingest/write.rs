@@ -1,5 +1,6 @@
 //! One prepared chunk into one commit: identity, decision, token ids, rows.
 
+use super::booked::sources_of_files;
 use super::consumed::put_consumed;
 use super::encode::{EncodedNewcomers, encode};
 use super::error::IngestError;
@@ -8,9 +9,10 @@ use super::newcomers::{Admission, compress, find_twins};
 use super::options::{IngestOptions, RecordForm};
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::report::IngestReport;
+use super::sources::ChunkSources;
 use super::watch::Watch;
 use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
-use crate::model::{DocId, FileId, Interrupt, SourceId, Standing};
+use crate::model::{DocId, FileId, Interrupt, Standing};
 use crate::store::{Batch, CommitRecord, Writer};
 use std::time::Instant;
 
@@ -56,13 +58,12 @@ impl ChunkWriter<'_> {
         may_wait: bool,
     ) -> Result<Written, IngestError> {
         let mut batch = writer.begin()?;
-        let source = self.source(&mut batch)?;
+        let sources = self.sources(&mut batch, chunk)?;
         let first = batch.next_document();
         let started = Instant::now();
-        let files = files(&mut batch, source, chunk)?;
         let before = (self.report.read, self.report.bytes);
         let Identified { mut new, fates, overtaken, unchanged, updated } =
-            identify(&batch, chunk, &files, &mut self.report)?;
+            identify(&batch, chunk, &sources, &mut self.report)?;
         let superseded = new.iter().filter_map(|new| new.supersedes);
         let orphans = Orphans::of(&batch, superseded)?;
         if may_wait && let Some(documents) = orphans.want(new.len()) {
@@ -70,11 +71,11 @@ impl ChunkWriter<'_> {
             return Ok(Written::Waits(Want { documents, has: new.len() }));
         }
         let mut counts = ChunkCounts { unchanged, updated, ..ChunkCounts::default() };
-        for (file, by) in overtaken {
+        for (source, file, by) in overtaken {
             batch.overtake(source, file, by)?;
         }
-        let mut session = self.session(&batch, source, orphans);
-        find_twins(&mut session, source, &mut new)?;
+        let mut session = self.session(&batch, &sources, orphans);
+        find_twins(&mut session, &mut new)?;
         self.report.stages.decide += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
@@ -85,8 +86,7 @@ impl ChunkWriter<'_> {
         let started = Instant::now();
         let view = batch.view().clone();
         let mut blockade = Blockade::new(&view)?;
-        let (files, tokenizers) = (files.as_slice(), self.tokenizers);
-        let admission = Admission { source, files, encoder: &encoder, tokenizers };
+        let admission = Admission { encoder: &encoder, tokenizers: self.tokenizers };
         for document in &mut new {
             admission.admit(&mut batch, &mut session, &mut blockade, document)?;
         }
@@ -94,12 +94,12 @@ impl ChunkWriter<'_> {
         self.report.stages.decide += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
-        self.encode(&mut batch, source, &kept)?;
+        self.encode(&mut batch, &sources, &kept)?;
         self.report.stages.encode += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
         self.watch_rejects(chunk);
-        counts.rejected = put_consumed(&mut batch, source, chunk, self.options)?;
+        counts.rejected = put_consumed(&mut batch, &sources, chunk, self.options)?;
         if counts.rejected > 0 || !new.is_empty() || chunk.moves_on() {
             batch.commit(&CommitRecord {
                 kind: "ingest".to_owned(),
@@ -118,21 +118,35 @@ impl ChunkWriter<'_> {
         Ok(Written::Committed(fates))
     }
 
-    /// The source that the documents belong to, with the template that their texts are made by.
-    fn source(&self, batch: &mut Batch<'_>) -> Result<SourceId, IngestError> {
-        let source = batch.source(&self.options.source)?;
+    /// The sources that the documents belong to, with the template that their texts are made by. A file that says
+    /// again all it said before is not overtaken any more.
+    fn sources(
+        &self,
+        batch: &mut Batch<'_>,
+        chunk: &PreparedChunk,
+    ) -> Result<ChunkSources, IngestError> {
+        let sources = ChunkSources::of(batch, chunk, self.options)?;
         if let RecordForm::Chat(chat) = &self.options.form
             && let Some(template) = &chat.template
         {
             batch.template(template.source(), &template.variables_words())?;
         }
-        Ok(source)
+        for piece in chunk.chunk.pieces.iter().filter(|piece| piece.says_it_again()) {
+            for source in sources_of_files(batch.view(), self.options) {
+                if let Some(record) = batch.view().file(source, piece.path())? {
+                    batch.forget_overtaken(source, FileId(record.file))?;
+                }
+            }
+        }
+        Ok(sources)
     }
 
-    /// A session that decides about newcomers of a source.
-    fn session(&self, batch: &Batch<'_>, source: SourceId, orphans: Orphans) -> Session {
+    /// A session that decides about newcomers of these sources.
+    fn session(&self, batch: &Batch<'_>, sources: &ChunkSources, orphans: Orphans) -> Session {
         let mut session = Session::new(batch);
-        session.name_source(source, &self.options.source);
+        for (source, name) in sources.names(self.options) {
+            session.name_source(source, name);
+        }
         session.heed(self.interrupt);
         session.know(orphans);
         session
@@ -168,13 +182,13 @@ impl ChunkWriter<'_> {
     fn encode(
         &mut self,
         batch: &mut Batch<'_>,
-        source: SourceId,
+        sources: &ChunkSources,
         kept: &Kept<'_>,
     ) -> Result<(), IngestError> {
         let report = &mut self.report;
         for tokenizer in self.tokenizers {
             let EncodedNewcomers { tokens, spelled, mut refused } =
-                encode(batch, tokenizer, source, &kept.newcomers, self.options.on_error)?;
+                encode(batch, tokenizer, sources, &kept.newcomers, self.options.on_error)?;
             let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
             if refused.documents > 0 {
                 report.refused.entry(tokenizer.name.clone()).or_default().and(refused);
@@ -198,23 +212,6 @@ impl ChunkWriter<'_> {
             }
         }
     }
-}
-
-/// The files of a chunk's pieces. One that says again all it said before is not overtaken any more.
-fn files(
-    batch: &mut Batch<'_>,
-    source: SourceId,
-    chunk: &PreparedChunk,
-) -> Result<Vec<FileId>, IngestError> {
-    let pieces = &chunk.chunk.pieces;
-    let files = pieces.iter().map(|piece| batch.file(source, piece.path()));
-    let files: Vec<_> = files.collect::<Result<_, _>>()?;
-    for (piece, file) in pieces.iter().zip(&files) {
-        if piece.says_it_again() {
-            batch.forget_overtaken(source, *file)?;
-        }
-    }
-    Ok(files)
 }
 
 #[derive(Default)]

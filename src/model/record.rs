@@ -29,6 +29,8 @@ pub enum RecordKey {
 pub struct ReadRecord {
     /// The key under which the record is stored once.
     pub key: RecordKey,
+    /// The source that it names, where records name theirs.
+    pub source: Option<Arc<str>>,
     /// The text to deduplicate and tokenize.
     pub text: String,
     /// All other fields as one JSON object, in the order and the spelling of the input; `{}` if none.

@@ -87,3 +87,174 @@ fn a_table_that_has_grown_is_read_on_and_one_that_fails_at_a_row_is_told_by_its_
     assert_eq!(rejects[0]["raw"], "bad", "{}", rejects[0]);
     sound(&corpus);
 }
+
+/// Pages of three sources, under keys that two of them share.
+fn mixed(count: usize, edition: &str) -> String {
+    let line = |n: usize| {
+        let origin = ["web", "books", "code"][n % 3];
+        let named = if n % 7 == 0 { Value::Null } else { origin.into() };
+        let text = format!("{edition} page {n} of {origin}");
+        json!({"id": format!("k{}", n / 3), "text": text, "origin": named}).to_string() + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn records_name_their_sources_in_one_pass_and_are_what_they_would_be_in_one_each() {
+    let scratch = Scratch::new();
+    let path = scratch.write("a.jsonl", mixed(300, "first"));
+    let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
+    let mut digests = Vec::new();
+    for size in ["1KiB", "16MiB"] {
+        let corpus = scratch.arg(size);
+        init(&corpus, &["--mode", "exact"]);
+        let more = [&flags[..], &["--batch-bytes", size]].concat();
+        let report = ingest(&corpus, &[&path], &more);
+        assert_eq!(numbers(&report, ADDED), [300, 0, 0], "{report}");
+        let again = ingest(&corpus, &[&path], &more);
+        assert_eq!(numbers(&again, ADDED), [0, 300, 0], "{again}");
+        let sources = corpusdb(&[
+            "sql",
+            &corpus,
+            "SELECT name, documents FROM sources ORDER BY name",
+            "--format",
+            "json",
+        ])
+        .good()
+        .json_lines();
+        let of = |name: &str| {
+            sources.iter().find(|row| row["name"] == name).unwrap()["documents"].as_u64()
+        };
+        assert_eq!(
+            [of("web"), of("books"), of("code"), of("rest")].map(Option::unwrap),
+            [85, 86, 86, 43]
+        );
+        digests.push((digest(&corpus), rows(&corpus, "key, source, text")));
+        sound(&corpus);
+    }
+    assert_eq!(digests[0], digests[1]);
+    let (_, documents) = &digests[0];
+    assert_eq!(documents[0]["source"], "rest");
+    assert_eq!(documents[1]["source"], "books");
+    // The field is the document's source, and no field of it.
+    let corpus = scratch.arg("16MiB");
+    let of = corpusdb(&["show", &corpus, "1", "--json"]).good().json();
+    assert!(!of.to_string().contains("origin"), "{of}");
+}
+
+#[test]
+fn what_a_mixed_file_says_anew_supersedes_in_the_source_of_the_record() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "exact"]);
+    let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
+    let first = scratch.write("a.jsonl", mixed(60, "first"));
+    let second = scratch.write("b.jsonl", mixed(60, "second"));
+    ingest(&corpus, &[&first], &flags);
+    let report = ingest(&corpus, &[&second], &flags);
+    assert_eq!((&report["added"], &report["updated"]), (&json!(60), &json!(60)));
+    // The first file was overtaken: it is read again, and wins; then both rest.
+    let report = ingest(&corpus, &[&first], &flags);
+    assert_eq!((&report["added"], &report["updated"]), (&json!(60), &json!(60)), "{report}");
+    let report = ingest(&corpus, &[&first], &flags);
+    assert_eq!(numbers(&report, ADDED), [0, 60, 0], "{report}");
+    sound(&corpus);
+    // Its key in one source is another document than the same key in another.
+    assert_eq!(
+        corpusdb(&["count", &corpus, "--where", "kept AND key = 'k1'"]).good().stdout.trim(),
+        "3"
+    );
+    // A file of one source that a mixed one overtook is read again, too.
+    let web = scratch.write("web.jsonl", "{\"id\":\"k1\",\"text\":\"the last word\"}\n");
+    ingest(&corpus, &[&web], &["--source", "web", "--id-field", "id"]);
+    let third = scratch.write("c.jsonl", mixed(60, "third"));
+    ingest(&corpus, &[&third], &flags);
+    let report = ingest(&corpus, &[&web], &["--source", "web", "--id-field", "id"]);
+    assert_eq!(numbers(&report, ADDED), [1, 0, 0], "{report}");
+    sound(&corpus);
+}
+
+#[test]
+fn fields_are_mapped_in_every_format_and_what_cannot_be_a_source_is_set_aside() {
+    let scratch = Scratch::new();
+    let rows_of = |name: &str, path: &str| {
+        let corpus = scratch.arg(name);
+        init(&corpus, &["--field", "quality:float"]);
+        let map = ["--map", "text=text,id=url,source=lang", "--map", "quality=score,note=n"];
+        ingest(&corpus, &[path], &[&["--source", "rest"], &map[..]].concat());
+        sound(&corpus);
+        let meta = rows(&corpus, "meta")[1].to_string();
+        assert!(meta.contains("note") && meta.contains("-2"), "{meta}");
+        rows(&corpus, "key, source, quality, text")
+    };
+    let expected = rows_of("lines", &golden("records.jsonl"));
+    assert_eq!(expected[2]["source"], "rest", "it names none");
+    assert_eq!(expected[1]["source"], "de");
+    assert_eq!(expected[1]["quality"], json!(1.25));
+    for name in ["pandas.csv", "pandas.json", "lz4.feather", "hub"] {
+        assert_eq!(rows_of(name, &golden(name)), expected, "{name}");
+    }
+    let corpus = scratch.arg("bad");
+    init(&corpus, &[]);
+    let path = scratch
+        .write("bad.jsonl", "{\"text\":\"a\",\"from\":[1]}\n{\"text\":\"b\",\"from\":\"x\"}\n");
+    let report = ingest(&corpus, &[&path], &["--source", "rest", "--source-from", "from"]);
+    assert_eq!(numbers(&report, ADDED), [1, 0, 1]);
+    let twice = ["ingest", &corpus, &path, "--source", "x", "--text-field", "a", "--map", "text=b"];
+    corpusdb(&twice).fails(&["text=b", "`a` already"]);
+    let many: String =
+        (0..5000).map(|n| format!("{{\"text\":\"{n}\",\"from\":\"s{n}\"}}\n")).collect();
+    let path = scratch.write("many.jsonl", many);
+    let many = ["ingest", &corpus, &path, "--source", "rest", "--source-from", "from"];
+    corpusdb(&many).fails(&["`from` names more than 4096 sources"]);
+    sound(&corpus);
+}
+
+#[test]
+fn web_archives_give_their_texts_and_say_what_is_left_to_an_extractor() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let archive = golden("pages.warc.gz");
+    let ran =
+        corpusdb(&["ingest", &corpus, &archive, "--source", "web", "--id-field", "url"]).good();
+    assert!(ran.stdout.contains("1 HTML pages and 2 other contents"), "{ran}");
+    assert!(ran.stderr.contains("trafilatura"), "{ran}");
+    assert_eq!(rows(&corpus, "key").len(), 3);
+    let report =
+        ingest(&corpus, &[&archive], &["--source", "web", "--id-field", "url", "--reread"]);
+    assert_eq!(report["passed"], json!({"html": 1, "other": 2}));
+    assert_eq!(report["alarms"][0], json!({"kind": "html", "pages": 1}));
+    assert_eq!(numbers(&report, ADDED), [0, 3, 0], "{report}");
+    let wet = std::fs::read(golden("wet.warc.gz")).unwrap();
+    let piped = ["ingest", &corpus, "-", "--source", "wet", "--id-field", "url"];
+    corpusdb_reading(&piped, &wet).good();
+    let german = corpusdb(&["count", &corpus, "--where", "language = 'deu'"]).good();
+    assert_eq!(german.stdout.trim(), "1");
+    sound(&corpus);
+}
+
+#[test]
+fn arrow_comes_through_a_pipe_and_a_folder_that_was_read_in_part_is_read_on() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let feather = std::fs::read(golden("zstd.feather")).unwrap();
+    let piped = ["ingest", &corpus, "-", "--source", "pipe", "--id-field", "url"];
+    corpusdb_reading(&piped, &feather).good();
+    assert_eq!(rows(&corpus, "key").len(), 4);
+    let folder = golden("dataset-dict");
+    let report = ingest(&corpus, &[&folder], &["--source", "folder"]);
+    assert_eq!(numbers(&report, ADDED), [4, 0, 0], "{report}");
+    let report = ingest(&corpus, &[&folder], &["--source", "folder"]);
+    assert_eq!(numbers(&report, ADDED), [0, 4, 0], "{report}");
+    sound(&corpus);
+    // Alpaca as a table: what looks like a number was said in words.
+    let chats = scratch.arg("chats");
+    init(&chats, &[]);
+    let table = scratch
+        .write("a.csv", "instruction,input,output\nHow many?,,42\n\"Why, then?\",x,Because.\n");
+    let report = ingest(&chats, &[&table], &["--source", "chats", "--chat", "alpaca"]);
+    assert_eq!(numbers(&report, ADDED), [2, 0, 0], "{report}");
+    assert!(rows(&chats, "text")[0]["text"].as_str().unwrap().contains("42"));
+}

@@ -48,7 +48,7 @@ impl Table {
         Self { options, is_guess, header: None, lines: 0, is_done: false }
     }
 
-    /// The row of names. `Ok(Err(..))` is the reject that a file becomes which has no text.
+    /// Reads the row of names; gives the reject that a file becomes which has no text.
     fn open(&mut self, stream: &mut Stream, place: &Place) -> Result<Option<Item>, ReadError> {
         let delimiter = match self.options.table.delimiter {
             Some(delimiter) => delimiter,
@@ -166,7 +166,9 @@ impl Header {
 
     fn item(&self, row: &[u8], line: u64, options: &ReadOptions, origin: Origin) -> Item {
         match self.record(row, line, options) {
-            Ok((key, text, metadata)) => Item::Record(ReadRecord { key, text, metadata, origin }),
+            Ok((key, text, metadata)) => {
+                Item::Record(ReadRecord { key, source: None, text, metadata, origin })
+            }
             Err(reason) => reject(reason, origin, row, length(row.len())),
         }
     }

@@ -76,7 +76,7 @@ fn mark(head: &[u8]) -> Option<(&'static str, &'static str)> {
 }
 
 /// The head as text, what is cut at its end left out; none when it is not UTF-8 or holds NUL.
-pub(super) fn text(head: &[u8]) -> Option<&str> {
+fn text(head: &[u8]) -> Option<&str> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {

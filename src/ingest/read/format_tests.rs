@@ -28,7 +28,6 @@ fn objects(items: &[Item]) -> Vec<Map<String, Value>> {
             serde_json::from_str(&record.metadata).expect("an object");
         fields.insert("text".to_owned(), record.text.clone().into());
         fields.retain(|name, value| *value != Value::Null && *value != "" && name != "column_1");
-        fields.sort_keys();
         fields
     };
     items.iter().map(object).collect()

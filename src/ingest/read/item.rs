@@ -71,6 +71,10 @@ pub struct ReadOptions {
     pub meta_field: Option<String>,
     /// Fields that are not kept.
     pub drop_fields: Vec<String>,
+    /// Fields that get other names: ours, and that in the records.
+    pub renamed: Vec<(String, String)>,
+    /// The field in which a record names its source.
+    pub source_field: Option<String>,
     /// Records stay whole: no field is the text, which is made of their fields later.
     pub whole: bool,
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
@@ -91,12 +95,55 @@ impl Default for ReadOptions {
             id_field: None,
             meta_field: None,
             drop_fields: Vec::new(),
+            renamed: Vec::new(),
+            source_field: None,
             whole: false,
             max_doc_bytes: 64 << 20,
             text_by: TextBy::File,
             table: TableOptions::default(),
             max_batch_bytes: 512 << 20,
         }
+    }
+}
+
+impl ReadOptions {
+    /// Says which field of the records is one of ours: `text`, `id` and `source` are [`ReadOptions::text_field`],
+    /// [`ReadOptions::id_field`] and [`ReadOptions::source_field`], any other name is given to the field.
+    ///
+    /// ```
+    /// use corpusdb::ingest::ReadOptions;
+    ///
+    /// let mut read = ReadOptions::default();
+    /// read.map_field("text", "body")?;
+    /// read.map_field("language", "lang")?;
+    /// assert_eq!(read.text_field.as_deref(), Some("body"));
+    /// assert!(read.map_field("text", "title").is_err());
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// In words, when one of the two is said already.
+    pub fn map_field(&mut self, ours: &str, theirs: &str) -> Result<(), String> {
+        let slot = match ours {
+            "text" => &mut self.text_field,
+            "id" => &mut self.id_field,
+            "source" => &mut self.source_field,
+            _ => {
+                let is_said = |(one, other): &(String, String)| one == ours || other == theirs;
+                if let Some((one, other)) = self.renamed.iter().find(|pair| is_said(pair)) {
+                    return Err(format!(
+                        "{ours}={theirs} beside {one}={other}: a field is mapped once"
+                    ));
+                }
+                self.renamed.push((ours.to_owned(), theirs.to_owned()));
+                return Ok(());
+            }
+        };
+        if let Some(before) = slot.as_deref().filter(|before| *before != theirs) {
+            return Err(format!("{ours}={theirs}: it is said to be `{before}` already"));
+        }
+        *slot = Some(theirs.to_owned());
+        Ok(())
     }
 }
 

@@ -223,7 +223,7 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
     // As a line of a file has it, so that the same record is the same whichever way it comes.
     let metadata =
         if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
-    Item::Record(ReadRecord { key, text, metadata, origin })
+    Item::Record(ReadRecord { key, source: None, text, metadata, origin })
 }
 
 /// A mapping as a record, or why it is none. The field of the text is found in the first one.

@@ -11,6 +11,7 @@
 //!   (`jsonl` reads one), `csv` of rows of `cells` (`metadata` puts their fields together), `warc` of archives
 //!   (`http` the answers in them), `text`
 //! * `ipc` the messages of Arrow files and streams
+//! * `mapped` other names for fields, and the source that a record names
 //! * `memory` records that a program hands over, one by one or as record batches
 //! * `batches` record batches as records, which `ipc` and `memory` share, of the rows of `table`, as `parquet`
 //! * `foreign` files that are neither records nor a text
@@ -33,6 +34,7 @@ mod json;
 mod jsonl;
 mod kept_fields;
 mod lines;
+mod mapped;
 mod memory;
 mod metadata;
 mod objects;

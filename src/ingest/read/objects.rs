@@ -68,7 +68,7 @@ impl Objects {
         };
         Ok(match jsonl::parse(object, &fields) {
             Ok(jsonl::Parsed { key, text, metadata }) => {
-                Item::Record(ReadRecord { key, text, metadata, origin })
+                Item::Record(ReadRecord { key, source: None, text, metadata, origin })
             }
             Err(reason) => reject(reason, origin, object, length(object.len())),
         })

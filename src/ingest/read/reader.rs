@@ -5,15 +5,16 @@ use super::error::ReadError;
 use super::ipc::Messages;
 use super::item::{Format, Item, Passed, ReadOptions, ResumePoint};
 use super::kept_fields::kept;
+use super::mapped::Mapping;
 use super::memory::{Memory, Records};
 use super::parquet::Parquet;
 use super::paths::Input;
 use super::recognise::{Recognised, is_parquet, recognise};
 use super::sequence::{Place, Sequence};
 use super::stream::Stream;
+use crate::model::Reject;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One open input.
@@ -21,6 +22,7 @@ pub struct Reader<'m> {
     input: Input,
     options: ReadOptions,
     records: u64,
+    mapping: Mapping,
     body: Body<'m>,
 }
 
@@ -39,7 +41,8 @@ impl<'m> Reader<'m> {
     /// wrong with a Parquet file's footer and columns.
     pub fn open(input: &Input, options: &ReadOptions) -> Result<Self, ReadError> {
         let body = open_body(input, options)?;
-        Ok(Self { input: input.clone(), options: options.clone(), records: 0, body })
+        let (input, options, mapping) = (input.clone(), options.clone(), Mapping::new(options));
+        Ok(Self { input, options, records: 0, mapping, body })
     }
 
     /// Opens what a program hands over. It cannot be resumed: whoever has it begins where there is something new.
@@ -49,7 +52,8 @@ impl<'m> Reader<'m> {
     pub fn of_records(records: Records<'m>, options: &ReadOptions) -> Result<Self, ReadError> {
         let input = records.input()?;
         let body = Body::Memory(Box::new(Memory::open(records, &input.path, options)?));
-        Ok(Self { input, options: options.clone(), records: 0, body })
+        let (options, mapping) = (options.clone(), Mapping::new(options));
+        Ok(Self { input, options, records: 0, mapping, body })
     }
 
     /// Goes on behind `point` if the input still begins with the bytes that were read up to it;
@@ -110,7 +114,14 @@ impl<'m> Reader<'m> {
             }
         };
         self.records += u64::from(item.is_some());
-        Ok(item.map(|item| kept(item, &self.options)))
+        Ok(item.map(|item| match item {
+            Item::Record(mut record) => match self.mapping.apply(&mut record) {
+                // The name of its source may stand beside the field that holds all others, or not be kept.
+                Ok(()) => kept(Item::Record(record), &self.options),
+                Err(why) => Item::Reject(Reject::of(record, self.options.id_field.as_deref(), why)),
+            },
+            reject @ Item::Reject(_) => reject,
+        }))
     }
 
     /// The point after the last item given.

@@ -2,7 +2,7 @@
 
 use super::csv::Table;
 use super::error::ReadError;
-use super::foreign::{foreign, is_marked, text};
+use super::foreign::{foreign, is_marked};
 use super::ipc;
 use super::item::{Format, ReadOptions};
 use super::json::Values;
@@ -86,7 +86,7 @@ fn by_content(
     if ipc::is_arrow(stream)? {
         return Ok(Recognised::Arrow);
     }
-    let sequence_of = |sequence| Ok(Recognised::Sequence(sequence));
+    let sequence_of = |read: Box<dyn Sequence>| Ok(Recognised::Sequence(read));
     if stream.peek(warc::MARK.len())? == warc::MARK {
         return sequence_of(Box::new(Archive::new(options)));
     }
@@ -106,13 +106,15 @@ fn by_content(
     let name = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     let head = stream.peek(TABLE_HEAD)?;
-    if let Some(start) = text(head).filter(|_| !is_marked(head)) {
-        if sniff::is_list_of_objects(start) {
+    // A row or a value that is not UTF-8 is rejected for itself.
+    if !head.contains(&0) && !is_marked(head) {
+        let start = String::from_utf8_lossy(head);
+        if sniff::is_list_of_objects(&start) {
             return sequence_of(Box::new(Values::new(options, true)));
         }
         let is_all = head.len() < TABLE_HEAD;
-        if ends(&[".csv", ".tsv"]) || sniff::is_table(start, is_all, options.table) {
-            let tab = (ends(&[".tsv"]) && sniff::has_tab(start)).then_some(b'\t');
+        if ends(&[".csv", ".tsv"]) || sniff::is_table(&start, is_all, options.table) {
+            let tab = (ends(&[".tsv"]) && sniff::has_tab(&start)).then_some(b'\t');
             return sequence_of(Box::new(Table::new(options, tab, true)));
         }
     }

@@ -173,7 +173,7 @@ impl TableRows {
             (Some(ids), _) => RecordKey::Given(ids.value(row).to_owned()),
             (None, _) => RecordKey::Position,
         };
-        Item::Record(ReadRecord { key, text, metadata, origin })
+        Item::Record(ReadRecord { key, source: None, text, metadata, origin })
     }
 }
 

@@ -143,6 +143,7 @@ fn document(text: &Stretch<'_>, max_doc_bytes: u64, origin: Origin) -> Item {
     match std::str::from_utf8(raw) {
         Ok(text) => Item::Record(ReadRecord {
             key: RecordKey::Position,
+            source: None,
             text: text.to_owned(),
             metadata: "{}".to_owned(),
             origin,

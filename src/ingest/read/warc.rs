@@ -180,7 +180,7 @@ impl Archive {
             }
             false => text.to_owned(),
         };
-        Ok(ReadRecord { key, text, metadata: metadata.finish(), origin })
+        Ok(ReadRecord { key, source: None, text, metadata: metadata.finish(), origin })
     }
 }
 

@@ -1,0 +1,133 @@
+//! The flags that say how inputs are read.
+
+use crate::cli::setup::bytes;
+use clap::ValueEnum;
+use corpusdb::ingest::{Format, ReadOptions, TableOptions, TextBy};
+
+/// How inputs are read.
+#[derive(clap::Args)]
+pub(super) struct InputArgs {
+    /// The field in which a record names its source; --source is that of records that name none
+    #[arg(long, value_name = "FIELD")]
+    source_from: Option<String>,
+    /// Fields under other names, as OURS=THEIRS: `text`, `id` and `source` say which fields these are, any other
+    /// name is given to the field
+    #[arg(long, value_name = "OURS=THEIRS,...", value_delimiter = ',', value_parser = pair)]
+    map: Vec<(String, String)>,
+    /// How files are read
+    #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
+    format: FileFormat,
+    /// What is a document of a plain text
+    #[arg(long, value_enum, default_value_t = Parts::File)]
+    text_by: Parts,
+    /// What stands between the values of a table: one character, or `tab` [default: told from the row of names]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Read `"` in a table as any other character
+    #[arg(long)]
+    no_quotes: bool,
+    /// The field with the text [default: the first of text, content, raw_content, document, body]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
+    /// The field that identifies a record: new content under the same id supersedes the old
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// The field that holds all others as a JSON object, as `corpusdb export` writes them: no others are kept
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["chat", "pretokenized"])]
+    meta_field: Option<String>,
+    /// Fields that are not kept, separated by commas
+    #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
+    drop_fields: Vec<String>,
+    /// Longest text accepted
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
+    max_doc_bytes: u64,
+}
+
+impl InputArgs {
+    /// What they come to, with so much memory.
+    pub(super) fn options(&self, memory: u64) -> anyhow::Result<ReadOptions> {
+        let format = match self.format {
+            FileFormat::Auto => Format::Auto,
+            FileFormat::Jsonl => Format::Jsonl,
+            FileFormat::Json => Format::Json,
+            FileFormat::Csv => Format::Csv,
+            FileFormat::Tsv => Format::Tsv,
+            FileFormat::Warc => Format::Warc,
+            FileFormat::Arrow => Format::Arrow,
+            FileFormat::Parquet => Format::Parquet,
+            FileFormat::Text => Format::Text,
+        };
+        let text_by = match self.text_by {
+            Parts::File => TextBy::File,
+            Parts::Line => TextBy::Line,
+            Parts::Paragraph => TextBy::Paragraph,
+        };
+        let (delimiter, quotes) = (self.delimiter, !self.no_quotes);
+        let mut options = ReadOptions {
+            format,
+            text_field: self.text_field.clone(),
+            id_field: self.id_field.clone(),
+            source_field: self.source_from.clone(),
+            meta_field: self.meta_field.clone(),
+            drop_fields: self.drop_fields.clone(),
+            max_doc_bytes: self.max_doc_bytes,
+            text_by,
+            table: TableOptions { delimiter, quotes, ..TableOptions::default() },
+            max_batch_bytes: (memory / 8).clamp(64 << 20, 2 << 30),
+            ..ReadOptions::default()
+        };
+        for (ours, theirs) in &self.map {
+            options.map_field(ours, theirs).map_err(|why| anyhow::anyhow!("--map {why}"))?;
+        }
+        Ok(options)
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((ours, theirs)) if !ours.is_empty() && !theirs.is_empty() => {
+            Ok((ours.to_owned(), theirs.to_owned()))
+        }
+        _ => Err("write OURS=THEIRS, such as text=body".to_owned()),
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err("write one ASCII character, such as `;`, or `tab`".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Parts {
+    /// The whole file
+    File,
+    /// Every line that is not blank
+    Line,
+    /// Lines without a blank one between them
+    Paragraph,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FileFormat {
+    /// By content, then by name
+    Auto,
+    /// One JSON object a line
+    Jsonl,
+    /// JSON objects in an array, or over several lines
+    Json,
+    /// Values between commas (or see --delimiter) below a row of names
+    Csv,
+    /// Values between tabs below a row of names
+    Tsv,
+    /// A web archive (WARC, WET)
+    Warc,
+    /// An Arrow file (Feather) or stream
+    Arrow,
+    /// Parquet
+    Parquet,
+    /// A file is a document, or see --text-by
+    Text,
+}

@@ -1,0 +1,125 @@
+//! `corpusdb ingest`: reads files into a corpus.
+
+mod inputs;
+mod report;
+
+use super::chat::ChatArgs;
+use super::setup::{Context, bytes};
+use super::{Outcome, print};
+use clap::ValueEnum;
+use corpusdb::ingest::{Alarm, OnError};
+use corpusdb::{CorpusWriter, IngestOptions, IngestReport};
+use inputs::InputArgs;
+use std::path::{Path, PathBuf};
+
+/// Read files into a corpus; what is there already is recognised
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  corpusdb ingest crawl pages.jsonl.zst --source web
+  corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn
+  corpusdb ingest crawl reviews.csv --source reviews --text-field review
+  corpusdb ingest crawl sentences.txt --source sentences --text-by line
+  corpusdb ingest crawl all.arrow --source rest --map text=body,id=url,source=origin
+  zcat old.gz | corpusdb ingest crawl - --source old
+  corpusdb ingest sft chats.jsonl --source chats --chat messages --chat-template Qwen3/
+  corpusdb ingest sft alpaca.parquet --source alpaca --chat alpaca
+  corpusdb ingest sft ids.jsonl --source ids --pretokenized gpt2
+  corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl
+
+Run the same command again after an interrupt: it goes on where it stopped.
+The content that came last under an id wins, also of a file that comes again after another.")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// Files, directories (recursive), patterns, or `-` for standard input; compression is recognised by content
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<String>,
+    /// The source the documents belong to: the unit of mixing
+    #[arg(long, value_name = "NAME")]
+    source: String,
+    #[command(flatten)]
+    inputs: InputArgs,
+    #[command(flatten)]
+    chat: ChatArgs,
+    /// A tokenizer that must be registered (all registered ones encode what is kept)
+    #[arg(long = "tokenizer", value_name = "NAME")]
+    tokenizers: Vec<String>,
+    /// What to do with a record that cannot be read
+    #[arg(long, value_enum, default_value_t = BadRecord::Reject)]
+    on_error: BadRecord,
+    /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision. Batches that would
+    /// have many stored documents decided again are committed together
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    batch_bytes: Option<u64>,
+    /// Read files from their start also when size and time say that they have not changed
+    #[arg(long)]
+    reread: bool,
+    /// Decide and report, but change nothing (works on a copy that is removed; needs the room of the ingest)
+    #[arg(long)]
+    dry_run: bool,
+    /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+    /// Stop before the batch with which more than this share of the documents would be removed as
+    /// duplicates (from 10,000 documents on); a share over 0.5 is reported in any case
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    max_removed: Option<f64>,
+    /// Raise an alarm when a cluster has more documents than this
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_cluster: u64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "write a share between 0 and 1, like 0.5")?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".to_owned()) }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BadRecord {
+    /// Set it aside (`corpusdb rejects`) and go on
+    Reject,
+    /// Stop there
+    Fail,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let on_error = match args.on_error {
+        BadRecord::Reject => OnError::Reject,
+        BadRecord::Fail => OnError::Fail,
+    };
+    let options = IngestOptions {
+        source: args.source,
+        read: args.inputs.options(context.memory)?,
+        form: args.chat.form()?,
+        on_error,
+        threads: context.threads,
+        batch_bytes: args
+            .batch_bytes
+            .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
+        reread: args.reread,
+        decisions: args.decisions,
+        max_removed: args.max_removed,
+        max_cluster: args.max_cluster,
+    };
+    let target = context.target(&args.corpus, args.dry_run)?;
+    let report = ingest(target.path(), &args.paths, &options, &args.tokenizers, context)?;
+    if context.json {
+        print::report("ingest", &report, args.dry_run)?;
+    } else {
+        report::show(&report, args.dry_run)?;
+    }
+    let is_lost = report.alarms.iter().any(|alarm| matches!(alarm, Alarm::AllRejected { .. }));
+    Ok(if is_lost { Outcome::Bad } else { Outcome::Good })
+}
+
+fn ingest(
+    corpus: &Path,
+    paths: &[String],
+    options: &IngestOptions,
+    tokenizers: &[String],
+    context: &Context,
+) -> anyhow::Result<IngestReport> {
+    let mut writer: CorpusWriter = context.write(corpus)?;
+    Ok(writer.ingest(paths, options, tokenizers, context.progress.as_ref(), &context.interrupt)?)
+}

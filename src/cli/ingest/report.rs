@@ -1,0 +1,108 @@
+//! The report of an ingest, for people.
+
+use crate::cli::print;
+use corpusdb::IngestReport;
+use corpusdb::ingest::{Alarm, AlarmPair, Passed};
+
+/// The report for people.
+pub(super) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
+    let n = print::number;
+    let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
+    let verb = if dry_run { "would add" } else { "added" };
+    print::line(&format!(
+        "{}: read {} records ({}) in {:.1} s, {rate:.1} MB/s",
+        report.source,
+        n(report.read),
+        print::size(report.bytes),
+        report.seconds
+    ))?;
+    print::line(&format!(
+        "  {verb} {}: {} kept, {} exact and {} near duplicates, {} empty; {} updates of known keys",
+        n(report.added),
+        n(report.kept),
+        n(report.exact_duplicates),
+        n(report.near_duplicates),
+        n(report.empty),
+        n(report.updated)
+    ))?;
+    print::line(&format!("  {} unchanged, {} rejected", n(report.unchanged), n(report.rejected)))?;
+    let Passed { html, other } = report.passed;
+    if html + other > 0 {
+        let (html, other) = (n(html), n(other));
+        print::line(&format!(
+            "  {html} HTML pages and {other} other contents of web archives passed over"
+        ))?;
+    }
+    for (name, tokens) in &report.tokens {
+        print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
+        for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
+            let documents = n(*documents);
+            print::line(&format!("    {documents} documents spell {special}: encoded as text"))?;
+        }
+        if let Some(refused) = report.refused.get(name) {
+            print::refused(name, refused)?;
+        }
+    }
+    print::line(&format!("  {}", report.policy))?;
+    for alarm in &report.alarms {
+        print::talk(&alarm_words(alarm));
+    }
+    print::capped(report.dedup.capped)
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
+    let pair = |example: &Option<AlarmPair>| match example {
+        None => String::new(),
+        Some(pair) => format!(
+            "\n  for example document {} (similarity {:.3} to {}):\n    removed: {:?}\n    witness: {:?}",
+            pair.removed, pair.jaccard, pair.witness, pair.removed_text, pair.witness_text
+        ),
+    };
+    match alarm {
+        Alarm::RemovedShare { added, removed, example } => format!(
+            "ALARM: {} of {} documents were removed as duplicates{}",
+            print::number(*removed),
+            print::number(*added),
+            pair(example)
+        ),
+        Alarm::AllRejected { records, first } => format!(
+            "ALARM: nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}",
+            print::number(*records)
+        ),
+        Alarm::MarkerAsText { tokenizer, marker, tokens } => format!(
+            "ALARM: {tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens"
+        ),
+        Alarm::WholeChats { added, removed, example } => format!(
+            "ALARM: {} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `init --profile chat` compares what is said in the turns{}",
+            print::number(*removed),
+            print::number(*added),
+            pair(example)
+        ),
+        Alarm::NotText { files, first } => format!(
+            "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            print::number(*files)
+        ),
+        Alarm::Html { pages } => format!(
+            "ALARM: {} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
+            print::number(*pages)
+        ),
+        Alarm::Cluster { witness, size, example } => format!(
+            "ALARM: the cluster of document {witness} has {} documents{}",
+            print::number(*size),
+            pair(example)
+        ),
+        Alarm::Crowded { documents, example } => {
+            let pair = example.as_ref().map_or_else(String::new, |pair| {
+                format!(
+                    "\n  for example documents {} and {}:\n    {:?}\n    {:?}",
+                    pair.document, pair.other, pair.text, pair.other_text
+                )
+            });
+            format!(
+                "ALARM: {} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
+                print::number(*documents)
+            )
+        }
+        _ => String::new(),
+    }
+}
