@@ -25,12 +25,16 @@ from corpusdb._report import Report
 from corpusdb._reports import (
     CheckReport,
     DedupExplanation,
+    DocumentCounts,
     DocumentDuplicates,
+    DroppedSnapshot,
     DuplicatesSummary,
     Fault,
+    GroupChanges,
     Info,
     IngestReport,
     JoinReport,
+    LossCounts,
     RedoReport,
     Reject,
     RemovalReport,
@@ -38,8 +42,11 @@ from corpusdb._reports import (
     SimilarDocument,
     SimilarReport,
     Snapshot,
+    SnapshotDetails,
+    SnapshotDiff,
+    SnapshotSource,
 )
-from corpusdb._snapshots import Snapshots, WriterSnapshots
+from corpusdb._snapshots import ChangedDocument, Snapshots, WriterSnapshots
 from corpusdb._table import Table
 from corpusdb._tokenizers import (
     Tokenizer,
@@ -57,11 +64,13 @@ __version__ = _version()
 _fork.watch()
 
 __all__ = [
-    "Batch", "CheckReport", "Cluster", "Corpus", "Dedup", "DedupExplanation", "Document", "DocumentDuplicates",
-    "DuplicatePair", "Duplicates", "DuplicatesSummary", "Explanation", "Export", "Fault", "Fields", "Info",
-    "IngestReport", "JoinReport", "Loader", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject",
-    "RemovalReport", "Report", "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "Snapshots", "Table",
-    "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord", "Tokenizers",
+    "Batch", "ChangedDocument", "CheckReport", "Cluster", "Corpus", "Dedup", "DedupExplanation", "Document",
+    "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot", "DuplicatePair", "Duplicates", "DuplicatesSummary",
+    "Explanation", "Export", "Fault", "Fields", "GroupChanges", "Info", "IngestReport", "JoinReport", "Loader",
+    "LossCounts", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject", "RemovalReport", "Report",
+    "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff",
+    "SnapshotSource", "Snapshots", "Table", "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff",
+    "TokenizerRecord", "Tokenizers",
     "Verification", "Witness", "Writer", "WriterSnapshots", "WriterTokenizers", "create", "errors", "explain_dedup",
     "open", *errors.__all__,
 ]

@@ -96,17 +96,29 @@ class Corpus(Planning, Exporting):
         """
         return Table(_native.sql(self._handle, statement), statement)
 
-    def count(self, where: str | None = None) -> int:
-        """Documents that satisfy a SQL condition over `documents`; all stored ones without."""
-        return self._handle.count(where)
+    def count(self, where: str | None = None, *, snapshot: str | None = None) -> int:
+        """Documents that satisfy a SQL condition over `documents`; all stored ones without.
 
-    def select(self, where: str | None = None) -> NDArray[np.uint64]:
-        """Ids of the documents that satisfy a SQL condition, ascending; of all stored ones without."""
-        return _native.select(self._handle, where)
+        With `snapshot`, of those that it keeps; the columns of the condition are today's, `kept` too.
+        """
+        return self._handle.count(where, snapshot)
 
-    def sample(self, n: int = 5, where: str | None = "kept", *, seed: int = 0) -> list[Document]:
-        """`n` documents of a condition, uniform without replacement; the same every time for the same seed."""
-        return list(self._shown(_native.sample(self._handle, n, where, seed)))
+    def select(self, where: str | None = None, *, snapshot: str | None = None) -> NDArray[np.uint64]:
+        """Ids of the documents that satisfy a SQL condition, ascending; of all stored ones without.
+
+        With `snapshot`, of those that it keeps, as `count` has it.
+        """
+        return _native.select(self._handle, where, snapshot)
+
+    def sample(
+        self, n: int = 5, where: str | None = "kept", *, seed: int = 0, snapshot: str | None = None
+    ) -> list[Document]:
+        """`n` documents of a condition, uniform without replacement; the same every time for the same seed.
+
+        With `snapshot`, of those that it keeps, as `count` has it; a `where` of `kept` alone is then left out.
+        """
+        where = None if snapshot is not None and where == "kept" else where
+        return list(self._shown(_native.sample(self._handle, n, where, seed, snapshot)))
 
     def document(self, document: int) -> Document:
         """The document of that id, with everything that is known of it."""
@@ -216,7 +228,7 @@ class Corpus(Planning, Exporting):
 
     @property
     def snapshots(self) -> Snapshots:
-        """The snapshots of the corpus."""
+        """The snapshots of the corpus: what each holds, and what changed between them."""
         return Snapshots(self._handle)
 
     def check(self, depth: str = "full", *, progress: ProgressOption = None) -> CheckReport:

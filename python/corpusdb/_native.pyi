@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Batches",
+    "Changes",
     "Encoder",
     "Handle",
     "Pairs",
@@ -24,10 +25,12 @@ __all__ = [
     "create",
     "create_snapshot",
     "diff",
+    "diff_snapshots",
     "diff_tokenizers",
     "digest",
     "document_duplicates",
     "drop_plan",
+    "drop_snapshot",
     "drop_tokenizer",
     "duplicates",
     "duplicates_summary",
@@ -48,14 +51,17 @@ __all__ = [
     "redo",
     "rejects",
     "remove",
+    "rename_snapshot",
     "restore",
     "sample",
     "select",
     "set_field",
     "settle",
     "show",
+    "show_snapshot",
     "shown_tokens",
     "similar",
+    "snapshot_changes",
     "snapshots",
     "sql",
     "stored_plan",
@@ -73,6 +79,7 @@ _Tally: TypeAlias = tuple[int, int, int, int, int]
 _Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
 _Settings: TypeAlias = Mapping[str, Any]
 _Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
+_Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | None, int | None]
 
 @final
 class Handle:
@@ -88,8 +95,8 @@ class Handle:
     def close(self) -> None:
         """Gives everything back; again is nothing. What was handed out before stays whole."""
 
-    def count(self, condition: str | None = None) -> int:
-        """Documents that satisfy a condition."""
+    def count(self, condition: str | None = None, snapshot: str | None = None) -> int:
+        """Documents that satisfy a condition; of those that a snapshot keeps."""
 
     def counts(self) -> tuple[int, int, int]:
         """Number of the last commit, documents stored, and kept ones."""
@@ -134,6 +141,13 @@ class Pairs:
 
     def next_pairs(self, count: int) -> list[_Pair]:
         """Up to `count` more pairs; none behind the last."""
+
+@final
+class Changes:
+    """Documents that changed from one moment to a later one, ascending by id."""
+
+    def next_changes(self, count: int) -> list[_Changed]:
+        """Up to `count` more documents; none behind the last."""
 
 @final
 class Encoder:
@@ -192,11 +206,11 @@ def set_field(
 def sql(handle: Handle, statement: str) -> Rows:
     """Runs one SELECT."""
 
-def select(handle: Handle, condition: str | None = None) -> NDArray[np.uint64]:
-    """Ids of the documents that satisfy a condition, ascending."""
+def select(handle: Handle, condition: str | None = None, snapshot: str | None = None) -> NDArray[np.uint64]:
+    """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
 
-def sample(handle: Handle, count: int, condition: str | None, seed: int) -> list[int]:
-    """Ids of documents drawn at random, reproducibly."""
+def sample(handle: Handle, count: int, condition: str | None, seed: int, snapshot: str | None = None) -> list[int]:
+    """Ids of documents drawn at random, reproducibly; of those that a snapshot keeps."""
 
 def show(handle: Handle, ids: Sequence[int]) -> list[str]:
     """Everything known of documents, each as JSON text."""
@@ -268,8 +282,23 @@ def compact(handle: Handle, listener: _Listener | None = None) -> tuple[int, int
 def create_snapshot(handle: Handle, name: str) -> str:
     """Names the present moment; its record as JSON text."""
 
+def rename_snapshot(handle: Handle, old: str, new: str) -> str:
+    """Gives a snapshot another name; its record as JSON text."""
+
+def drop_snapshot(handle: Handle, name: str, force: bool) -> str:
+    """Forgets a snapshot; what it was, and the plans that draw from it, as JSON text."""
+
 def snapshots(handle: Handle) -> str:
     """The snapshots, as JSON text."""
+
+def show_snapshot(handle: Handle, name: str) -> str:
+    """What a snapshot holds, as JSON text."""
+
+def diff_snapshots(handle: Handle, earlier: str, later: str | None = None, by: str | None = None) -> str:
+    """What changed from one moment to a later one, or to now, as JSON text."""
+
+def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
+    """Each document that changed from one moment to a later one, or to now."""
 
 def redo(handle: Handle, settings: _Settings, dry_run: bool, listener: _Listener | None = None) -> str:
     """Decides every document again under another policy, and makes that current; the report as JSON text."""

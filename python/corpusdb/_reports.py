@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from corpusdb._report import Names, Report
 
 __all__ = [
-    "CheckReport", "DedupExplanation", "DocumentDuplicates", "DuplicatesSummary", "Fault", "Info", "IngestReport",
-    "JoinReport", "RedoReport", "Reject", "RemovalReport", "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot",
+    "CheckReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot", "DuplicatesSummary",
+    "Fault", "GroupChanges", "Info", "IngestReport", "JoinReport", "LossCounts", "RedoReport", "Reject", "RemovalReport",
+    "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource",
 ]
 
 
@@ -282,3 +283,107 @@ class Snapshot(Report):
     commit: int
     documents: int
     kept: int
+
+
+class DroppedSnapshot(Report):
+    """A snapshot that was dropped."""
+
+    name: str
+    commit: int
+    documents: int
+    kept: int
+    #: Stored plans that draw from it; they pin their documents and give the same rows as before.
+    plans: list[int]
+
+
+class DocumentCounts(Report):
+    """Documents, and what they come to."""
+
+    _classes = {"tokens": Names}
+
+    documents: int
+    bytes: int
+    #: By tokenizer.
+    tokens: dict[str, int]
+
+
+class LossCounts(Report):
+    """Documents that are not kept for one reason."""
+
+    _classes = {"tokens": Names}
+
+    #: `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` where nothing says it any more.
+    reason: str
+    documents: int
+    bytes: int
+    tokens: dict[str, int]
+
+
+class SnapshotSource(Report):
+    """What a snapshot keeps of a source."""
+
+    _classes = {"tokens": Names}
+
+    source: str
+    documents: int
+    bytes: int
+    tokens: dict[str, int]
+
+
+class SnapshotDetails(Report):
+    """What a snapshot holds."""
+
+    _classes = {"tokens": Names, "sources": SnapshotSource}
+
+    name: str
+    commit: int
+    #: Documents stored then, and those of them that are kept.
+    documents: int
+    kept: int
+    kept_bytes: int
+    tokens: dict[str, int]
+    sources: list[SnapshotSource]
+    #: Stored plans that draw from it.
+    plans: list[int]
+
+
+_CHANGES = {
+    "added": DocumentCounts, "kept_again": DocumentCounts, "removed": DocumentCounts, "removed_by": LossCounts,
+    "not_kept": DocumentCounts, "not_kept_by": LossCounts,
+}
+
+
+class GroupChanges(Report):
+    """What changed of a source, or of a value of a field."""
+
+    _classes = _CHANGES
+
+    group: str
+    added: DocumentCounts
+    kept_again: DocumentCounts
+    removed: DocumentCounts
+    removed_by: list[LossCounts]
+    not_kept: DocumentCounts
+    not_kept_by: list[LossCounts]
+
+
+class SnapshotDiff(Report):
+    """What changed from one moment to a later one, in all and by group."""
+
+    _classes = {**_CHANGES, "earlier": Snapshot, "later": Snapshot, "groups": GroupChanges}
+
+    earlier: Snapshot
+    later: Snapshot
+    #: What the groups are by: `source`, or a field.
+    by: str
+    #: They came, and are kept.
+    added: DocumentCounts
+    #: They were stored and not kept, and are kept.
+    kept_again: DocumentCounts
+    #: They were kept, and are not; and why.
+    removed: DocumentCounts
+    removed_by: list[LossCounts]
+    #: They came, and are not kept; and why.
+    not_kept: DocumentCounts
+    not_kept_by: list[LossCounts]
+    groups: list[GroupChanges]

@@ -204,7 +204,7 @@ class Writer(Corpus):
 
     @property
     def snapshots(self) -> WriterSnapshots:
-        """The snapshots of the corpus; `create` names the present moment."""
+        """The snapshots of the corpus; `create` names the present moment, `rename` and `drop` take names away."""
         return WriterSnapshots(self._handle)
 
     def compact(self, *, progress: ProgressOption = None) -> tuple[int, int]:

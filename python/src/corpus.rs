@@ -89,11 +89,19 @@ impl Handle {
         Ok(lock(&self.open.get(py)?.shown).is_none())
     }
 
-    /// Documents that satisfy a condition.
-    #[pyo3(signature = (condition=None))]
-    fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {
+    /// Documents that satisfy a condition; of those that a snapshot keeps.
+    #[pyo3(signature = (condition=None, snapshot=None))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        condition: Option<String>,
+        snapshot: Option<String>,
+    ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
-        or_leave(py, None, move |_, _| corpus.count(condition.as_deref()))
+        or_leave(py, None, move |_, _| match &snapshot {
+            Some(snapshot) => Ok(corpus.select_in(snapshot, condition.as_deref())?.len()),
+            None => corpus.count(condition.as_deref()),
+        })
     }
 
     /// Number of the last commit, documents stored, and kept ones.

@@ -1,4 +1,4 @@
-//! A corpus that changes its mind: removal, another policy, snapshots, compaction; checks.
+//! A corpus that changes its mind: removal, another policy, compaction; checks.
 
 use crate::blocking::or_leave;
 use crate::corpus::Handle;
@@ -7,9 +7,9 @@ use crate::words::{json, one_of};
 use corpusdb::Error;
 use corpusdb::curate::Reach;
 use corpusdb::roaring::RoaringTreemap;
-use corpusdb::store::{Depth, SnapshotRecord};
+use corpusdb::store::Depth;
 use pyo3::prelude::*;
-use serde_json::{Value, json as object};
+use serde_json::json as object;
 
 /// Removes documents; the report as JSON text. `block` is `nothing`, `exact`, `normalised` or `similar`.
 #[pyfunction]
@@ -83,27 +83,6 @@ pub(crate) fn settle(
 ) -> PyResult<String> {
     handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
         writer.settle(progress, flag)
-    })
-}
-
-/// Names the present moment; its record as JSON text.
-#[pyfunction]
-pub(crate) fn create_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let record = handle.write(py, None, |writer, _, _| writer.create_snapshot(&name))?;
-    json(py, &snapshot(&record))
-}
-
-/// The snapshots, as JSON text.
-#[pyfunction]
-pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found = crate::blocking::soon(py, move || Ok(corpus.view().snapshots()?))?;
-    json(py, &found.iter().map(snapshot).collect::<Vec<_>>())
-}
-
-fn snapshot(record: &SnapshotRecord) -> Value {
-    object!({
-        "name": record.name, "commit": record.commit, "documents": record.documents, "kept": record.kept,
     })
 }
 

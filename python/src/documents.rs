@@ -8,33 +8,45 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// Ids of the documents that satisfy a condition, ascending.
+/// Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps.
 #[pyfunction]
-#[pyo3(signature = (handle, condition=None))]
+#[pyo3(signature = (handle, condition=None, snapshot=None))]
 pub(crate) fn select<'py>(
     py: Python<'py>,
     handle: &Handle,
     condition: Option<String>,
+    snapshot: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
     let found = or_leave(py, None, move |_, _| {
-        Ok(corpus.select(condition.as_deref())?.iter().collect::<Vec<u64>>())
+        let condition = condition.as_deref();
+        let selected = match &snapshot {
+            Some(snapshot) => corpus.select_in(snapshot, condition)?,
+            None => corpus.select(condition)?,
+        };
+        Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
 }
 
-/// Ids of documents drawn at random, reproducibly.
+/// Ids of documents drawn at random, reproducibly; of those that a snapshot keeps.
 #[pyfunction]
+#[pyo3(signature = (handle, count, condition, seed, snapshot=None))]
 pub(crate) fn sample(
     py: Python<'_>,
     handle: &Handle,
     count: u64,
     condition: Option<String>,
     seed: u64,
+    snapshot: Option<String>,
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
     or_leave(py, None, move |_, _| {
-        let drawn = corpus.sample(condition.as_deref(), count, seed)?;
+        let condition = condition.as_deref();
+        let drawn = match &snapshot {
+            Some(snapshot) => corpus.sample_in(snapshot, condition, count, seed)?,
+            None => corpus.sample(condition, count, seed)?,
+        };
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
 }

@@ -107,7 +107,7 @@ fn class_of(error: &Error) -> &'static str {
 
 fn of_store(error: &StoreError) -> &'static str {
     match error {
-        StoreError::NotACorpus { .. } => "NotFound",
+        StoreError::NotACorpus { .. } | StoreError::NoSnapshot { .. } => "NotFound",
         StoreError::AlreadyExists { .. } | StoreError::HalfMade { .. } => "AlreadyExists",
         StoreError::Locked { .. } => "Locked",
         StoreError::LostCommits { .. }
@@ -152,6 +152,7 @@ fn of_query(error: &QueryError) -> &'static str {
         | QueryError::NoWords { .. }
         | QueryError::NoGroups { .. }
         | QueryError::TooManyGroups { .. }
+        | QueryError::Backwards { .. }
         | QueryError::Run { .. } => "BadQuery",
         QueryError::NoTable { .. }
         | QueryError::NoColumn { .. }

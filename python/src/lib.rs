@@ -22,6 +22,7 @@ mod loader;
 mod plan;
 mod policy;
 mod process;
+mod snapshots;
 mod sql;
 mod tokenize;
 mod tokenizers;
@@ -36,9 +37,7 @@ mod native {
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{
-        check, compact, create_snapshot, digest, redo, remove, restore, settle, snapshots,
-    };
+    use crate::curate::{check, compact, digest, redo, remove, restore, settle};
     #[pymodule_export]
     use crate::documents::{find_key, info, rejects, sample, select, show, shown_tokens, tokens};
     #[pymodule_export]
@@ -57,6 +56,11 @@ mod native {
     };
     #[pymodule_export]
     use crate::policy::create;
+    #[pymodule_export]
+    use crate::snapshots::{
+        Changes, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
+        snapshot_changes, snapshots,
+    };
     #[pymodule_export]
     use crate::sql::{Rows, sql};
     #[pymodule_export]

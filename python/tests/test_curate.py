@@ -102,6 +102,60 @@ def test_snapshots_name_moments(filled: corpusdb.Writer) -> None:
         filled.snapshots.create("before")
 
 
+def test_what_changed_between_snapshots_is_told_and_listed(filled: corpusdb.Writer) -> None:
+    filled.tokenizers.train("own", vocab_size=400)
+    filled.snapshots.create("before")
+    filled.remove(3)
+    filled.ingest([{"url": "late", "text": corpora.prose(77)}, {"url": "again", "text": corpora.prose(5)}],
+                  source="mirror", id_field="url")
+    diff = filled.snapshots.diff("before")
+    counts = (diff.added.documents, diff.kept_again.documents, diff.removed.documents, diff.not_kept.documents)
+    assert counts == (1, 0, 1, 1) and diff.later.name == "now"
+    assert diff.later.kept == diff.earlier.kept - 1 + 1
+    assert [(loss.reason, loss.documents) for loss in diff.removed_by] == [("removed", 1)]
+    assert {group.group: group.not_kept.documents for group in diff.groups} == {"mirror": 1, "web": 0}
+    assert diff.added.tokens["own"] == len(filled.tokens(11, "own"))
+    changes = list(filled.snapshots.changes("before"))
+    assert [(one.id, one.change, one.reason, one.witness) for one in changes] == [
+        (3, "removed", "removed", None), (11, "added", None, None), (12, "not_kept", "exact", 5),
+    ]
+    assert changes[2].witness_key == filled.document(5).key
+    filled.snapshots.create("after")
+    assert filled.snapshots.diff("before", "after").to_dict()["added"] == diff.to_dict()["added"]
+    assert filled.snapshots.diff("before", "before").groups == []
+    assert (filled.count(snapshot="before"), filled.count("id = 3", snapshot="after")) == (10, 0)
+    assert list(filled.select("NOT kept", snapshot="before")) == [3]
+    assert 3 in {document.id for document in filled.sample(20, snapshot="before")}
+    for ask, words in [(lambda: filled.snapshots.diff("never"), "there is after, before"),
+                       (lambda: filled.snapshots.show("never"), "there is after, before"),
+                       (lambda: filled.count(snapshot="never"), "there is after, before")]:
+        with pytest.raises(corpusdb.NotFound, match=words):
+            ask()
+    with pytest.raises(corpusdb.BadQuery, match="from `before` to `after`"):
+        filled.snapshots.diff("after", "before")
+    with pytest.raises(corpusdb.BadQuery, match="cannot count by `key`"):
+        filled.snapshots.diff("before", by="key")
+
+
+def test_snapshots_are_renamed_and_dropped(filled: corpusdb.Writer) -> None:
+    filled.tokenizers.train("own", vocab_size=400)
+    filled.snapshots.create("before")
+    assert filled.snapshots.rename("before", "then").name == "then"
+    plan = filled.plan({"version": 1, "snapshot": "then", "pack": {"length": 32}})
+    shown = filled.snapshots.show("then")
+    assert (shown.plans, [source.source for source in shown.sources]) == ([1], ["web"])
+    assert (shown.kept, shown.tokens["own"]) == (10, filled.info().tokenizers[0].tokens)
+    for refused in (lambda: filled.snapshots.rename("then", "other"), lambda: filled.snapshots.drop("then")):
+        with pytest.raises(corpusdb.CorpusError, match="plan 1 draws from snapshot `then`"):
+            refused()
+    rows = plan.explain().rows
+    dropped = filled.snapshots.drop("then", force=True)
+    assert (dropped.name, dropped.plans, len(filled.snapshots)) == ("then", [1], 0)
+    assert plan.explain().rows == rows and plan.explain().snapshot_dropped
+    with pytest.raises(corpusdb.BadName, match="that was dropped"):
+        filled.snapshots.create("then")
+
+
 def test_a_corpus_is_compacted(filled: corpusdb.Writer) -> None:
     before = filled.digest()
     sizes = filled.compact()

@@ -16,6 +16,8 @@ def told(w: corpusdb.Writer) -> list[Report]:
     w.tokenizers.train("own", vocab_size=400, by="source")
     snapshot = w.snapshots.create("now")
     removed = w.remove(4)
+    changes = w.snapshots.diff("now")
+    assert changes.removed_by and changes.groups[0].not_kept_by == []
     blocked = w.ingest([{"url": "again", "text": corpora.prose(4)}], source="web", id_field="url")
     document, similar = w["copy"], w.similar(corpora.nearly(0), all=True)
     assert blocked.kept == 0 and [one.id for one in w["again"].blocked_by] == [4]
@@ -24,6 +26,8 @@ def told(w: corpusdb.Writer) -> list[Report]:
         poured, snapshot, removed, document, document.match, document.cluster, similar, similar[0], w.info(),
         w.duplicates_summary(), w.document_duplicates(document.id), w.explain_dedup(), w.check("quick"),
         w.dedup.redo(), w.dedup.settle(), w.fields.set("quality", [{"id": 0, "quality": 1.0}], id="id"),
+        changes, changes.earlier, changes.removed, changes.removed_by[0], changes.groups[0],
+        w.snapshots.show("now"), w.snapshots.show("now").sources[0], w.snapshots.drop("now"),
         w.tokenizers.check("own"), w.tokenizers.diff("own", "own"), w.tokenizers.analyse("own"),
     ]
 

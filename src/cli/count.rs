@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Count documents
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb count crawl\n  corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\""
+    after_help = "Examples:\n  corpusdb count crawl\n  corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\"\n  corpusdb count crawl --snapshot june --where \"source = 'web'\""
 )]
 pub(super) struct Args {
     /// The corpus
@@ -15,14 +15,25 @@ pub(super) struct Args {
     /// A SQL boolean expression over `documents`; without one all stored documents count, kept or not
     #[arg(long = "where", value_name = "SQL")]
     condition: Option<String>,
+    /// Only documents that this snapshot keeps; the columns of the condition are today's, `kept` too
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let count = context.read(&args.corpus)?.count(args.condition.as_deref())?;
+    let corpus = context.read(&args.corpus)?;
+    let condition = args.condition.as_deref();
+    let count = match &args.snapshot {
+        Some(snapshot) => corpus.select_in(snapshot, condition)?.len(),
+        None => corpus.count(condition)?,
+    };
     if context.json {
-        print::json(
-            &serde_json::json!({ "type": "count", "where": args.condition, "documents": count }),
-        )?;
+        let mut answer =
+            serde_json::json!({ "type": "count", "where": args.condition, "documents": count });
+        if let (Some(snapshot), Some(answer)) = (args.snapshot, answer.as_object_mut()) {
+            answer.insert("snapshot".to_owned(), snapshot.into());
+        }
+        print::json(&answer)?;
     } else {
         print::line(&count.to_string())?;
     }

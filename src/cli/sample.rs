@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Show N documents, drawn uniformly; the same selection and seed give the same ones
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"\n  corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl"
+    after_help = "Examples:\n  corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"\n  corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl\n  corpusdb sample crawl --snapshot june"
 )]
 pub(super) struct Args {
     /// The corpus
@@ -18,14 +18,22 @@ pub(super) struct Args {
     /// Seed of the draw
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A SQL boolean expression over `documents`
-    #[arg(long = "where", value_name = "SQL", default_value = "kept")]
-    condition: String,
+    /// A SQL boolean expression over `documents` [default: kept, or all that --snapshot keeps]
+    #[arg(long = "where", value_name = "SQL")]
+    condition: Option<String>,
+    /// Only documents that this snapshot keeps; the columns of the condition are today's, `kept` too
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let corpus = context.read(&args.corpus)?;
-    for document in corpus.sample(Some(&args.condition), args.n, args.seed)? {
+    let condition = args.condition.as_deref();
+    let drawn = match &args.snapshot {
+        Some(snapshot) => corpus.sample_in(snapshot, condition, args.n, args.seed)?,
+        None => corpus.sample(condition.or(Some("kept")), args.n, args.seed)?,
+    };
+    for document in drawn {
         let shown = corpus.show(document)?;
         if context.json {
             print::typed("document", &shown)?;

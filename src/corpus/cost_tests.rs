@@ -294,3 +294,42 @@ fn opening_a_plan_reads_nothing_of_the_others() {
     assert_eq!(few.0, more.0, "rows read to open one");
     assert!(few.0 <= 2 && more.1 <= 8 + 1, "{few:?} {more:?}: a row a plan to list them");
 }
+
+#[test]
+fn changes_since_a_snapshot_cost_what_differs_and_not_what_is_equal() {
+    let cost = |documents: u64, others: u64| {
+        let place = CountedCorpus::new(DedupMode::Witness, documents);
+        let mut writer = place.writer();
+        writer.create_snapshot("then").unwrap();
+        let (silent, interrupt) = (Silent, Interrupt::default());
+        let gone: RoaringTreemap = (0..others).collect();
+        writer.remove(&gone, true, &silent, &interrupt).unwrap();
+        // What is kept, and a copy of each under a key of its own.
+        let newcomers = records(1000..1000 + others);
+        place.ingest(&mut writer, &newcomers);
+        place.ingest(&mut writer, &newcomers.replace("\"k", "\"copy"));
+        drop(writer);
+        let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
+        let compared = rows(|| {
+            let diff = corpus.snapshot_diff("then", None, None).unwrap();
+            let all = &diff.all;
+            let told = [&all.added, &all.removed, &all.not_kept].map(|counts| counts.documents);
+            assert_eq!(told, [others; 3]);
+        });
+        let listed = rows(|| {
+            let changes = corpus.snapshot_changes("then", None).unwrap();
+            assert_eq!(changes.map(Result::unwrap).count() as u64, 3 * others);
+        });
+        let same = rows(|| {
+            assert!(corpus.snapshot_diff("then", Some("then"), None).unwrap().groups.is_empty());
+        });
+        [compared, listed, same]
+    };
+    let (few, twice, more) = (cost(100, 4), cost(200, 4), cost(100, 8));
+    assert_eq!(few, twice, "twice as much that is equal");
+    // A copy names its witness: its key is read too.
+    assert_eq!((of(&few[1], "documents"), of(&more[1], "documents")), (4 * 4, 4 * 8));
+    assert_eq!((of(&few[0], "documents"), of(&few[0], "texts")), (0, 0));
+    assert!(of(&more[0], "matches") <= 2 * of(&few[0], "matches") + 2, "{few:?} {more:?}");
+    assert_eq!((of(&few[2], "columns"), of(&few[2], "matches")), (0, 0), "{:?}", few[2]);
+}

@@ -48,14 +48,12 @@ impl Corpus {
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
-    /// one is trained on and another held out. None where it has no holdout.
+    /// one is trained on and another held out. None where it has no holdout, or its snapshot was dropped.
     ///
     /// # Errors
     /// [`Error::Epoch`] when lineages cannot be read.
     pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
-        let plan = &planned.plan;
-        let count = plan.recipe.select.holdout.as_ref().map(|_| epoch::undecided(&self.view, plan));
-        Ok(count.transpose()?)
+        Ok(epoch::undecided(&self.view, &planned.plan)?)
     }
 
     /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.

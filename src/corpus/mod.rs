@@ -8,6 +8,7 @@ mod exports;
 mod generated;
 mod joined;
 mod options;
+mod snapshots;
 mod tokenizer_verbs;
 
 pub use options::CorpusOptions;
@@ -22,7 +23,7 @@ use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesOptions,
     DuplicatesSummary, Info, Rows, Shown, ShownDocuments, SimilarOptions, SimilarReport, SimilarTo,
 };
-use crate::store::{self, Depth, Fault, Lock, Rejected, SnapshotRecord, View, Writer};
+use crate::store::{self, Depth, Fault, Lock, Rejected, View, Writer};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -444,14 +445,6 @@ impl CorpusWriter {
     /// [`Error::Store`] when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, progress: &dyn Progress, interrupt: &Interrupt) -> Result<(), Error> {
         Ok(self.writer.compact(&Context::new(progress, interrupt, self.memory))?)
-    }
-
-    /// Names this moment, durably.
-    ///
-    /// # Errors
-    /// [`Error::Store`] when the name is taken or malformed.
-    pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
-        Ok(self.writer.create_snapshot(name)?)
     }
 }
 

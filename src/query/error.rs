@@ -104,10 +104,8 @@ pub enum QueryError {
         /// Those there are.
         known: String,
     },
-    /// Duplicates cannot be counted by that.
-    #[error(
-        "cannot count duplicates by `{name}`: there is {known} (a declared keyword or integer)"
-    )]
+    /// Documents cannot be counted by that.
+    #[error("cannot count by `{name}`: there is {known} (a declared keyword or integer)")]
     NoGroups {
         /// The name asked for.
         name: String,
@@ -119,6 +117,20 @@ pub enum QueryError {
     TooManyGroups {
         /// How many may be counted.
         most: usize,
+    },
+    /// The changes from a moment to an earlier one.
+    #[error(
+        "`{from}` (commit {from_commit}) is later than `{to}` (commit {to_commit}): changes are told from the earlier moment, so ask from `{to}` to `{from}`"
+    )]
+    Backwards {
+        /// The moment asked from.
+        from: String,
+        /// Its commit.
+        from_commit: u64,
+        /// The moment asked to.
+        to: String,
+        /// Its commit.
+        to_commit: u64,
     },
     /// Another policy that what is stored cannot serve.
     #[error(

@@ -26,8 +26,9 @@
 //! ```
 //!
 //! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
-//! did, pair by pair, by cluster and in numbers; `show`, `sample` and `info` look at one document, some, and all;
-//! `format` prints. Nothing here writes, and all of it reads one [`View`](crate::store::View).
+//! did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed between them
+//! (both count by `groups`); `show`, `sample` and `info` look at one document, some, and all; `format` prints. Nothing
+//! here writes, and all of it reads one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
@@ -35,12 +36,15 @@ mod document_table;
 pub(crate) mod duplicates;
 mod error;
 mod format;
+mod groups;
 mod info;
 mod keys;
 mod policy_settings;
 mod relations;
 mod sample;
 mod show;
+mod snapshots;
+mod source_runs;
 mod sql;
 #[cfg(test)]
 mod tests;
@@ -61,9 +65,14 @@ pub use info::{
 };
 pub(crate) use keys::find_key;
 pub use policy_settings::{PolicySetting, policy_settings};
-pub(crate) use sample::sample;
+pub(crate) use sample::{draw, sample};
 pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
 pub(crate) use show::{documents, show};
+pub use snapshots::{
+    ChangedDocument, ChangedDocuments, DocumentCounts, GroupChanges, LossCounts, SnapshotChanges,
+    SnapshotDetails, SnapshotDiff, SnapshotMoment, SnapshotSource,
+};
+pub(crate) use snapshots::{kept_in, show_snapshot, snapshot_changes, snapshot_diff};
 pub use sql::Rows;
 pub(crate) use sql::{
     Dependence, count, declared_columns, dependence, is_of_standing, keyword_field, numbers,

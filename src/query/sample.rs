@@ -22,8 +22,9 @@ pub fn sample(
     Ok(draw(&select(view, where_sql)?, n, seed))
 }
 
-/// A Fisher-Yates shuffle stopped after `n` draws; only the places it touched are held.
-fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
+/// As [`sample`], of documents that were selected: a Fisher-Yates shuffle stopped after `n` draws; only the places it
+/// touched are held.
+pub fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
     let len = selection.len();
     let mut random = Random::new(seed);
     let mut moved: BTreeMap<u64, u64> = BTreeMap::new();

@@ -148,6 +148,24 @@ pub enum StoreError {
     /// A name that is taken, unknown or malformed.
     #[error("{0}")]
     Name(String),
+    /// A snapshot that there is not.
+    #[error("no snapshot `{name}`: there is {known}")]
+    NoSnapshot {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A snapshot that stored plans draw from.
+    #[error("{}; {way_out}", drawn(name, plans))]
+    Drawn {
+        /// The name of the snapshot.
+        name: String,
+        /// The numbers of the plans.
+        plans: Vec<u32>,
+        /// What can be done.
+        way_out: &'static str,
+    },
     /// RocksDB's own words: it names the file and offset of a damaged block.
     #[error("storage: {0}")]
     Rocks(String),
@@ -219,6 +237,16 @@ pub struct Malformed {
 impl Malformed {
     pub(crate) fn at(offset: usize, why: impl Into<String>) -> Self {
         Self { offset, why: why.into() }
+    }
+}
+
+fn drawn(name: &str, plans: &[u32]) -> String {
+    match plans {
+        [plan] => format!("plan {plan} draws from snapshot `{name}`"),
+        _ => {
+            let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
+            format!("plans {} draw from snapshot `{name}`", plans.join(", "))
+        }
     }
 }
 

@@ -253,7 +253,7 @@ fn tokens_of<'a>(rows: &[Row], sources: &[&'a str]) -> Vec<(&'a str, u128)> {
 }
 
 #[track_caller]
-fn same_files(a: &Path, b: &Path) {
+pub fn same_files(a: &Path, b: &Path) {
     let (a, b) = (files(a), files(b));
     let names = |files: &[(String, Vec<u8>)]| files.iter().map(|f| f.0.clone()).collect::<Vec<_>>();
     assert_eq!(names(&a), names(&b));

@@ -48,6 +48,7 @@ mod recrawls;
 mod refused;
 mod setup;
 mod shards;
+mod snapshots;
 mod splits;
 mod statements;
 mod support;

@@ -8,7 +8,7 @@ pub use padding::Padding;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};
-use crate::epoch::planning::undecided;
+use crate::epoch::planning::{is_dropped, undecided};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
 use crate::model::Interrupt;
@@ -31,6 +31,9 @@ pub struct Explanation {
     pub plan: String,
     /// The snapshot drawn from.
     pub snapshot: String,
+    /// Whether that was dropped since: rows stay the same, what is on neither side of a holdout is not known any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub snapshot_dropped: bool,
     /// The name of the tokenizer that the plan is by.
     pub tokenizer: String,
     /// Tokens a row holds.
@@ -73,7 +76,7 @@ pub struct Explanation {
     /// Whether that is ignored (`output.ignore_loss`).
     pub ignore_loss: bool,
     /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in
-    /// them of which one is trained on and another held out.
+    /// them of which one is trained on and another held out. Absent too where the snapshot was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided_documents: Option<u64>,
     /// Bytes of the ids as the output format writes them, pads included, before compression.
@@ -152,6 +155,7 @@ pub fn explain(
     Ok(Explanation {
         plan: plan.hash_hex(),
         snapshot: plan.snapshot.name.clone(),
+        snapshot_dropped: is_dropped(view, plan)?,
         tokenizer: plan.tokenizer.name.clone(),
         capacity: plan.capacity,
         budget: plan.budget,
@@ -170,10 +174,7 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
-        undecided_documents: match plan.recipe.select.holdout {
-            Some(_) => Some(undecided(view, plan)?),
-            None => None,
-        },
+        undecided_documents: undecided(view, plan)?,
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),

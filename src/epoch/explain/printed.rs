@@ -7,9 +7,10 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "plan {}  snapshot {}  tokenizer {}  rows of {}",
+            "plan {}  snapshot {}{}  tokenizer {}  rows of {}",
             self.plan.get(..12).unwrap_or_default(),
             self.snapshot,
+            if self.snapshot_dropped { " (dropped)" } else { "" },
             self.tokenizer,
             self.capacity
         )?;

@@ -18,7 +18,7 @@ mod tokenizer;
 mod undecided;
 
 pub use paragraph::TokenEnds;
-pub use undecided::undecided;
+pub use undecided::{is_dropped, undecided};
 
 use crate::epoch::error::EpochError;
 use crate::epoch::export::check_output;

@@ -3,21 +3,22 @@
 use super::holdout::divide;
 use super::select::of_source;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::Plan;
+use crate::epoch::plan::{PinnedSnapshot, Plan};
 use crate::query::select;
 use crate::store::View;
 
 /// How many documents of the sources of a plan are on neither side of its holdout: it and the plan of the
-/// other side together lack them.
+/// other side together lack them. None when it has no holdout, or the snapshot that it draws from was dropped.
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub fn undecided(view: &View, plan: &Plan) -> Result<u64, EpochError> {
+pub fn undecided(view: &View, plan: &Plan) -> Result<Option<u64>, EpochError> {
     let recipe = &plan.recipe;
-    let Some(holdout) = &recipe.select.holdout else { return Ok(0) };
+    let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
     let snapshot = plan.snapshot.name.as_str();
     let mut base = match view.snapshot(snapshot)? {
         Some(_) => view.snapshot_kept(snapshot)?,
+        None if is_dropped(view, plan)? => return Ok(None),
         None => view.kept()?,
     };
     if let Some(condition) = &recipe.select.condition {
@@ -31,5 +32,16 @@ pub fn undecided(view: &View, plan: &Plan) -> Result<u64, EpochError> {
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
         undecided += of_source(view, recipe, source, tokenizer, &neither)?.0.len();
     }
-    Ok(undecided)
+    Ok(Some(undecided))
+}
+
+/// Whether a plan draws from a snapshot that was dropped. One that is not stored may draw from what a view itself shows,
+/// under a name that no snapshot has.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub fn is_dropped(view: &View, plan: &Plan) -> Result<bool, EpochError> {
+    let PinnedSnapshot { name, commit } = &plan.snapshot;
+    let is_absent = view.snapshot(name)?.is_none() && *commit != view.commit().0;
+    Ok(is_absent && !view.plans_from(name)?.is_empty())
 }

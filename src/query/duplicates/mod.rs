@@ -1,6 +1,6 @@
 //! Looking at what dedup did, without SQL.
 //!
-//! `pairs` lists removed documents beside their witnesses, `summary` counts them (by `groups`, with `histogram` and
+//! `pairs` lists removed documents beside their witnesses, `summary` counts them (with `histogram` and
 //! `cluster_sizes`), `clusters` shows one document among its duplicates; `similar` asks the index about a text, and
 //! `policy_cost` says what a policy comes to. `craft` is all that they know of sketches and buckets.
 
@@ -10,13 +10,11 @@ mod clusters;
 mod craft;
 mod diff;
 mod excerpt;
-mod groups;
 mod histogram;
 mod pair_columns;
 mod pairs;
 mod policy_cost;
 mod similar;
-mod source_runs;
 mod summary;
 
 pub use blockers::ShownBlocker;

@@ -5,12 +5,12 @@
 
 use super::cluster_sizes::{ClusterSizes, cluster_sizes};
 use super::excerpt::{beginning, parting};
-use super::groups::{Group, Groups, Total};
 use super::histogram::{Histogram, Similarities};
 use super::pairs::{DuplicatePair, Pairs};
-use super::source_runs::SourceRuns;
 use crate::model::{DocId, MatchKind, SourceId, Standing};
 use crate::query::error::QueryError;
+use crate::query::groups::{Group, Groups, Total};
+use crate::query::source_runs::SourceRuns;
 use crate::store::fields;
 use crate::store::{ColumnBlock, View};
 use serde::Serialize;
@@ -170,8 +170,8 @@ pub fn duplicates_summary(
     let sources = SourceRuns::read(view)?;
     let only = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
     let by = options.by.as_deref().unwrap_or("source");
-    let mut groups = Groups::by(view, &sources, by)?;
-    let totals = groups.totals(only)?;
+    let mut groups = Groups::by(view, Some(&sources), by)?;
+    let totals = groups.totals(&sources, only)?;
     let counts = |document| only.is_none_or(|only| sources.of(document) == only);
     let mut removed = Vec::new();
     for standing in Standing::ALL {

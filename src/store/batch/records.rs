@@ -1,7 +1,7 @@
 //! Rejects, snapshots and plans.
 
 use super::Batch;
-use crate::store::columns::{Epochs, Rejects, Snapshots};
+use crate::store::columns::{Column, Epochs, Rejects, Snapshots};
 use crate::store::error::StoreError;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{IdentityKey, NameKey, after_prefix};
@@ -33,6 +33,60 @@ impl Batch<'_> {
     /// # Errors
     /// [`StoreError::Name`] when the name is taken or malformed.
     pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        self.check_new_snapshot(name)?;
+        let kept = treemap_bytes(&self.writer.kept)?;
+        let record = SnapshotRecord {
+            name: name.to_owned(),
+            commit: self.view.commit().0,
+            generation: self.view.generation().0,
+            documents: self.view.documents(),
+            kept: self.writer.kept.len(),
+            kept_hash: *blake3::hash(&kept).as_bytes(),
+        };
+        self.put_snapshot(&record, &kept)?;
+        Ok(record)
+    }
+
+    /// Gives a snapshot another name.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub fn rename_snapshot(
+        &mut self,
+        record: SnapshotRecord,
+        name: &str,
+    ) -> Result<SnapshotRecord, StoreError> {
+        self.check_new_snapshot(name)?;
+        // As written: the record has their hash.
+        let key = NameKey(format!("{}\0kept", record.name));
+        let found = self.view.pinned().get::<Snapshots>(&key)?.map(|bytes| bytes.to_vec());
+        let kept = found.ok_or_else(|| StoreError::Missing {
+            what: "snapshot",
+            family: Snapshots::NAME,
+            key: format!("{} kept", record.name),
+        })?;
+        self.drop_snapshot(&record.name)?;
+        let record = SnapshotRecord { name: name.to_owned(), ..record };
+        self.put_snapshot(&record, &kept)?;
+        Ok(record)
+    }
+
+    /// Forgets a snapshot with the documents it has as kept.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn drop_snapshot(&mut self, name: &str) -> Result<(), StoreError> {
+        self.delete::<Snapshots>(&NameKey(name.to_owned()))?;
+        self.delete::<Snapshots>(&NameKey(format!("{name}\0kept")))
+    }
+
+    fn put_snapshot(&mut self, record: &SnapshotRecord, kept: &[u8]) -> Result<(), StoreError> {
+        let name = &record.name;
+        self.put::<Snapshots>(&NameKey(name.clone()), &codec::encode("snapshot", record)?)?;
+        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), kept)
+    }
+
+    fn check_new_snapshot(&self, name: &str) -> Result<(), StoreError> {
         if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
             return Err(StoreError::Name(format!(
                 "snapshot name {name:?} must have 1 to 200 bytes and no control characters"
@@ -43,18 +97,13 @@ impl Batch<'_> {
                 "snapshot `{name}` exists already; choose another name"
             )));
         }
-        let kept = treemap_bytes(&self.writer.kept)?;
-        let record = SnapshotRecord {
-            name: name.to_owned(),
-            commit: self.view.commit().0,
-            generation: self.view.generation().0,
-            documents: self.view.documents(),
-            kept: self.writer.kept.len(),
-            kept_hash: *blake3::hash(&kept).as_bytes(),
-        };
-        self.put::<Snapshots>(&NameKey(name.to_owned()), &codec::encode("snapshot", &record)?)?;
-        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), &kept)?;
-        Ok(record)
+        // A plan says by this name what it was made of, also when that was dropped.
+        if let Some(plan) = self.view.plans_from(name)?.first() {
+            return Err(StoreError::Name(format!(
+                "plan {plan} draws from a snapshot `{name}` that was dropped; choose another name"
+            )));
+        }
+        Ok(())
     }
 
     /// Stores an epoch plan with what it pins, by name, and gives it the next number.

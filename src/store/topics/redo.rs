@@ -110,6 +110,11 @@ impl Batch<'_> {
         if self.view().snapshots()?.iter().any(is_shown) {
             return Ok(());
         }
+        self.forget_decisions(generation)
+    }
+
+    /// Forgets matches and standings of a generation that nothing shows any more.
+    pub(super) fn forget_decisions(&mut self, generation: Generation) -> Result<(), StoreError> {
         self.delete_generation::<Matches>(generation)?;
         self.delete_generation::<Members>(generation)?;
         let standings = Standing::ALL.map(|one| fields::standing_value(generation, one));

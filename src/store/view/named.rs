@@ -42,6 +42,29 @@ impl View {
         self.named_records::<Snapshots, _>("snapshot", Named::record)
     }
 
+    /// The snapshot of that name, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSnapshot`], with those that there are.
+    pub(crate) fn expect_snapshot(&self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        if let Some(record) = self.snapshot(name)? {
+            return Ok(record);
+        }
+        let known: Vec<String> = self.snapshots()?.into_iter().map(|record| record.name).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(StoreError::NoSnapshot { name: name.to_owned(), known })
+    }
+
+    /// The numbers of the stored plans that draw from the snapshot of that name, ascending. No other snapshot ever gets
+    /// the name while there are some.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the plans cannot be read.
+    pub(crate) fn plans_from(&self, snapshot: &str) -> Result<Vec<u32>, StoreError> {
+        let plans = self.epochs()?.into_iter().filter(|plan| plan.snapshot == snapshot);
+        Ok(plans.map(|plan| plan.number).collect())
+    }
+
     /// Epoch plans, by number.
     ///
     /// # Errors

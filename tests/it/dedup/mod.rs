@@ -4,7 +4,7 @@
 //! * `contract`: witnesses, independence, the kept set; in every mode, order and scope;
 //! * `laws`: splits, threads and orders of batches do not matter;
 //! * `changes`: supersession, removal and restoring in random sequences;
-//! * `redo`: another policy and back;
+//! * `redo`: another policy and back; `moments`: what changed between snapshots;
 //! * `crowds`: families of templates, larger than a bucket shows; `clusters`: the same in the transitive modes;
 //! * `alarms`: a batch that loses too much is refused;
 //! * `growth`: what twice as many cost; `settling`: what does not fit into memory;
@@ -19,6 +19,7 @@ mod examples;
 mod growth;
 mod laws;
 mod model;
+mod moments;
 mod redo;
 mod settling;
 mod takedown;

@@ -1,4 +1,4 @@
-//! What duplicates are counted by: the source of a document, or the value of a declared field.
+//! What documents are counted by: their source, or the value of a declared field.
 
 use super::source_runs::SourceRuns;
 use crate::model::{ColumnId, DocId, FieldKind, SourceId, TermId};
@@ -7,7 +7,7 @@ use crate::store::fields;
 use crate::store::{ColumnBlock, View};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Groups, beyond which nobody reads the pairs of them.
+/// Groups, beyond which nobody reads them, or the pairs of them.
 const MOST: usize = 1000;
 /// Blocks of values remembered: witnesses lie anywhere before what they remove.
 const BLOCKS: usize = 32;
@@ -25,17 +25,19 @@ pub(in crate::query) struct Total {
 /// Tells the group of any document.
 pub(in crate::query) struct Groups<'a> {
     view: &'a View,
-    sources: &'a SourceRuns,
+    /// None: read block by block, as the values of a field are.
+    sources: Option<&'a SourceRuns>,
     /// None: the source.
     field: Option<(ColumnId, FieldKind)>,
     blocks: VecDeque<(u64, ColumnBlock)>,
 }
 
 impl<'a> Groups<'a> {
-    /// Groups by `source`, by `language` or by a declared keyword or integer.
+    /// Groups by `source`, by `language` or by a declared keyword or integer. Whoever asks about documents in no order
+    /// has the runs of `sources` at hand; without them only the blocks of documents that are asked about are read.
     pub(in crate::query) fn by(
         view: &'a View,
-        sources: &'a SourceRuns,
+        sources: Option<&'a SourceRuns>,
         name: &str,
     ) -> Result<Self, QueryError> {
         let mut known =
@@ -59,8 +61,10 @@ impl<'a> Groups<'a> {
     }
 
     pub(in crate::query) fn of(&mut self, document: DocId) -> Result<Group, QueryError> {
-        let Some((column, _)) = self.field else {
-            return Ok(Some(self.sources.of(document).0.into()));
+        let column = match (self.field, self.sources) {
+            (Some((column, _)), _) => column,
+            (None, Some(sources)) => return Ok(Some(sources.of(document).0.into())),
+            (None, None) => fields::SOURCE_OF,
         };
         let block = document.block();
         if let Some((_, values)) = self.blocks.iter().find(|(known, _)| *known == block) {
@@ -78,6 +82,7 @@ impl<'a> Groups<'a> {
     /// The groups of all documents, or of those of one source.
     pub(in crate::query) fn totals(
         &self,
+        sources: &SourceRuns,
         only: Option<SourceId>,
     ) -> Result<BTreeMap<Group, Total>, QueryError> {
         let mut totals: BTreeMap<Group, Total> = BTreeMap::new();
@@ -93,18 +98,21 @@ impl<'a> Groups<'a> {
             let values = self.view.column_block(column, block)?;
             let lengths = self.view.column_block(fields::BYTES, block)?;
             for (slot, bytes) in lengths.iter() {
-                if only.is_some_and(|only| self.sources.of(DocId::at(block, slot)) != only) {
+                if only.is_some_and(|only| sources.of(DocId::at(block, slot)) != only) {
                     continue;
                 }
                 let total = totals.entry(values.get(slot)).or_default();
                 total.documents += 1;
                 total.bytes += u64::try_from(bytes).unwrap_or(0);
             }
-            if totals.len() > MOST {
-                return Err(QueryError::TooManyGroups { most: MOST });
-            }
+            Self::check(totals.len())?;
         }
         Ok(totals)
+    }
+
+    /// Whether somebody may want to read of so many groups.
+    pub(in crate::query) const fn check(groups: usize) -> Result<(), QueryError> {
+        if groups > MOST { Err(QueryError::TooManyGroups { most: MOST }) } else { Ok(()) }
     }
 
     /// What a group is called.

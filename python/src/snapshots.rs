@@ -1,0 +1,167 @@
+//! Durable names of moments: made, shown, compared, renamed and dropped.
+
+use crate::blocking::{or_leave, soon};
+use crate::corpus::Handle;
+use crate::process::Owned;
+use crate::words::json;
+use corpusdb::Corpus;
+use corpusdb::query::{ChangedDocuments, QueryError};
+use corpusdb::store::SnapshotRecord;
+use pyo3::prelude::*;
+use self_cell::self_cell;
+use serde_json::{Value, json as object};
+use std::sync::{Arc, Mutex, PoisonError};
+
+self_cell!(
+    struct Walk {
+        owner: Arc<Corpus>,
+        #[not_covariant]
+        dependent: ChangedDocuments,
+    }
+);
+
+/// Id, key, source, change, reason; witness and its key; successor.
+type Changed = (
+    u64,
+    String,
+    String,
+    &'static str,
+    Option<&'static str>,
+    Option<u64>,
+    Option<String>,
+    Option<u64>,
+);
+
+/// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives the
+/// handle.
+#[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
+pub(crate) struct Changes {
+    walk: Owned<Mutex<Option<Walk>>>,
+}
+
+/// Names the present moment; its record as JSON text.
+#[pyfunction]
+pub(crate) fn create_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
+    let record = handle.write(py, None, |writer, _, _| writer.create_snapshot(&name))?;
+    json(py, &snapshot(&record))
+}
+
+/// Gives a snapshot another name; its record as JSON text.
+#[pyfunction]
+pub(crate) fn rename_snapshot(
+    py: Python<'_>,
+    handle: &Handle,
+    old: String,
+    new: String,
+) -> PyResult<String> {
+    let record = handle.write(py, None, |writer, _, _| writer.rename_snapshot(&old, &new))?;
+    json(py, &snapshot(&record))
+}
+
+/// Forgets a snapshot; what it was, and the plans that draw from it, as JSON text.
+#[pyfunction]
+pub(crate) fn drop_snapshot(
+    py: Python<'_>,
+    handle: &Handle,
+    name: String,
+    force: bool,
+) -> PyResult<String> {
+    let dropped = handle.write(py, None, |writer, _, _| writer.drop_snapshot(&name, force))?;
+    let (record, plans) = dropped;
+    let mut told = snapshot(&record);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("plans".to_owned(), plans.into());
+    }
+    json(py, &told)
+}
+
+/// The snapshots, as JSON text.
+#[pyfunction]
+pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found = soon(py, move || Ok(corpus.view().snapshots()?))?;
+    json(py, &found.iter().map(snapshot).collect::<Vec<_>>())
+}
+
+/// What a snapshot holds, as JSON text.
+#[pyfunction]
+pub(crate) fn show_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found = or_leave(py, None, move |_, _| corpus.show_snapshot(&name))?;
+    json(py, &found)
+}
+
+/// What changed from one moment to a later one, or to now, as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, earlier, later=None, by=None))]
+pub(crate) fn diff_snapshots(
+    py: Python<'_>,
+    handle: &Handle,
+    earlier: String,
+    later: Option<String>,
+    by: Option<String>,
+) -> PyResult<String> {
+    let corpus = handle.corpus(py)?;
+    let found = or_leave(py, None, move |_, _| {
+        corpus.snapshot_diff(&earlier, later.as_deref(), by.as_deref())
+    })?;
+    json(py, &found)
+}
+
+/// Each document that changed from one moment to a later one, or to now.
+#[pyfunction]
+#[pyo3(signature = (handle, earlier, later=None))]
+pub(crate) fn snapshot_changes(
+    py: Python<'_>,
+    handle: &Handle,
+    earlier: String,
+    later: Option<String>,
+) -> PyResult<Changes> {
+    let corpus = handle.corpus(py)?;
+    let walk = or_leave(py, None, move |_, _| {
+        Walk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
+    })?;
+    Ok(Changes { walk: Owned::new(Mutex::new(Some(walk))) })
+}
+
+#[pymethods]
+impl Changes {
+    /// Up to `count` more documents; none behind the last.
+    fn next_changes(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Changed>> {
+        let place = self.walk.get(py)?;
+        let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(walk) = walk else { return Ok(Vec::new()) };
+        let (changes, walk) = or_leave(py, None, move |_, interrupt| {
+            let mut walk = walk;
+            let next = |_: &Arc<Corpus>, documents: &mut ChangedDocuments<'_>| {
+                let mut found = Vec::new();
+                while found.len() < count && !interrupt.is_raised() {
+                    let Some(one) = documents.next().transpose()? else { break };
+                    found.push((
+                        one.id,
+                        one.key,
+                        one.source,
+                        one.change,
+                        one.reason,
+                        one.witness,
+                        one.witness_key,
+                        one.successor,
+                    ));
+                }
+                Ok::<Vec<Changed>, QueryError>(found)
+            };
+            let changes = walk.with_dependent_mut(next)?;
+            Ok((changes, walk))
+        })?;
+        if !changes.is_empty() {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(walk);
+        }
+        Ok(changes)
+    }
+}
+
+fn snapshot(record: &SnapshotRecord) -> Value {
+    object!({
+        "name": record.name, "commit": record.commit, "documents": record.documents, "kept": record.kept,
+    })
+}

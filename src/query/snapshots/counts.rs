@@ -1,0 +1,89 @@
+//! What documents come to: how many, bytes of text, tokens. Columns are read block by block, those of documents only
+//! that are counted.
+
+use crate::model::{DocId, TokenizerId};
+use crate::query::error::QueryError;
+use crate::store::{ColumnBlock, View, fields};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Documents, and what they come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DocumentCounts {
+    /// Documents.
+    pub documents: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// Their tokens, by tokenizer; a document that one has never encoded has none of it.
+    pub tokens: BTreeMap<String, u64>,
+}
+
+/// Bytes and tokens of one document.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Size {
+    bytes: u64,
+    /// By tokenizer, in their order.
+    tokens: Vec<u64>,
+}
+
+/// Sums over documents.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    documents: u64,
+    size: Size,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, size: &Size) {
+        self.documents += 1;
+        self.size.bytes += size.bytes;
+        self.size.tokens.resize(size.tokens.len(), 0);
+        for (sum, tokens) in self.size.tokens.iter_mut().zip(&size.tokens) {
+            *sum += tokens;
+        }
+    }
+
+    /// With the names of the tokenizers.
+    pub(super) fn counts(&self, view: &View) -> DocumentCounts {
+        let tokens = self.size.tokens.iter().copied().chain(std::iter::repeat(0));
+        let named = view.tokenizers().zip(tokens);
+        DocumentCounts {
+            documents: self.documents,
+            bytes: self.size.bytes,
+            tokens: named.map(|((_, record), tokens)| (record.name.clone(), tokens)).collect(),
+        }
+    }
+}
+
+/// Tells the size of documents that are asked for in ascending order. Holds the columns of one block.
+pub(super) struct Sizes<'a> {
+    view: &'a View,
+    tokenizers: Vec<TokenizerId>,
+    block: Option<u64>,
+    bytes: ColumnBlock,
+    tokens: Vec<ColumnBlock>,
+}
+
+impl<'a> Sizes<'a> {
+    pub(super) fn new(view: &'a View) -> Self {
+        let tokenizers = view.tokenizers().map(|(id, _)| id).collect();
+        Self { view, tokenizers, block: None, bytes: ColumnBlock::default(), tokens: Vec::new() }
+    }
+
+    pub(super) fn of(&mut self, document: DocId) -> Result<Size, QueryError> {
+        let block = document.block();
+        if self.block != Some(block) {
+            self.bytes = self.view.column_block(fields::BYTES, block)?;
+            self.tokens.clear();
+            for id in &self.tokenizers {
+                self.tokens.push(self.view.column_block(fields::tokens_of(*id), block)?);
+            }
+            self.block = Some(block);
+        }
+        let of = |column: &ColumnBlock| {
+            column.get(document.slot()).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+        };
+        Ok(Size { bytes: of(&self.bytes), tokens: self.tokens.iter().map(of).collect() })
+    }
+}

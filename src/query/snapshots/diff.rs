@@ -1,0 +1,149 @@
+//! What changed from one moment to a later one, in numbers: in all and by group.
+
+use super::changes::{Change, Changes};
+use super::counts::{DocumentCounts, Sizes, Sum};
+use super::moment::{Moment, SnapshotMoment};
+use super::reasons::Reason;
+use crate::query::error::QueryError;
+use crate::query::groups::{Group, Groups};
+use crate::store::View;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What changed from one moment to a later one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotDiff {
+    /// The earlier moment.
+    pub earlier: SnapshotMoment,
+    /// The later one.
+    pub later: SnapshotMoment,
+    /// What the groups are by: `source`, or a field, of which the values are told as they are today.
+    pub by: String,
+    /// All changes.
+    #[serde(flatten)]
+    pub all: SnapshotChanges,
+    /// The changes of each group that has any; they sum up to all.
+    pub groups: Vec<GroupChanges>,
+}
+
+/// Changes of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct GroupChanges {
+    /// The source, or the value of the field; `(none)` for documents without one.
+    pub group: String,
+    /// Its changes.
+    #[serde(flatten)]
+    pub changes: SnapshotChanges,
+}
+
+/// Documents by what became of them. Those kept then are those kept before, without `removed`, with `kept_again` and
+/// `added`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotChanges {
+    /// They came, and are kept.
+    pub added: DocumentCounts,
+    /// They were stored and not kept, and are kept.
+    pub kept_again: DocumentCounts,
+    /// They were kept, and are not.
+    pub removed: DocumentCounts,
+    /// Why, by reasons that there are.
+    pub removed_by: Vec<LossCounts>,
+    /// They came, and are not kept.
+    pub not_kept: DocumentCounts,
+    /// Why, by reasons that there are.
+    pub not_kept_by: Vec<LossCounts>,
+}
+
+/// Documents that are not kept for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LossCounts {
+    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` where nothing says it any more.
+    pub reason: &'static str,
+    /// How many, and what they come to.
+    #[serde(flatten)]
+    pub counts: DocumentCounts,
+}
+
+/// Sums of a group.
+#[derive(Default)]
+struct Sums {
+    added: Sum,
+    kept_again: Sum,
+    removed: Sum,
+    removed_by: BTreeMap<Reason, Sum>,
+    not_kept: Sum,
+    not_kept_by: BTreeMap<Reason, Sum>,
+}
+
+/// What changed from the snapshot `from` to the snapshot `to`, or to the present moment, by source or by a field.
+///
+/// # Errors
+/// [`QueryError::Backwards`] when `to` is the earlier one; [`QueryError::NoGroups`], [`QueryError::TooManyGroups`];
+/// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
+pub fn snapshot_diff(
+    view: &View,
+    from: &str,
+    to: Option<&str>,
+    by: Option<&str>,
+) -> Result<SnapshotDiff, QueryError> {
+    let by = by.unwrap_or("source");
+    let mut groups = Groups::by(view, None, by)?;
+    let mut sizes = Sizes::new(view);
+    let from = Moment::named(view, Some(from))?;
+    let mut changes = Changes::between(view, from, Moment::named(view, to)?)?;
+    let mut all = Sums::default();
+    let mut of_groups: BTreeMap<Group, Sums> = BTreeMap::new();
+    while let Some((document, change)) = changes.next_change()? {
+        let size = sizes.of(document)?;
+        let of_group = of_groups.entry(groups.of(document)?).or_default();
+        for sums in [&mut all, of_group] {
+            match change {
+                Change::Added => sums.added.add(&size),
+                Change::KeptAgain => sums.kept_again.add(&size),
+                Change::Removed(loss) => {
+                    sums.removed.add(&size);
+                    sums.removed_by.entry(loss.reason).or_default().add(&size);
+                }
+                Change::NotKept(loss) => {
+                    sums.not_kept.add(&size);
+                    sums.not_kept_by.entry(loss.reason).or_default().add(&size);
+                }
+            }
+        }
+        Groups::check(of_groups.len())?;
+    }
+    let mut told = Vec::with_capacity(of_groups.len());
+    for (group, sums) in of_groups {
+        told.push(GroupChanges { group: groups.name(group)?, changes: sums.changes(view) });
+    }
+    // Terms are numbered as they came; integers are in order already.
+    if groups.are_keywords() {
+        told.sort_by(|a, b| a.group.cmp(&b.group));
+    }
+    let (earlier, later) = changes.into_moments();
+    Ok(SnapshotDiff { earlier, later, by: by.to_owned(), all: all.changes(view), groups: told })
+}
+
+impl Sums {
+    fn changes(&self, view: &View) -> SnapshotChanges {
+        let by = |sums: &BTreeMap<Reason, Sum>| {
+            let of = |(reason, sum): (&Reason, &Sum)| LossCounts {
+                reason: reason.name(),
+                counts: sum.counts(view),
+            };
+            sums.iter().map(of).collect()
+        };
+        SnapshotChanges {
+            added: self.added.counts(view),
+            kept_again: self.kept_again.counts(view),
+            removed: self.removed.counts(view),
+            removed_by: by(&self.removed_by),
+            not_kept: self.not_kept.counts(view),
+            not_kept_by: by(&self.not_kept_by),
+        }
+    }
+}

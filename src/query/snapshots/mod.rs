@@ -1,0 +1,24 @@
+//! Looking at named moments: what one holds, and what became of documents from one to another.
+//!
+//! `moment` finds what a name stands for; `changes` walks over the documents that are another matter in the later
+//! moment, with the reasons that `reasons` reads as they were then; `diff` counts them by group, `listed` names each;
+//! `show` counts what one snapshot keeps. `counts` is what both count. Only documents that differ are read, and the
+//! bitmaps of kept ones.
+
+mod changes;
+mod counts;
+mod diff;
+mod listed;
+mod moment;
+mod reasons;
+mod show;
+
+pub use counts::DocumentCounts;
+pub(crate) use diff::snapshot_diff;
+pub use diff::{GroupChanges, LossCounts, SnapshotChanges, SnapshotDiff};
+pub(crate) use listed::snapshot_changes;
+pub use listed::{ChangedDocument, ChangedDocuments};
+pub use moment::SnapshotMoment;
+pub(crate) use moment::kept_in;
+pub(crate) use show::show_snapshot;
+pub use show::{SnapshotDetails, SnapshotSource};

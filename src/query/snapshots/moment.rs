@@ -1,0 +1,73 @@
+//! The moment that a name stands for: a snapshot, or the present.
+
+use crate::model::{CommitSeq, Generation};
+use crate::query::error::QueryError;
+use crate::store::{StoreError, View};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// What the present moment is called, where no snapshot has this name.
+const NOW: &str = "now";
+
+/// A moment that changes are told between.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotMoment {
+    /// The name of the snapshot; `now` for the present moment.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+    /// Documents stored then.
+    pub documents: u64,
+    /// Documents kept then.
+    pub kept: u64,
+}
+
+/// A moment with what is kept in it.
+pub(super) struct Moment {
+    pub(super) told: SnapshotMoment,
+    /// The policy generation that was current.
+    pub(super) generation: Generation,
+    pub(super) kept: RoaringTreemap,
+}
+
+impl Moment {
+    /// The snapshot of that name; without one, or for `now` where no snapshot is called so, the present moment.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSnapshot`], with those that there are.
+    pub(super) fn named(view: &View, name: Option<&str>) -> Result<Self, QueryError> {
+        let record = match name {
+            None => None,
+            Some(NOW) => view.snapshot(NOW)?,
+            Some(name) => Some(view.expect_snapshot(name)?),
+        };
+        let Some(record) = record else {
+            let kept = view.kept()?;
+            let (commit, documents) = (view.commit().0, view.documents());
+            let told = SnapshotMoment { name: NOW.to_owned(), commit, documents, kept: kept.len() };
+            return Ok(Self { told, generation: view.generation(), kept });
+        };
+        let kept = view.snapshot_kept(&record.name)?;
+        let told = SnapshotMoment {
+            name: record.name,
+            commit: record.commit,
+            documents: record.documents,
+            kept: record.kept,
+        };
+        Ok(Self { told, generation: Generation(record.generation), kept })
+    }
+
+    /// Policy generation and commit: rows up to these are what it shows.
+    pub(super) const fn at(&self) -> (Generation, CommitSeq) {
+        (self.generation, CommitSeq(self.told.commit))
+    }
+}
+
+/// The documents that a snapshot keeps.
+///
+/// # Errors
+/// [`StoreError::NoSnapshot`], with those that there are.
+pub fn kept_in(view: &View, snapshot: &str) -> Result<RoaringTreemap, StoreError> {
+    view.snapshot_kept(&view.expect_snapshot(snapshot)?.name)
+}

@@ -1,0 +1,112 @@
+//! Why a document was not kept in a moment, by what was decided until then.
+
+use super::moment::Moment;
+use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
+use crate::query::error::QueryError;
+use crate::store::{BlockStandings, MatchedDocuments, View};
+
+/// Why a document was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    Exact,
+    Near,
+    Superseded,
+    Empty,
+    Blocked,
+    Removed,
+    /// What said it is gone, or was taken back since.
+    Unknown,
+}
+
+impl Reason {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Near => "near",
+            Self::Superseded => "superseded",
+            Self::Empty => "empty",
+            Self::Blocked => "blocked",
+            Self::Removed => "removed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why a document was not kept, and the witness or successor that is the reason, where one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    pub(super) reason: Reason,
+    pub(super) other: Option<DocId>,
+}
+
+/// Tells why documents were not kept, which are asked for in ascending order.
+///
+/// A witness or successor is told as it was in the moment: the newest row until then counts. Removal, blocks and
+/// emptiness leave no row: these are as the moment's policy had them last, which is now, or when another one took over.
+pub(super) struct Reasons<'a> {
+    view: &'a View,
+    at: (Generation, CommitSeq),
+    /// Documents from this one on are newcomers, whose matches are read one after another.
+    newcomers: DocId,
+    matches: MatchedDocuments<'a>,
+    next: Option<(DocId, Match)>,
+    /// The view under the policy of the moment.
+    under: View,
+    standings: Option<(u64, BlockStandings)>,
+}
+
+impl<'a> Reasons<'a> {
+    /// Of `moment`; documents stored before `newcomers` are looked up one by one, since few of them are asked about.
+    pub(super) fn new(
+        view: &'a View,
+        moment: &Moment,
+        newcomers: DocId,
+    ) -> Result<Self, QueryError> {
+        let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
+        let under = view.under(view.policy().clone(), moment.generation);
+        let at = moment.at();
+        Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
+    }
+
+    pub(super) fn of(&mut self, document: DocId) -> Result<Loss, QueryError> {
+        let matched = match document < self.newcomers {
+            true => self.view.match_at(self.at, document)?,
+            false => self.of_newcomer(document)?,
+        };
+        if let Some(found) = matched {
+            let reason = match found.kind {
+                MatchKind::Exact => Reason::Exact,
+                MatchKind::Near => Reason::Near,
+                MatchKind::Superseded => Reason::Superseded,
+            };
+            return Ok(Loss { reason, other: Some(found.witness) });
+        }
+        let reason = match self.standing(document)? {
+            Some(Standing::Removed) => Reason::Removed,
+            Some(Standing::Blocked) => Reason::Blocked,
+            Some(Standing::Empty) => Reason::Empty,
+            _ => Reason::Unknown,
+        };
+        Ok(Loss { reason, other: None })
+    }
+
+    fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, QueryError> {
+        while self.next.is_none_or(|(at, _)| at < document) {
+            let Some(row) = self.matches.next().transpose()? else {
+                self.next = None;
+                return Ok(None);
+            };
+            self.next = Some((row.0, row.2));
+        }
+        Ok(self.next.filter(|(at, _)| *at == document).map(|(_, found)| found))
+    }
+
+    fn standing(&mut self, document: DocId) -> Result<Option<Standing>, QueryError> {
+        let block = document.block();
+        let standings = match &mut self.standings {
+            Some((known, standings)) if *known == block => standings,
+            place => &mut place.insert((block, self.under.block_standings(block)?)).1,
+        };
+        Ok(standings.of(document.slot()))
+    }
+}

@@ -1,0 +1,73 @@
+//! What one snapshot holds.
+
+use super::counts::{DocumentCounts, Sizes, Sum};
+use crate::model::DocId;
+use crate::query::error::QueryError;
+use crate::query::groups::{Group, Groups};
+use crate::store::View;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A snapshot: the moment that it names, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotDetails {
+    /// The name of the snapshot.
+    pub name: String,
+    /// The commit it shows.
+    pub commit: u64,
+    /// Documents stored then, kept or not.
+    pub documents: u64,
+    /// Documents kept then.
+    pub kept: u64,
+    /// UTF-8 bytes of their texts.
+    pub kept_bytes: u64,
+    /// Their tokens, by tokenizer.
+    pub tokens: BTreeMap<String, u64>,
+    /// The sources that have any of them.
+    pub sources: Vec<SnapshotSource>,
+    /// The numbers of the stored plans that draw from it.
+    pub plans: Vec<u32>,
+}
+
+/// What a snapshot keeps of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotSource {
+    /// The name of the source.
+    pub source: String,
+    /// Its kept documents, and what they come to.
+    #[serde(flatten)]
+    pub kept: DocumentCounts,
+}
+
+/// What the snapshot of that name holds.
+///
+/// # Errors
+/// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
+pub fn show_snapshot(view: &View, name: &str) -> Result<SnapshotDetails, QueryError> {
+    let record = view.expect_snapshot(name)?;
+    let (mut groups, mut sizes) = (Groups::by(view, None, "source")?, Sizes::new(view));
+    let mut all = Sum::default();
+    let mut of_sources: BTreeMap<Group, Sum> = BTreeMap::new();
+    for document in view.snapshot_kept(name)?.into_iter().map(DocId) {
+        let size = sizes.of(document)?;
+        all.add(&size);
+        of_sources.entry(groups.of(document)?).or_default().add(&size);
+    }
+    let mut sources = Vec::with_capacity(of_sources.len());
+    for (group, sum) in of_sources {
+        sources.push(SnapshotSource { source: groups.name(group)?, kept: sum.counts(view) });
+    }
+    let DocumentCounts { bytes, tokens, .. } = all.counts(view);
+    Ok(SnapshotDetails {
+        name: record.name,
+        commit: record.commit,
+        documents: record.documents,
+        kept: record.kept,
+        kept_bytes: bytes,
+        tokens,
+        sources,
+        plans: view.plans_from(name)?,
+    })
+}
