@@ -183,7 +183,8 @@ fn step(world: &mut World, random: &mut Random, texts: &[String]) -> bool {
             let pages: Vec<Page> =
                 (0..random.between(1, 14)).map(|_| page_of(random, texts, keys)).collect();
             let batch = *random.pick(&[600, 2 << 10, 1 << 20]);
-            world.pour(random.pick(&SOURCES), &pages, batch);
+            let source = *random.pick(&SOURCES[..]);
+            world.pour(source, &pages, batch);
             false
         }
         0..60 => {
