@@ -90,8 +90,8 @@ def test_inputs_that_are_not_there_are_told(w: corpusdb.Writer, tmp_path: Path) 
         w.ingest(tmp_path / "none.jsonl", source="web")
     with pytest.raises(corpusdb.NotFound):
         w.ingest(str(tmp_path / "*.none"), source="web")
-    with pytest.raises(corpusdb.BadInput, match="format: unknown word `csv`, expected one of `auto`"):
-        w.ingest(tmp_path, source="web", format="csv")
+    with pytest.raises(corpusdb.BadInput, match="format: unknown word `xml`, expected one of `auto`"):
+        w.ingest(tmp_path, source="web", format="xml")
     with pytest.raises(corpusdb.BadInput, match="max_removed: 2 is no share"):
         w.ingest(tmp_path, source="web", max_removed=2)
     with pytest.raises(corpusdb.NotFound, match="nope"):

@@ -164,14 +164,16 @@ fn the_commands_of_the_readme_run() {
     for (seed, (file, key)) in files.into_iter().enumerate() {
         let mut pages = crawl(seed as u64, 80, true);
         for page in &mut pages {
-            page.fields = serde_json::json!({ "quality": 0.5, (key): page.id.take() });
+            page.fields = serde_json::json!({ "quality": 0.9, (key): page.id.take() });
         }
         scratch.write(file, lines(&pages));
         scratch.write("page.txt", &pages[0].text);
     }
     scratch.write("recipe.toml", marked("toml", "version = 1"));
     let told = bash(&scratch, &format!("exec 2>&1\n{commands}"), "README.md");
-    assert!(told.trim_end().ends_with("verified"), "{told}");
+    assert!(told.lines().any(|line| line == "verified"), "{told}");
+    let exported = told.lines().last().unwrap();
+    assert!(exported.starts_with("good.parquet: 1"), "{told}");
 }
 
 /// A tutorial that no test names would be run by none. The notebook takes a kernel and torch: `make test-integrations`.
