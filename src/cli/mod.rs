@@ -74,7 +74,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Init(init::Args),
-    Ingest(ingest::Args),
+    Ingest(Box<ingest::Args>),
     Rejects(rejects::Args),
     Info(info::Args),
     Count(count::Args),
@@ -174,7 +174,7 @@ pub(crate) fn main_from(arguments: &[OsString]) -> u8 {
 fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Init(args) => init::run(args, context),
-        Verb::Ingest(args) => ingest::run(args, context),
+        Verb::Ingest(args) => ingest::run(*args, context),
         Verb::Rejects(args) => rejects::run(args, context),
         Verb::Info(args) => info::run(args, context),
         Verb::Count(args) => count::run(args, context),

@@ -92,7 +92,7 @@ fn a_table_that_has_grown_is_read_on_and_one_that_fails_at_a_row_is_told_by_its_
 fn mixed(count: usize, edition: &str) -> String {
     let line = |n: usize| {
         let origin = ["web", "books", "code"][n % 3];
-        let named = if n % 7 == 0 { Value::Null } else { origin.into() };
+        let named = if n.is_multiple_of(7) { Value::Null } else { origin.into() };
         let text = format!("{edition} page {n} of {origin}");
         json!({"id": format!("k{}", n / 3), "text": text, "origin": named}).to_string() + "\n"
     };

@@ -25,12 +25,16 @@ pub(in crate::export) struct Finished {
     pub next: u64,
 }
 
+/// Opens the file of a number.
+type Open<'a> = Box<dyn FnMut(u32) -> Result<Box<dyn Shard + 'a>, ExportError> + Send + 'a>;
+
+/// Takes what is complete.
+type Take<'a> = Box<dyn FnMut(Finished) -> Result<(), ExportError> + Send + 'a>;
+
 /// Files under way, one after another.
 pub(in crate::export) struct Shards<'a> {
-    /// Opens the file of a number.
-    open: Box<dyn FnMut(u32) -> Result<Box<dyn Shard + 'a>, ExportError> + Send + 'a>,
-    /// Takes what is complete.
-    finished: Box<dyn FnMut(Finished) -> Result<(), ExportError> + Send + 'a>,
+    open: Open<'a>,
+    finished: Take<'a>,
     /// Bytes at which a file ends.
     most: u64,
     number: u32,

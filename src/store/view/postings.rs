@@ -11,6 +11,9 @@ use crate::store::rows::terms::TermRow;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::BTreeMap;
 
+/// Values of a field, with their terms.
+type ValueTerms = Vec<(Vec<u8>, TermId)>;
+
 impl View {
     /// The term of a value; none when no document has it.
     ///
@@ -34,15 +37,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn terms(&self, field: FieldId) -> Result<Vec<(Vec<u8>, TermId)>, StoreError> {
-        let prefix = TermKey::Value(field, Vec::new()).to_bytes();
-        let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
-        let mut found = Vec::new();
-        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
-            if let TermKey::Value(_, value) = key {
-                found.push((value, term));
-            }
-        }
-        Ok(found)
+        Ok(self.terms_up_to(field, usize::MAX)?.unwrap_or_default())
     }
 
     /// As [`View::terms`], of a field with at most `most` values; none when it has more.
@@ -53,7 +48,7 @@ impl View {
         &self,
         field: FieldId,
         most: usize,
-    ) -> Result<Option<Vec<(Vec<u8>, TermId)>>, StoreError> {
+    ) -> Result<Option<ValueTerms>, StoreError> {
         let prefix = TermKey::Value(field, Vec::new()).to_bytes();
         let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
         let mut found = Vec::new();
