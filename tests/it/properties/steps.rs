@@ -7,6 +7,8 @@ use corpusdb::Corpus;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps};
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
+/// Enough passes for a second epoch.
+const TWICE: &str = "[[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 3\n[[source]]\nname = \"code\"\nmax_repeats = 3\n";
 const WORLDS: [u64; 3] = [1, 2, 3];
 
 /// Recipes with every way to share batches among ranks, and whether every one of [`WORLDS`] divides them evenly: a step
@@ -22,7 +24,7 @@ fn recipes() -> [(String, bool); 6] {
         (format!("{none}[batch]\nmax_tokens = 300\n"), true),
         (packed.to_owned(), true),
     ]
-    .map(|(text, even)| (format!("{SPECIALS}{text}"), even))
+    .map(|(text, even)| (format!("{SPECIALS}{text}{TWICE}"), even))
 }
 
 /// Every recipe with its second epoch, which is as long as it says and divided unevenly where it must be.
