@@ -15,7 +15,7 @@ from corpusdb._dedup import Dedup
 from corpusdb._document import Cluster, Document, Match
 from corpusdb._duplicates import DuplicatePair, Duplicates, Witness
 from corpusdb._export import Export
-from corpusdb._fields import Fields
+from corpusdb._fields import Fields, WriterFields
 from corpusdb._loader import Loader
 from corpusdb._native import version as _version
 from corpusdb._open import create, explain_dedup, open
@@ -30,6 +30,8 @@ from corpusdb._reports import (
     DroppedSnapshot,
     DuplicatesSummary,
     Fault,
+    Field,
+    FieldReport,
     GroupChanges,
     Info,
     IngestReport,
@@ -66,11 +68,12 @@ _fork.watch()
 __all__ = [
     "Batch", "ChangedDocument", "CheckReport", "Cluster", "Corpus", "Dedup", "DedupExplanation", "Document",
     "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot", "DuplicatePair", "Duplicates", "DuplicatesSummary",
-    "Explanation", "Export", "Fault", "Fields", "GroupChanges", "Info", "IngestReport", "JoinReport", "Loader",
+    "Explanation", "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges", "Info", "IngestReport",
+    "JoinReport", "Loader",
     "LossCounts", "Manifest", "Match", "Plan", "Progress", "RedoReport", "Reject", "RemovalReport", "Report",
     "SettleReport", "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff",
     "SnapshotSource", "Snapshots", "Table", "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff",
     "TokenizerRecord", "Tokenizers",
-    "Verification", "Witness", "Writer", "WriterSnapshots", "WriterTokenizers", "create", "errors", "explain_dedup",
-    "open", *errors.__all__,
+    "Verification", "Witness", "Writer", "WriterFields", "WriterSnapshots", "WriterTokenizers", "create", "errors",
+    "explain_dedup", "open", *errors.__all__,
 ]

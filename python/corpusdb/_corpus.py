@@ -12,6 +12,7 @@ from corpusdb import _native
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
+from corpusdb._fields import Fields
 from corpusdb._keywords import spelt_out
 from corpusdb._plan import Planning
 from corpusdb._policy import Decision, policy_settings
@@ -215,7 +216,7 @@ class Corpus(Planning, Exporting):
         """What the policy comes to in this corpus, measured; or what another one would change. Nothing is written."""
         return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings), self._handle))
 
-    # Tokenizers, snapshots, checks -------------------------------------------------------------------------------------
+    # Tokenizers, fields, snapshots, checks -----------------------------------------------------------------------------
 
     @property
     def tokenizers(self) -> Tokenizers:
@@ -225,6 +226,11 @@ class Corpus(Planning, Exporting):
     def tokenizer(self, name: str | None = None) -> Tokenizer:
         """The tokenizer of that name, or the first, to encode and decode with."""
         return Tokenizer(_native.encoder(self._handle, name))
+
+    @property
+    def fields(self) -> Fields:
+        """The declared fields of the corpus."""
+        return Fields(self._handle)
 
     @property
     def snapshots(self) -> Snapshots:

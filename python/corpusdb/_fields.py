@@ -1,25 +1,88 @@
-"""Values from outside for declared fields of stored documents."""
+"""The declared fields of a corpus: listed, added, set from outside, computed, dropped."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from corpusdb import _native
 from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import JoinReport
+from corpusdb._reports import Field, FieldReport, JoinReport
 from corpusdb._sizes import size
+from corpusdb.errors import NotFound
 
-__all__ = ["Fields"]
+__all__ = ["FieldKind", "Fields", "WriterFields", "kind_name"]
+
+#: What a declared field holds: `str` or "keyword", `int` or "int", `float` or "float", `bool` or "bool", "timestamp".
+FieldKind = (
+    type[str] | type[int] | type[float] | type[bool] | Literal["keyword", "int", "float", "bool", "timestamp"]
+)
+
+_KINDS: dict[object, str] = {str: "keyword", int: "int", float: "float", bool: "bool"}
+
+
+def kind_name(kind: FieldKind) -> str:
+    """The name of a kind."""
+    return _KINDS.get(kind) or str(kind)
 
 
 class Fields:
-    """The declared fields of a corpus that is open for writing."""
+    """The declared fields of a corpus, in the order in which they were declared."""
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
 
+    def list(self) -> list[Field]:
+        """All of them: the type of each, how many documents have a value, and where the values are from."""
+        return [Field(field) for field in json.loads(_native.fields(self._handle))]
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        return len(self.list())
+
+    def __getitem__(self, name: str) -> Field:
+        for field in self:
+            if field.name == name:
+                return field
+        known = ", ".join(field.name for field in self)
+        raise NotFound(f"no field `{name}`: there is {known or 'none'}")
+
+    def __repr__(self) -> str:
+        return repr(self.list())
+
+
+class WriterFields(Fields):
+    """The declared fields of a corpus that is open for writing."""
+
+    def add(
+        self,
+        name: str,
+        kind: FieldKind,
+        *,
+        from_meta: str | None = None,
+        batch_rows: int = 8192,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> FieldReport:
+        """Declares a field of a corpus that holds documents, and indexes what their metadata have for it.
+
+        The values are those of the member `name`, or of the member, or members within one another with dots between
+        them, that `from_meta` names. No query sees the field before the last commit; after an interrupt the same call
+        goes on. Values of another type count as null.
+        """
+        settings = {
+            "name": name, "kind": kind_name(kind), "path": from_meta, "batch_rows": batch_rows, "dry_run": dry_run,
+        }
+        with listening(progress) as listener:
+            return FieldReport.from_json(_native.add_field(self._handle, settings, listener))
+
     def set(
         self,
-        field: str,
+        field: str | Sequence[str] | Mapping[str, str],
         data: Input,
         *,
         id: str | None = None,
@@ -28,25 +91,72 @@ class Fields:
         value: str | None = None,
         name: str = "values",
         max_value_bytes: int | str = "1MiB",
+        batch_rows: int = 8192,
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> JoinReport:
-        """Gives a declared field of stored documents values from outside, such as perplexities and quality scores.
+        """Gives declared fields of stored documents values from outside, such as perplexities and quality scores.
 
-        `data` is what `Writer.ingest` takes: files, Arrow, or mappings. `id` names its field with the document's id, or
-        `key` that with the key the document was ingested with (`source` restricts it to one source); `value` names the
-        one with the value (by default the name of the declared field). Of several records for one document the last
-        counts; a null takes a value away, where it can be told from no value (in JSON and in mappings).
+        `field` is one declared field, several (`["perplexity", "toxicity"]`), or declared fields with the fields of the
+        data that have their values (`{"quality": "score"}`). `data` is what `Writer.ingest` takes: files, Arrow, or
+        mappings. `id` names its field with the document's id, or `key` that with the key the document was ingested with
+        (`source` restricts it to one source); `value` names the one with the values of a single field (by default the
+        name of the declared field). Of several values for one field of a document the last counts; a null takes a value
+        away, where it can be told from no value (in JSON and in mappings). A record that is ingested again without
+        change keeps the values; new content under its key has its own.
         """
         given = told_apart(data)
+        if isinstance(field, str):
+            columns = [(field, value or field)]
+        elif value is not None:
+            raise TypeError("value= is for a single field; give a mapping: {'quality': 'score'}")
+        elif isinstance(field, Mapping):
+            columns = [(declared, column) for declared, column in field.items()]
+        else:
+            columns = [(declared, declared) for declared in field]
         settings = {
-            "field": field,
+            "columns": columns,
             "id": id,
             "key": key,
             "source": source,
-            "value": value,
             "max_value_bytes": size(max_value_bytes, "max_value_bytes"),
+            "batch_rows": batch_rows,
             "dry_run": dry_run,
         }
         with listening(progress) as listener:
             return JoinReport.from_json(_native.set_field(self._handle, given, name, settings, listener))
+
+    def compute(
+        self,
+        name: str,
+        expression: str,
+        *,
+        kind: FieldKind | None = None,
+        batch_rows: int = 8192,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> FieldReport:
+        """Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
+
+        Each document has the value that the expression is for it alone: no aggregates, windows or inner queries, and
+        nothing that differs each time. Documents that come later have none until it is computed again. `kind` is by
+        default that of the expression. After an interrupt the same call goes on.
+        """
+        settings = {
+            "name": name,
+            "expression": expression,
+            "kind": None if kind is None else kind_name(kind),
+            "batch_rows": batch_rows,
+            "dry_run": dry_run,
+        }
+        with listening(progress) as listener:
+            return FieldReport.from_json(_native.compute_field(self._handle, settings, listener))
+
+    def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> Sequence[int]:
+        """Gives a field up; the metadata of documents stay as they are. `add` brings it back.
+
+        Refused while the recipe of a stored plan names it, unless `force`; the numbers of these plans, which stay as they
+        are.
+        """
+        with listening(progress) as listener:
+            return _native.drop_field(self._handle, name, force, listener)

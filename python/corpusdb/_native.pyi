@@ -16,12 +16,14 @@ __all__ = [
     "Plan",
     "Reader",
     "Rows",
+    "add_field",
     "add_tokenizer",
     "analyse_tokenizers",
     "backfill_tokenizer",
     "check",
     "check_tokenizer",
     "compact",
+    "compute_field",
     "create",
     "create_snapshot",
     "diff",
@@ -29,6 +31,7 @@ __all__ = [
     "diff_tokenizers",
     "digest",
     "document_duplicates",
+    "drop_field",
     "drop_plan",
     "drop_snapshot",
     "drop_tokenizer",
@@ -40,6 +43,7 @@ __all__ = [
     "export_estimate",
     "extend_plan",
     "extend_tokenizer",
+    "fields",
     "find_key",
     "info",
     "ingest",
@@ -202,6 +206,18 @@ def set_field(
 ) -> str:
     """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
     in errors; the report as JSON text."""
+
+def fields(handle: Handle) -> str:
+    """The declared fields, as JSON text."""
+
+def add_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
+    """Declares a field and indexes what metadata have for it; the report as JSON text."""
+
+def compute_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
+    """Stores the values of a SQL expression as a field; the report as JSON text."""
+
+def drop_field(handle: Handle, name: str, force: bool, listener: _Listener | None = None) -> list[int]:
+    """Gives a field up; the numbers of the stored plans whose recipes name it."""
 
 def sql(handle: Handle, statement: str) -> Rows:
     """Runs one SELECT."""

@@ -8,17 +8,13 @@ from typing import Literal, Unpack, overload
 
 from corpusdb import _native
 from corpusdb._corpus import Corpus
+from corpusdb._fields import FieldKind, kind_name
 from corpusdb._keywords import spelt_out
 from corpusdb._policy import PolicySettings, policy_settings
 from corpusdb._reports import DedupExplanation
 from corpusdb._writer import Writer
 
-__all__ = ["FieldKind", "create", "explain_dedup", "open"]
-
-#: What a declared field holds: `str` or "keyword", `int` or "int", `float` or "float".
-FieldKind = type[str] | type[int] | type[float] | Literal["keyword", "int", "float"]
-
-_KINDS: dict[object, str] = {str: "keyword", int: "int", float: "float"}
+__all__ = ["create", "explain_dedup", "open"]
 
 
 @spelt_out(PolicySettings)
@@ -36,11 +32,12 @@ def create(
 
     The dedup policy is a profile (`web` for prose, the default; `code`, `chat`, or the published `bigcode`, `fineweb`,
     `slimpajama`) and what is to be otherwise than in it: the flags of `corpusdb init`. `fields` declares the fields of
-    the records that are indexed: `fields={"quality": float, "domain": "keyword"}`.
+    the records that are indexed: `fields={"quality": float, "domain": "keyword"}`; `Writer.fields.add` declares
+    further ones.
 
     Raises `corpusdb.AlreadyExists`, `corpusdb.BadPolicy`, `corpusdb.BadName`.
     """
-    declared = [(name, _KINDS.get(kind) or str(kind)) for name, kind in (fields or {}).items()]
+    declared = [(name, kind_name(kind)) for name, kind in (fields or {}).items()]
     _native.create(os.fspath(path), policy_settings(settings), declared)
     return Corpus(path, memory=memory, threads=threads)
 

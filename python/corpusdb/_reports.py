@@ -102,8 +102,11 @@ class RemovalReport(Report):
 class JoinReport(Report):
     """What values from outside changed."""
 
-    field: str
+    fields: list[str]
     records: int
+    #: Records that have a value and name a stored document.
+    matched: int
+    #: Documents of which a value changed, and of which none did; counted once a commit.
     changed: int
     unchanged: int
     without_value: int
@@ -112,6 +115,41 @@ class JoinReport(Report):
     unknown_examples: list[str]
     commits: int
     dry_run: bool
+
+
+class FieldReport(Report):
+    """What a field that was added or computed came to."""
+
+    field: str
+    kind: str
+    #: Where in the metadata its values stand.
+    member: str
+    documents: int
+    #: Documents that have a value, and those whose value is of another type, which counts as none.
+    values: int
+    ill_typed: int
+    #: Documents whose value was changed by it.
+    changed: int
+    commits: int
+    dry_run: bool
+
+
+class Field(Report):
+    """A declared field."""
+
+    name: str
+    #: `keyword`, `int`, `float`, `bool` or `timestamp`.
+    kind: str
+    #: `declared`; `filling`: an addition was interrupted, and no query sees it before it is run to its end.
+    state: str
+    #: Documents that have a value.
+    documents: int
+    #: Different values of a keyword.
+    distinct: int | None
+    #: Where in the metadata its values stand.
+    member: str
+    #: The SQL expression that it was computed by.
+    expression: str | None
 
 
 class Info(Report):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corpusdb import _native
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
-from corpusdb._fields import Fields
+from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import IngestReport, RemovalReport
@@ -198,9 +198,9 @@ class Writer(Corpus):
         return Dedup(self._handle)
 
     @property
-    def fields(self) -> Fields:
-        """Values from outside for declared fields."""
-        return Fields(self._handle)
+    def fields(self) -> WriterFields:
+        """The declared fields of the corpus: add, set, compute, drop."""
+        return WriterFields(self._handle)
 
     @property
     def snapshots(self) -> WriterSnapshots:

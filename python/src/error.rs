@@ -219,6 +219,7 @@ fn of_curate(error: &CurateError) -> &'static str {
         | CurateError::NothingToAnalyse
         | CurateError::NotEncoded { .. } => "NotFound",
         CurateError::SeedToken { .. } => "BadTokenizer",
+        CurateError::Field(_) => "BadInput",
         _ => "CorpusError",
     }
 }

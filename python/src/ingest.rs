@@ -1,12 +1,12 @@
-//! Ingest: of paths, of Arrow streams, of iterators of mappings; values from outside for declared fields.
+//! Ingest: of paths, of Arrow streams, of iterators of mappings.
 
 use crate::corpus::Handle;
 use crate::error::{named, raise};
 use crate::feed::{Feeder, feed};
 use crate::words::{one_of, tried};
 use corpusdb::ingest::{
-    ChatOptions, ChatShape, ChatTemplate, Format, JoinBy, JoinOptions, OnError, ReadOptions,
-    RecordForm, Records, SpecialInContent, TableOptions, TemplateMarkers, TextBy,
+    ChatOptions, ChatShape, ChatTemplate, Format, OnError, ReadOptions, RecordForm, Records,
+    SpecialInContent, TableOptions, TemplateMarkers, TextBy,
 };
 use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
 use pyo3::prelude::*;
@@ -195,7 +195,7 @@ impl IngestSettings {
 }
 
 /// What is handed over to be read, by `name` where it has none of its own.
-enum Given<'py> {
+pub(crate) enum Given<'py> {
     Paths(Vec<String>),
     Batches(String, PyRecordBatchReader),
     Mappings(String, Bound<'py, PyIterator>),
@@ -204,7 +204,7 @@ enum Given<'py> {
 impl<'py> Given<'py> {
     /// What Python has told apart: a list of paths, or an object with the `stream` of Arrow or the iterator of `records`
     /// that it stands for.
-    fn of(given: &Bound<'py, PyAny>, name: String) -> PyResult<Self> {
+    pub(crate) fn of(given: &Bound<'py, PyAny>, name: String) -> PyResult<Self> {
         if given.is_instance_of::<PyList>() {
             return Ok(Self::Paths(given.extract()?));
         }
@@ -230,13 +230,13 @@ impl<'py> Given<'py> {
 }
 
 /// What a thread of the library reads.
-enum Read {
+pub(crate) enum Read {
     Paths(Vec<String>),
     Records(Records<'static>),
 }
 
 /// Runs what reads `given` into a corpus; the report as JSON text.
-fn poured<T: Serialize + Send>(
+pub(crate) fn poured<T: Serialize + Send>(
     py: Python<'_>,
     handle: &Handle,
     given: Given<'_>,
@@ -274,55 +274,5 @@ pub(crate) fn ingest(
         Read::Records(records) => {
             writer.ingest_records(records, &options, tokenizers, progress, flag)
         }
-    })
-}
-
-/// The options of the command's `field set`, each by its name there.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct JoinSettings {
-    field: String,
-    id: Option<String>,
-    key: Option<String>,
-    source: Option<String>,
-    value: Option<String>,
-    max_value_bytes: u64,
-    dry_run: bool,
-}
-
-impl JoinSettings {
-    fn options(&self, py: Python<'_>) -> PyResult<JoinOptions> {
-        let by = match (&self.id, &self.key) {
-            (Some(field), None) => JoinBy::Id(field.clone()),
-            (None, Some(field)) => JoinBy::Key(field.clone()),
-            _ => {
-                let why = "give id= or key=: the field of the records that has the document's id, or its key";
-                return Err(named(py, BAD, why));
-            }
-        };
-        let read = ReadOptions { max_doc_bytes: self.max_value_bytes, ..ReadOptions::default() };
-        let (field, value, source) = (self.field.clone(), self.value.clone(), self.source.clone());
-        Ok(JoinOptions { field, value, by, source, read })
-    }
-}
-
-/// Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name` in
-/// errors; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, given, name, settings, listener=None))]
-pub(crate) fn set_field(
-    py: Python<'_>,
-    handle: &Handle,
-    given: &Bound<'_, PyAny>,
-    name: String,
-    settings: JoinSettings,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let given = Given::of(given, name)?;
-    let (options, dry_run) = (settings.options(py)?, settings.dry_run);
-    poured(py, handle, given, dry_run, listener.as_ref(), |writer, read, progress, flag| match read
-    {
-        Read::Paths(paths) => writer.set_field(&paths, &options, progress, flag),
-        Read::Records(records) => writer.set_field_records(records, &options, progress, flag),
     })
 }

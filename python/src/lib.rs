@@ -17,6 +17,7 @@ mod duplicates;
 mod error;
 mod export;
 mod feed;
+mod fields;
 mod ingest;
 mod loader;
 mod plan;
@@ -47,7 +48,9 @@ mod native {
     #[pymodule_export]
     use crate::export::{export, export_estimate};
     #[pymodule_export]
-    use crate::ingest::{ingest, set_field};
+    use crate::fields::{add_field, compute_field, drop_field, fields, set_field};
+    #[pymodule_export]
+    use crate::ingest::ingest;
     #[pymodule_export]
     use crate::loader::{Batches, Reader};
     #[pymodule_export]

@@ -1,9 +1,10 @@
 //! Settings of dedup: a profile, and what is to be otherwise than in it.
 
 use crate::error::{named, raise};
+use crate::fields::kind_named;
 use crate::words::word;
 use corpusdb::dedup::{KeepOrder, PolicyError, PolicySettings as Settings};
-use corpusdb::{Corpus, FieldKind, Policy};
+use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -94,12 +95,9 @@ pub(crate) fn create(
 ) -> PyResult<String> {
     crate::process::refuse_forked(py)?;
     let policy = settings.policy(py)?;
-    let declared = |(name, kind): (String, String)| match FieldKind::from_name(&kind) {
-        Some(kind) => Ok((name, kind)),
-        None => {
-            let why = format!("field `{name}`: unknown kind `{kind}`; keyword, int or float");
-            Err(named(py, "BadName", &why))
-        }
+    let declared = |(name, kind): (String, String)| {
+        let kind = kind_named(py, &name, &kind)?;
+        Ok((name, kind))
     };
     let declared = fields.into_iter().map(declared).collect::<PyResult<Vec<_>>>()?;
     crate::blocking::soon(py, || Corpus::init(&path, &policy, &declared))?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import corpora
@@ -80,6 +81,39 @@ def test_fields_are_set_from_outside(filled: corpusdb.Writer, tmp_path: Path, fo
         filled.fields.set("colour", keyed, key="url")
     with pytest.raises(corpusdb.BadInput, match="give id= or key="):
         filled.fields.set("quality", keyed)
+
+
+def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Writer) -> None:
+    record = {"url": "new", "text": "a page of its own", "scores": {"edu": 0.5}, "when": "2024-05-01T12:00:00Z"}
+    filled.ingest([record], source="late", id_field="url")
+    assert filled.fields.add("edu", float, from_meta="scores.edu", dry_run=True).values == 1
+    added = filled.fields.add("edu", float, from_meta="scores.edu")
+    assert (added.kind, added.member, added.values, added.documents) == ("float", "scores.edu", 1, len(filled))
+    filled.fields.add("when", "timestamp")
+    filled.fields.add("good", bool)
+    report = filled.fields.set(["edu", "good"], [{"key": "new", "edu": 0.75, "good": True}], key="key")
+    assert (report.fields, report.matched, report.changed) == (["edu", "good"], 1, 1)
+    assert filled.fields.set({"good": "bad"}, [{"key": "new", "bad": False}], key="key").changed == 1
+    with pytest.raises(TypeError, match="single field"):
+        filled.fields.set(["edu"], [], key="key", value="x")
+    rows = filled.sql("SELECT edu, good, \"when\" FROM documents WHERE key = 'new'").fetchall()
+    assert rows == [(0.75, False, datetime(2024, 5, 1, 12))]
+    computed = filled.fields.compute("size", "chars + bytes")
+    assert (computed.kind, computed.values) == ("int", len(filled))
+    assert {field.name: field.kind for field in filled.fields if field.name not in ("quality", "site")} == {
+        "edu": "float", "when": "timestamp", "good": "bool", "size": "int",
+    }
+    assert filled.fields["size"].expression == "chars + bytes" and filled.fields["good"].documents == 1
+    assert filled.fields.drop("size") == []
+    with pytest.raises(corpusdb.NotFound, match="no field `size`"):
+        filled.fields["size"]
+    with pytest.raises(corpusdb.BadInput, match="is declared already"):
+        filled.fields.add("edu", int)
+    with pytest.raises(corpusdb.BadName, match="unknown kind `date`"):
+        filled.fields.add("other", "date")  # type: ignore[arg-type]
+    with pytest.raises(corpusdb.BadInput, match="each time"):
+        filled.fields.compute("other", "random()")
+    assert filled.check("deep")
 
 
 def test_what_an_iterator_of_values_raises_comes_back(filled: corpusdb.Writer) -> None:

@@ -14,18 +14,25 @@ use std::path::PathBuf;
 pub(super) struct Args {
     /// The directory to make
     corpus: PathBuf,
-    /// Index a field of the records: NAME:keyword, NAME:int or NAME:float
+    /// Index a field of the records: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp
+    ///
+    /// Further ones can be declared at any time: `corpusdb field add`.
     #[arg(long = "field", value_name = "NAME:KIND", value_parser = field)]
     fields: Vec<(String, FieldKind)>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
 
-fn field(text: &str) -> Result<(String, FieldKind), String> {
-    let (name, kind) = text.rsplit_once(':').ok_or("write NAME:keyword, NAME:int or NAME:float")?;
-    let kind = FieldKind::from_name(kind)
-        .ok_or_else(|| format!("unknown kind `{kind}`; keyword, int or float"))?;
-    Ok((name.to_owned(), kind))
+/// Reads NAME:KIND.
+pub(super) fn field(text: &str) -> Result<(String, FieldKind), String> {
+    let (name, kind) = text.rsplit_once(':').ok_or("write NAME:KIND, such as quality:float")?;
+    Ok((name.to_owned(), kind_named(kind)?))
+}
+
+/// Reads the name of a kind.
+pub(super) fn kind_named(name: &str) -> Result<FieldKind, String> {
+    FieldKind::from_name(name)
+        .ok_or_else(|| format!("unknown kind `{name}`; keyword, int, float, bool or timestamp"))
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {

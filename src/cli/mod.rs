@@ -112,12 +112,12 @@ impl Verb {
         match self {
             Self::Ingest(_)
             | Self::Dedup(dedup::Verb::Redo(_) | dedup::Verb::Settle(_))
-            | Self::Field(_)
             | Self::Compact(_)
             | Self::Remove(_)
             | Self::Restore(_)
             | Self::Export(_)
             | Self::Demo(_) => true,
+            Self::Field(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(verb) => matches!(
                 verb,
@@ -246,6 +246,9 @@ mod tests {
             "dedup settle c",
             "field set c f --from a.jsonl --id n",
             "compact c",
+            "field set c --from a.jsonl --on key --columns f,g=h",
+            "field add c f:int",
+            "field compute c f chars",
             "remove c 1",
             "restore c 1",
             "tokenizer add c t tokenizer.json",
@@ -263,6 +266,7 @@ mod tests {
             "sql c -",
             "similar c -",
             "check c",
+            "field list c",
             "tokenizer encode c t",
             "tokenizer decode c t",
             "tokenizer check c t",

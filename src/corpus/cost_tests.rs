@@ -1,11 +1,11 @@
 //! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
 
 use super::{Corpus, CorpusWriter};
-use crate::curate::TrainedOn;
+use crate::curate::{NewField, TrainedOn};
 use crate::epoch::{BuildJob, Recipe};
-use crate::ingest::IngestOptions;
 use crate::ingest::read::ReadOptions;
-use crate::model::{DedupMode, Interrupt, KeepOrder, Policy, Silent};
+use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
+use crate::model::{DedupMode, FieldKind, Interrupt, KeepOrder, Policy, Silent};
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
@@ -332,4 +332,47 @@ fn changes_since_a_snapshot_cost_what_differs_and_not_what_is_equal() {
     assert_eq!((of(&few[0], "documents"), of(&few[0], "texts")), (0, 0));
     assert!(of(&more[0], "matches") <= 2 * of(&few[0], "matches") + 2, "{few:?} {more:?}");
     assert_eq!((of(&few[2], "columns"), of(&few[2], "matches")), (0, 0), "{:?}", few[2]);
+}
+
+/// Rows of a field that is added, set and dropped: in proportion to the documents, whatever the commits.
+#[test]
+fn verbs_about_fields_read_metadata_once_a_document() {
+    let cost = |documents: u64, batch: u64| {
+        let place = CountedCorpus::new(DedupMode::None, 0);
+        let mut writer = place.writer();
+        let record = |n: u64| {
+            let record = serde_json::json!({ "id": format!("k{n}"), "text": format!("page {n}"), "grade": n });
+            format!("{record}\n")
+        };
+        place.ingest(&mut writer, &(0..documents).map(record).collect::<String>());
+        let (silent, interrupt) = (Silent, Interrupt::default());
+        let added = rows(|| {
+            let field = NewField { batch, ..NewField::new("grade", FieldKind::Keyword) };
+            let report = writer.add_field(&field, &silent, &interrupt).unwrap();
+            assert_eq!(report.values, documents);
+        });
+        let file = place.directory.path().join("grades.jsonl");
+        let grade = |n: u64| format!("{{\"id\":{n},\"grade\":{}}}\n", n + 1);
+        std::fs::write(&file, (0..documents).map(grade).collect::<String>()).unwrap();
+        let file = [file.display().to_string()];
+        let set = rows(|| {
+            let by = JoinBy::Id("id".to_owned());
+            let batch = usize::try_from(batch).unwrap();
+            let options = JoinOptions { batch, ..JoinOptions::of("grade", by) };
+            let report = writer.set_field(&file, &options, &silent, &interrupt).unwrap();
+            assert_eq!(report.changed, documents);
+        });
+        let dropped = rows(|| {
+            writer.drop_field("grade", false, &silent, &interrupt).unwrap();
+        });
+        assert!(of(&added, "documents") + of(&set, "documents") < 5, "{added:?} {set:?}");
+        [of(&added, "metadata"), of(&set, "metadata"), of(&dropped, "terms")]
+    };
+    for batch in [50, 1 << 13] {
+        let (few, many) = (cost(200, batch), cost(400, batch));
+        for (few, many) in few.into_iter().zip(many) {
+            assert!(few > 0 && many <= 2 * few + 10, "{few} then {many} at {batch} a commit");
+        }
+        assert!(few[0] <= 210 && few[1] <= 210, "{few:?}");
+    }
 }

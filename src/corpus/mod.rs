@@ -4,9 +4,9 @@
 mod cost_tests;
 mod epochs;
 mod exports;
+mod fields;
 #[cfg(feature = "generated")]
 mod generated;
-mod joined;
 mod options;
 mod snapshots;
 mod tokenizer_verbs;

@@ -67,6 +67,20 @@ pub enum CurateError {
         /// Documents whose ids came with their records.
         given: u64,
     },
+    /// A field that cannot be had as it is asked for.
+    #[error("{0}")]
+    Field(String),
+    /// A field that recipes of stored plans name.
+    #[error(
+        "the recipes of plans {} name field `{field}`: they stay as they are, but cannot be planned or extended again without it; `--force` drops it all the same",
+        listed(plans)
+    )]
+    FieldInUse {
+        /// The field's name.
+        field: String,
+        /// The plans.
+        plans: Vec<u32>,
+    },
     /// A selection that cannot be had.
     #[error(transparent)]
     Select(Box<QueryError>),
@@ -100,11 +114,14 @@ impl From<DecideError> for CurateError {
     }
 }
 
+fn listed(plans: &[u32]) -> String {
+    plans.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {
     let mut what = Vec::new();
     if !plans.is_empty() {
-        let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
-        what.push(format!("plans {} are by tokenizer `{tokenizer}`", plans.join(", ")));
+        what.push(format!("plans {} are by tokenizer `{tokenizer}`", listed(plans)));
     }
     if given > 0 {
         what.push(format!("the ids of {given} documents by `{tokenizer}` came with their records and cannot be made again"));

@@ -37,18 +37,21 @@
 //! * `remove` and restore documents
 //! * `redo` all decisions under another policy
 //! * `settle` decisions that left candidates out
+//! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
 //! * `decided`: what a commit of these does once it is said what comes and goes
 //! * `tokens` of one document, to be shown
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
 
 mod analyse;
 mod check;
+mod compute;
 mod decided;
 mod encode;
 mod equals;
 mod error;
 mod extend;
 mod extended;
+mod fields;
 mod groups;
 mod redo;
 mod redo_lineage;
@@ -63,10 +66,14 @@ pub use crate::decide::{DecideError, DecisionCounts, LoadedTokenizer, Reach, Ref
 pub use analyse::AnalyseOptions;
 pub(crate) use analyse::analyse;
 pub(crate) use check::check;
+pub use compute::ComputedField;
+pub(crate) use compute::compute_field;
 pub use encode::{Added, Backfilled};
 pub(crate) use encode::{encode_stored, sample_texts};
 pub use error::CurateError;
 pub use extended::{ExtendDecisions, ExtendedBy};
+pub use fields::{FieldReport, NewField};
+pub(crate) use fields::{add_field, drop_field};
 pub use groups::Grouping;
 pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};

@@ -87,7 +87,8 @@ pub use plan::{
 pub(crate) use planning::{Against, Rest, TokenEnds, extend, plan, undecided};
 pub use recipe::{Format, Recipe, SpecialIds};
 pub(crate) use stored::{
-    chain_of, check_marks, drop_plan, mark_epochs, moment, plans_by, store_plan, stored_plan,
+    chain_of, check_marks, drop_plan, mark_epochs, moment, plans_by, plans_naming, store_plan,
+    stored_plan,
 };
 pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream};
 pub use tensors::{Tensor, TensorForm, TensorMaker, TensorValues, TensorView};

@@ -5,6 +5,7 @@ use super::marking;
 use super::plan::{PinnedSource, Plan, Planned};
 use super::recipe::Recipe;
 use crate::model::Context;
+use crate::query::names_column;
 use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View, Writer};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -85,6 +86,18 @@ pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, Sto
     // A plan that cannot be read cannot be used either.
     plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(depends));
     Ok(plans.into_iter().map(|record| record.number).collect())
+}
+
+/// The stored plans whose recipes name a column of `documents`.
+///
+/// # Errors
+/// [`StoreError`] when the plans cannot be read.
+pub fn plans_naming(view: &View, column: &str) -> Result<Vec<EpochRecord>, StoreError> {
+    let names = |plan: Plan| plan.recipe.expressions().any(|part| names_column(part, column));
+    let mut plans = view.epochs()?;
+    // A plan that cannot be read cannot be used either.
+    plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(names));
+    Ok(plans)
 }
 
 /// The moment that a recipe draws from, by name, and what is kept in it: its snapshot, or else what the view shows.

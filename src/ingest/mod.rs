@@ -60,8 +60,7 @@ pub use chat::{
 pub use error::IngestError;
 pub(crate) use form::ordinary_markers;
 pub(crate) use join::join;
-pub use join::{JoinBy, JoinOptions};
-pub use joined::JoinReport;
+pub use joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 pub use options::{IngestOptions, OnError, RecordForm};
 pub(crate) use produce::Inlet;
 pub use read::{Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy};

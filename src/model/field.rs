@@ -13,9 +13,16 @@ pub enum FieldKind {
     Int,
     /// Numbers of 64 bits with a fraction.
     Float,
+    /// `true` and `false`.
+    Bool,
+    /// Moments: microseconds since 1970 in UTC, of RFC 3339 text or of seconds.
+    Timestamp,
 }
 
 impl FieldKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Keyword, Self::Int, Self::Float, Self::Bool, Self::Timestamp];
+
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -23,13 +30,15 @@ impl FieldKind {
             Self::Keyword => "keyword",
             Self::Int => "int",
             Self::Float => "float",
+            Self::Bool => "bool",
+            Self::Timestamp => "timestamp",
         }
     }
 
     /// The kind of that name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Keyword, Self::Int, Self::Float].into_iter().find(|k| k.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -42,6 +51,17 @@ pub struct FieldDeclaration {
     pub name: String,
     /// The type of its values.
     pub kind: FieldKind,
+    /// Where in the records its values stand, when that is not the member of its name: a member, or members within
+    /// one another with dots between them.
+    pub path: Option<String>,
+}
+
+impl FieldDeclaration {
+    /// The member of the records that has its values; what is set from outside is written there.
+    #[must_use]
+    pub fn member(&self) -> &str {
+        self.path.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// Maps a float to an integer of the same order, so that float columns share the integer code.

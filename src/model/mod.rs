@@ -14,6 +14,7 @@ mod policy_settings;
 mod progress;
 mod record;
 mod standing;
+mod timestamp;
 
 pub use bucket_map::BucketMap;
 pub use compared::compared_text;
@@ -35,3 +36,4 @@ pub use policy_settings::PolicySettings;
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 pub use standing::{Match, MatchKind, Standing};
+pub use timestamp::{shown_timestamp, timestamp_of_seconds, timestamp_of_text};

@@ -105,7 +105,7 @@ pub enum QueryError {
         known: String,
     },
     /// Documents cannot be counted by that.
-    #[error("cannot count by `{name}`: there is {known} (a declared keyword or integer)")]
+    #[error("cannot count by `{name}`: there is {known} (a declared field of any type but float)")]
     NoGroups {
         /// The name asked for.
         name: String,

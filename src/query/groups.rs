@@ -1,7 +1,7 @@
 //! What documents are counted by: their source, or the value of a declared field.
 
 use super::source_runs::SourceRuns;
-use crate::model::{ColumnId, DocId, FieldKind, SourceId, TermId};
+use crate::model::{ColumnId, DocId, FieldKind, SourceId, TermId, shown_timestamp};
 use crate::query::error::QueryError;
 use crate::store::fields;
 use crate::store::{ColumnBlock, View};
@@ -33,8 +33,8 @@ pub(in crate::query) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Groups by `source`, by `language` or by a declared keyword or integer. Whoever asks about documents in no order
-    /// has the runs of `sources` at hand; without them only the blocks of documents that are asked about are read.
+    /// Groups by `source`, by `language` or by a declared field, but floats. Whoever asks about documents in no order has
+    /// the runs of `sources` at hand; without them only the blocks of documents that are asked about are read.
     pub(in crate::query) fn by(
         view: &'a View,
         sources: Option<&'a SourceRuns>,
@@ -125,6 +125,8 @@ impl<'a> Groups<'a> {
                 Some((_, value)) => String::from_utf8_lossy(&value).into_owned(),
                 None => "?".to_owned(),
             },
+            Some((_, FieldKind::Bool)) => (value != 0).to_string(),
+            Some((_, FieldKind::Timestamp)) => shown_timestamp(value),
             Some(_) => value.to_string(),
         })
     }

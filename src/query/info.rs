@@ -105,7 +105,7 @@ pub struct TokenizerInfo {
 pub struct FieldInfo {
     /// The name of the field.
     pub name: String,
-    /// `keyword`, `int` or `float`.
+    /// `keyword`, `int`, `float`, `bool` or `timestamp`.
     pub kind: &'static str,
 }
 

@@ -35,6 +35,7 @@
 mod document_table;
 pub(crate) mod duplicates;
 mod error;
+mod fields;
 mod format;
 mod groups;
 mod info;
@@ -57,6 +58,8 @@ pub(crate) use duplicates::{
     duplicates, duplicates_summary, explain_dedup, similar,
 };
 pub use error::QueryError;
+pub use fields::FieldSummary;
+pub(crate) use fields::fields;
 pub use format::{Format, Printer};
 pub(crate) use info::info;
 pub use info::{
@@ -75,6 +78,6 @@ pub use snapshots::{
 pub(crate) use snapshots::{kept_in, show_snapshot, snapshot_changes, snapshot_diff};
 pub use sql::Rows;
 pub(crate) use sql::{
-    Dependence, count, declared_columns, dependence, is_of_standing, keyword_field, numbers,
-    select, sql, texts,
+    Computed, Dependence, compute, count, declared_columns, dependence, is_of_standing,
+    keyword_field, kind_of, names_column, numbers, select, sql, texts,
 };

@@ -1,7 +1,8 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
 use crate::model::{
-    ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, unsortable_float,
+    ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, shown_timestamp,
+    unsortable_float,
 };
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
@@ -161,9 +162,12 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     for field in view.fields() {
         let value = match field.kind {
             FieldKind::Keyword => keyword(view, field.id, document)?.map(Value::from),
-            FieldKind::Int => number(view, fields::column_of(field.id), document)?.map(Value::from),
-            FieldKind::Float => number(view, fields::column_of(field.id), document)?
-                .map(|value| Value::from(unsortable_float(value))),
+            kind => number(view, fields::column_of(field.id), document)?.map(|value| match kind {
+                FieldKind::Float => Value::from(unsortable_float(value)),
+                FieldKind::Bool => Value::from(value != 0),
+                FieldKind::Timestamp => Value::from(shown_timestamp(value)),
+                _ => Value::from(value),
+            }),
         };
         declared.insert(field.name.clone(), value.unwrap_or(Value::Null));
     }

@@ -42,8 +42,12 @@ fn kept(source: &'static str, text: &str, metadata: &str) -> Sketch {
 }
 
 fn declared() -> Vec<FieldDeclaration> {
-    let field =
-        |id, name: &str, kind| FieldDeclaration { id: FieldId(id), name: name.to_owned(), kind };
+    let field = |id, name: &str, kind| FieldDeclaration {
+        id: FieldId(id),
+        name: name.to_owned(),
+        kind,
+        path: None,
+    };
     vec![
         field(16, "url", FieldKind::Keyword),
         field(17, "quality", FieldKind::Float),

@@ -98,7 +98,7 @@ macro_rules! columns {
 
 columns! {
     /// Format version, charter (policy, fields), state. Written by every commit.
-    Meta = "meta", Small, meta::MetaKey, "name" => meta::MetaRow<'v>, meta::MetaRow::decode, "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start";
+    Meta = "meta", Small, meta::MetaKey, "name" => meta::MetaRow<'v>, meta::MetaRow::decode, "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start";
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small, keys::CommitKey, "commit u64" => CommitRecord, |_, bytes| codec::decode(bytes), "record: what the commit did";
     /// Sources with counters, and the paths of their files.

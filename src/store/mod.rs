@@ -60,16 +60,16 @@ pub(crate) use files::directory::Lock;
 pub use files::twin::Twin;
 pub use migrate::current as format_version;
 pub(crate) use opening::{
-    Writer, check_column_name, check_keep_order, create, declare_fields, read,
+    Writer, check_column_name, check_keep_order, create, declare_field, declare_fields, read,
 };
 pub use rows::header::Header;
-pub(crate) use rows::indexed::{Indexed, indexed};
+pub(crate) use rows::indexed::{Indexed, indexed, is_of_kind};
 pub(crate) use rows::kinds::{Blocked, TextKind};
 pub(crate) use rows::marks::MarksRecord;
 pub(crate) use rows::numbers::ColumnBlock;
 pub use rows::records::{
-    CommitRecord, EpochRecord, OriginalFile, RejectRecord, SnapshotRecord, SourceRecord, State,
-    TokenizerRecord,
+    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
+    SourceRecord, State, TokenizerRecord,
 };
 pub(crate) use rows::records::{FileRecord, RedoRecord};
 pub(crate) use rows::texts::TextEncoder;
@@ -77,4 +77,5 @@ pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
 pub(crate) use topics::{MANY, Roots, TokenizerParts, Totals};
 pub(crate) use view::BlockStandings;
+pub(crate) use view::declaration;
 pub use view::{MatchedDocuments, Rejected, StoredIds, View};

@@ -280,3 +280,75 @@ fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
     }
     assert!(folding >= 4 && left >= 1, "{folding} of 8 were killed, {left} while they folded");
 }
+
+/// Verbs about fields in many small commits: killed at any of them and run again, they end where one run ends.
+#[test]
+fn fields_are_whole_whenever_their_verbs_were_killed() {
+    let scratch = Scratch::new();
+    let pages = crawl(72, 300, true);
+    let file = scratch.write("pages.jsonl", lines(&pages));
+    let scores: String = (0..300)
+        .flat_map(|n| [(n, n), (n * 7 % 300, n + 1)])
+        .map(|(n, v)| format!("{{\"d\":{n},\"perplexity\":{v}.5,\"grade\":\"g{}\"}}\n", v % 5))
+        .collect();
+    let scores = scratch.write("scores.jsonl", scores);
+    let made = |name: &str| {
+        let corpus = scratch.arg(name);
+        init(
+            &corpus,
+            &["--field", "perplexity:float", "--field", "grade:keyword", "--mode", "none"],
+        );
+        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        corpus
+    };
+    let verbs: [&[&str]; 4] = [
+        &["add", "url:keyword", "--batch-rows", "9"],
+        &[
+            "set",
+            "--from",
+            &scores,
+            "--on",
+            "id=d",
+            "--columns",
+            "perplexity,grade",
+            "--batch-rows",
+            "17",
+        ],
+        &["compute", "size", "bytes + chars", "--batch-rows", "9"],
+        &["compute", "named", "concat(source, key)", "--batch-rows", "9"],
+    ];
+    let words = |corpus: &str, verb: &[&str]| -> Vec<String> {
+        let words = [&["field", verb[0], corpus][..], &verb[1..]].concat();
+        words.into_iter().map(str::to_owned).collect()
+    };
+    let whole = made("whole");
+    let mut expected = Vec::new();
+    for verb in verbs {
+        let before = journal(&whole);
+        corpusdb(&words(&whole, verb)).good();
+        expected.push((digest(&whole), journal(&whole) - before));
+    }
+    sound(&whole);
+    let mut random = Random::new(10);
+    let mut killed = 0;
+    for round in 0..4 {
+        let corpus = made(&format!("killed-{round}"));
+        for (verb, (digest, commits)) in verbs.iter().zip(&expected) {
+            for _ in 0..2 {
+                let moment = journal(&corpus) + random.below(*commits as usize) as u64;
+                let mut child =
+                    command(&words(&corpus, verb)).stdout(Stdio::null()).spawn().unwrap();
+                let runs = wait_for(&mut child, &corpus, moment);
+                std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
+                child.kill().unwrap();
+                child.wait().unwrap();
+                killed += u64::from(runs);
+                sound_digest(&reader(Path::new(&corpus)));
+            }
+            corpusdb(&words(&corpus, verb)).good();
+            let found = reader(Path::new(&corpus));
+            assert_eq!(sound_digest(&found), *digest, "round {round}, {verb:?}");
+        }
+    }
+    assert!(killed >= 16, "only {killed} of the kills came before the end");
+}

@@ -1,6 +1,6 @@
 //! Declared fields, as queries give them back.
 
-use crate::support::{Scratch, corpusdb, ingest, init, sound};
+use crate::support::{Scratch, corpusdb, digest, ingest, init, numbers, sound};
 use serde_json::{Value, json};
 
 /// A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
@@ -35,4 +35,210 @@ fn a_long_keyword_comes_back_whole_and_is_found_either_way() {
     let shown = corpusdb(&["show", &corpus, "4", "--json"]).good().json();
     assert_eq!((&shown["fields"]["url"], &shown["language"]), (&json!(url(1)), &json!(url(9))));
     sound(&corpus);
+}
+
+fn sql(corpus: &str, statement: &str) -> Vec<Value> {
+    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
+}
+
+fn field(corpus: &str, verb: &str, more: &[&str]) -> Value {
+    corpusdb(&[&["field", verb, corpus, "--json"], more].concat()).good().json()
+}
+
+/// Keyed pages with metadata of every type, in order.
+fn pages(scratch: &Scratch, count: usize) -> String {
+    let page = |number: usize| {
+        json!({
+            "id": format!("k{number}"),
+            "text": format!("page {number} {} of words", number * 31),
+            "lang": if number.is_multiple_of(3) { "de" } else { "en" },
+            "stars": if number == 7 { json!("many") } else { json!(number % 5) },
+            "scores": { "edu": number as f64 / 8.0 },
+            "fine": number.is_multiple_of(2),
+            "when": format!("2024-05-{:02}T12:00:00+02:00", 1 + number % 28),
+        })
+    };
+    let lines: String = (0..count).map(|number| format!("{}\n", page(number))).collect();
+    scratch.write("pages.jsonl", lines)
+}
+
+fn corpus_of(scratch: &Scratch, count: usize) -> String {
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    ingest(&corpus, &[&pages(scratch, count)], &["--source", "web", "--id-field", "id"]);
+    corpus
+}
+
+/// Which fields can be asked for was settled when a corpus was made.
+#[test]
+fn fields_of_every_type_are_added_to_a_corpus_that_holds_documents() {
+    let scratch = Scratch::new();
+    let corpus = corpus_of(&scratch, 30);
+    let tried = field(&corpus, "add", &["stars:int", "--dry-run"]);
+    assert_eq!((&tried["values"], &tried["dry_run"]), (&json!(29), &json!(true)));
+    corpusdb(&["count", &corpus, "--where", "stars = 1"]).fails(&["`stars` is not a column"]);
+    let report = field(&corpus, "add", &["stars:int", "--batch-rows", "4"]);
+    assert_eq!(numbers(&report, ["documents", "values", "ill_typed", "commits"]), [30, 29, 1, 8]);
+    assert_eq!(report["type"], "field_add");
+    field(&corpus, "add", &["edu:float", "--from-meta", "scores.edu"]);
+    field(&corpus, "add", &["fine:bool"]);
+    field(&corpus, "add", &["day:timestamp", "--from-meta", "when"]);
+    field(&corpus, "add", &["language:keyword", "--from-meta", "lang"]);
+    sound(&corpus);
+    // The same again does nothing; another type is refused.
+    let again = field(&corpus, "add", &["stars:int"]);
+    assert_eq!(numbers(&again, ["commits"]), [0]);
+    let other = ["field", "add", &corpus, "stars:float"];
+    corpusdb(&other).fails(&["`stars` is declared already as int", "field drop"]);
+    corpusdb(&["field", "add", &corpus, "language:keyword"]).fails(&["--from-meta"]);
+    corpusdb(&["field", "add", &corpus, "kept:bool"]).fails(&["column of every corpus"]);
+    let listed = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
+    let told: Vec<(&str, &str, u64, &str)> = listed
+        .iter()
+        .map(|field| {
+            let word = |name: &str| field[name].as_str().unwrap();
+            (word("name"), word("kind"), field["documents"].as_u64().unwrap(), word("member"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("stars", "int", 29, "stars"),
+            ("edu", "float", 30, "scores.edu"),
+            ("fine", "bool", 30, "fine"),
+            ("day", "timestamp", 30, "when"),
+            ("language", "keyword", 30, "lang"),
+        ]
+    );
+    assert_eq!((&listed[4]["distinct"], &listed[0]["distinct"]), (&json!(2), &Value::Null));
+    // Conditions on them are answered by the index, and come to what rows come to.
+    for (condition, count) in [
+        ("fine", 15),
+        ("NOT fine", 15),
+        ("fine = false AND stars IS NOT NULL", 14),
+        ("fine IS NULL", 0),
+        ("day >= TIMESTAMP '2024-05-27T10:00:00'", 2),
+        ("day < '2024-05-01T10:00:01'", 3),
+        ("day = '2024-05-02T10:00:00' AND language = 'en'", 2),
+        ("edu BETWEEN 1 AND 2", 9),
+        ("language = 'de'", 10),
+    ] {
+        let ran = corpusdb(&["count", &corpus, "--where", condition]).good();
+        assert_eq!(ran.stdout.trim(), count.to_string(), "{condition}");
+        let rows =
+            format!("SELECT count(*) AS n FROM documents WHERE coalesce(({condition}), false)");
+        assert_eq!(sql(&corpus, &rows)[0]["n"], count, "{condition}");
+        let explained = format!("EXPLAIN SELECT id FROM documents WHERE {condition}");
+        let explained = corpusdb(&["sql", &corpus, &explained]).good().stdout;
+        assert!(!explained.contains("index=all"), "{condition}: {explained}");
+    }
+    let row = &sql(&corpus, "SELECT day, fine FROM documents WHERE id = 3")[0];
+    assert_eq!((&row["day"], &row["fine"]), (&json!("2024-05-04T10:00:00"), &json!(false)));
+    let shown = corpusdb(&["show", &corpus, "3", "--json"]).good().json();
+    assert_eq!(shown["fields"]["day"], "2024-05-04T10:00:00Z");
+    assert_eq!((&shown["fields"]["fine"], &shown["language"]), (&json!(false), &json!("de")));
+    // What comes later is indexed as it comes.
+    let later = json!({ "id": "later", "text": "some more", "lang": "fr", "scores": { "edu": -1 }, "fine": true });
+    let later = scratch.write("later.jsonl", format!("{later}\n"));
+    ingest(&corpus, &[&later], &["--source", "web", "--id-field", "id"]);
+    assert_eq!(
+        sql(&corpus, "SELECT id FROM documents WHERE language = 'fr' AND edu < 0 AND fine").len(),
+        1
+    );
+    sound(&corpus);
+}
+
+#[test]
+fn a_dropped_field_is_gone_from_queries_and_comes_back_from_the_metadata() {
+    let scratch = Scratch::new();
+    let corpus = corpus_of(&scratch, 30);
+    let plain = digest(&corpus);
+    field(&corpus, "add", &["lang:keyword"]);
+    field(&corpus, "add", &["stars:int"]);
+    let both = digest(&corpus);
+    assert_ne!(plain, both);
+    let dropped = field(&corpus, "drop", &["lang"]);
+    assert_eq!((&dropped["type"], &dropped["plans"]), (&json!("field_drop"), &json!([])));
+    sound(&corpus);
+    corpusdb(&["count", &corpus, "--where", "lang = 'de'"]).fails(&["`lang` is not a column"]);
+    corpusdb(&["field", "drop", &corpus, "lang"]).fails(&["no field `lang`", "stars"]);
+    field(&corpus, "drop", &["stars"]);
+    assert_eq!(digest(&corpus), plain);
+    // Numbers of fields that are gone are given again; nothing of the old ones is left under them.
+    field(&corpus, "add", &["stars:keyword"]);
+    assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE stars = 'de'").len(), 0);
+    assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE stars = 'many'").len(), 1);
+    sound(&corpus);
+    field(&corpus, "drop", &["stars"]);
+    field(&corpus, "add", &["lang:keyword"]);
+    field(&corpus, "add", &["stars:int"]);
+    assert_eq!(digest(&corpus), both);
+    sound(&corpus);
+}
+
+#[test]
+fn the_field_of_the_keep_order_stays() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "stars:int", "--keep", "field:stars"]);
+    corpusdb(&["field", "drop", &corpus, "stars", "--force"]).fails(&["keep order", "dedup redo"]);
+}
+
+/// `language` was fed by the member of that name alone.
+#[test]
+fn the_languages_of_another_field_are_those_of_the_corpus() {
+    let scratch = Scratch::new();
+    let corpus = corpus_of(&scratch, 30);
+    assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE language IS NOT NULL").len(), 0);
+    field(&corpus, "add", &["language:keyword", "--from-meta", "lang"]);
+    let groups =
+        "SELECT language, count(*) AS n FROM documents GROUP BY language ORDER BY language";
+    let found = sql(&corpus, groups);
+    assert_eq!(found, [json!({ "language": "de", "n": 10 }), json!({ "language": "en", "n": 20 })]);
+    field(&corpus, "drop", &["language"]);
+    assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE language IS NOT NULL").len(), 0);
+    sound(&corpus);
+}
+
+#[test]
+fn values_of_an_expression_are_stored_as_a_field() {
+    let scratch = Scratch::new();
+    let corpus = corpus_of(&scratch, 30);
+    let report = field(&corpus, "compute", &["half", "chars / 2.0", "--batch-rows", "7"]);
+    assert_eq!(numbers(&report, ["documents", "values", "changed", "commits"]), [30, 30, 30, 5]);
+    assert_eq!((&report["kind"], &report["type"]), (&json!("float"), &json!("field_compute")));
+    let wrong = "SELECT id FROM documents WHERE half IS DISTINCT FROM chars / 2.0";
+    assert_eq!(sql(&corpus, wrong).len(), 0);
+    let once = digest(&corpus);
+    let again = field(&corpus, "compute", &["half", "chars / 2.0"]);
+    assert_eq!(numbers(&again, ["changed"]), [0]);
+    assert_eq!(digest(&corpus), once);
+    field(&corpus, "compute", &["noon", "TIMESTAMP '2024-05-01 12:00:00' + INTERVAL '1 day' * id"]);
+    let report = field(&corpus, "compute", &["number", "substr(key, 2)", "--type", "int"]);
+    assert_eq!(numbers(&report, ["values", "ill_typed"]), [30, 0]);
+    let report = field(
+        &corpus,
+        "compute",
+        &["odd", "CASE WHEN id % 2 = 1 THEN id::VARCHAR WHEN id = 4 THEN 'x' END", "--type", "int"],
+    );
+    assert_eq!(numbers(&report, ["values", "ill_typed"]), [15, 1]);
+    sound(&corpus);
+    let row = &sql(&corpus, "SELECT noon, number, odd FROM documents WHERE id = 5")[0];
+    assert_eq!(*row, json!({ "noon": "2024-05-06T12:00:00", "number": 5, "odd": 5 }));
+    let listed = corpusdb(&["field", "list", &corpus]).good().stdout;
+    assert!(listed.contains("computed: chars / 2.0"), "{listed}");
+    let refused = |expression: &str, words: &[&str]| {
+        corpusdb(&["field", "compute", &corpus, "other", expression]).fails(words);
+    };
+    refused("random()", &["random()", "each time"]);
+    refused("avg(chars)", &["document by document"]);
+    refused("row_number() OVER (ORDER BY id)", &["document by document"]);
+    refused("(SELECT max(id) FROM documents)", &["document by document"]);
+    refused("other + 1", &["`other`"]);
+    refused("nothing", &["`nothing` is not a column"]);
+    refused("[id]", &["no type that a field has", "--type"]);
+    corpusdb(&["field", "compute", &corpus, "half", "half + 1"]).fails(&["names `half`"]);
+    let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
+    corpusdb(&other).fails(&["declared as float"]);
+    assert!(corpusdb(&["field", "list", &corpus]).good().stdout.lines().count() == 5);
 }

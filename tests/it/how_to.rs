@@ -90,6 +90,23 @@ fn from_datasets_map() {
 }
 
 #[test]
+fn fields() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let told = run(&scratch, "fields.md", "crawl");
+    for line in [
+        "edu (float): 1 of 1 documents have a value",
+        "language (keyword): 1 of 1 documents have a value",
+        "perplexity, toxic: 2 records; changed 2 documents, 0 had the values already",
+        "toxic: 2 records; changed 1 documents, 0 had the value already",
+        "density (float): 590 of 590 documents have a value",
+        "dropped density",
+    ] {
+        assert!(told.contains(line), "no `{line}` in\n{told}");
+    }
+}
+
+#[test]
 fn from_megatron_preprocess() {
     let scratch = Scratch::new();
     crawl(&scratch);

@@ -156,7 +156,7 @@ fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
         corpusdb(&[&["field", "set", &corpus, field], &words[..]].concat()).fails(told);
     };
     fails("grade", &["record 1", "\"high\"", "kind int"]);
-    fails("nothing", &["not declared", "perplexity, topic, grade", "init --field nothing"]);
+    fails("nothing", &["not declared", "perplexity, topic, grade", "field add CORPUS nothing"]);
     corpusdb(&["field", "set", &corpus, "grade", "--from", &wrong, "--id", "id", "--value", "w"])
         .fails(&["no record has a value in a field `w`"]);
     let unknown = scratch.write("unknown.jsonl", "{\"id\":99999,\"grade\":3}\n");
@@ -176,4 +176,60 @@ fn a_join_that_finds_no_document_says_so_whatever_else_is_in_the_file() {
     let file =
         scratch.write("t.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\",\"grade\":2}\n");
     corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]).good();
+}
+
+/// Each score needed a file and a pass of its own.
+#[test]
+fn several_fields_are_set_at_once_however_the_records_are_cut() {
+    let scratch = Scratch::new();
+    let give = |number: usize| {
+        let mut fields = vec![format!("\"key\":\"u{}\"", number * 7 % (COUNT + 4))];
+        if !number.is_multiple_of(3) {
+            fields.push(format!("\"score\":{number}.5"));
+        }
+        if !number.is_multiple_of(4) {
+            fields.push(format!("\"topic\":\"t{}\"", number % 6));
+        }
+        if number.is_multiple_of(11) {
+            fields.push("\"grade\":null".to_owned());
+        } else {
+            fields.push(format!("\"grade\":{number}"));
+        }
+        format!("{{{}}}\n", fields.join(","))
+    };
+    let file = scratch.write("scores.jsonl", (0..400).map(give).collect::<String>());
+    let mut digests = Vec::new();
+    for (at, rows) in ["1", "3", "64", "8192"].into_iter().enumerate() {
+        let corpus = corpus(&scratch, &format!("corpus-{at}"));
+        let columns = "perplexity=score,grade,topic";
+        let more = ["--from", &file, "--on", "key", "--columns", columns, "--batch-rows", rows];
+        let ran = corpusdb(&[&["field", "set", &corpus, "--json"], &more[..]].concat()).good();
+        let report = ran.json();
+        assert_eq!(report["fields"], serde_json::json!(["perplexity", "grade", "topic"]));
+        let [records, matched, unknown] = numbers(&report, ["records", "matched", "unknown"]);
+        assert_eq!((records, matched + unknown), (400, 400));
+        assert!((1..20).contains(&unknown), "{unknown}");
+        sound(&corpus);
+        digests.push(digest(&corpus));
+        // Once more: nothing changes in the end, whatever changes on the way.
+        corpusdb(&[&["field", "set", &corpus, "--json"], &more[..]].concat()).good();
+        digests.push(digest(&corpus));
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1);
+    let corpus = scratch.arg("corpus-0");
+    let rows = sql(&corpus, "SELECT key, perplexity, grade, topic FROM documents ORDER BY id");
+    for (number, row) in rows.iter().enumerate() {
+        let of = (0..400).filter(|n| n * 7 % (COUNT + 4) == number);
+        let score = of.clone().rfind(|n| !n.is_multiple_of(3));
+        assert_eq!(row["perplexity"].as_f64(), score.map(|n| n as f64 + 0.5), "{row}");
+        let grade = of.clone().next_back().filter(|n| !n.is_multiple_of(11));
+        assert_eq!(row["grade"].as_u64(), grade.map(|n| n as u64), "{row}");
+        let topic = of.clone().rfind(|n| !n.is_multiple_of(4));
+        let topic = topic.map_or("old".to_owned(), |n| format!("t{}", n % 6));
+        assert_eq!(row["topic"], topic, "{row}");
+    }
+    corpusdb(&["field", "set", &corpus, "--from", &file, "--on", "key"])
+        .fails(&["FIELD", "--columns"]);
+    corpusdb(&["field", "set", &corpus, "grade", "--from", &file]).fails(&["--on"]);
 }

@@ -23,6 +23,7 @@ mod docs;
 mod epochs;
 mod examples;
 mod exports;
+mod field_histories;
 mod fields;
 mod foreign;
 mod formats;

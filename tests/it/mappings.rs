@@ -1,7 +1,7 @@
 //! Fields by name, handed over by a program: they come to what the lines of a JSON file come to; values are joined alike.
 
 use crate::support::{Scratch, crawl, lines, make, pour, reader, sound_digest, writer};
-use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions, Records};
+use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions, Records};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, IngestReport, Interrupt,
     Policy, Silent,
@@ -99,13 +99,9 @@ fn values_from_a_program_are_joined_as_those_of_a_file() {
     let mut writer = writer(&path);
     let pages = (0..5).map(|n| good(fields(&format!(r#"{{"id":"k{n}","text":"page {n}"}}"#))));
     hand_over(&mut writer, pages.collect(), &by_id()).unwrap();
-    let options = JoinOptions {
-        field: "quality".to_owned(),
-        value: Some("score".to_owned()),
-        by: JoinBy::Key("id".to_owned()),
-        source: None,
-        read: ReadOptions::default(),
-    };
+    let column = JoinColumn { field: "quality".to_owned(), column: "score".to_owned() };
+    let by = JoinBy::Key("id".to_owned());
+    let options = JoinOptions { columns: vec![column], ..JoinOptions::of("quality", by) };
     let scores = [("k1", json!(1.5)), ("k9", json!(2)), ("k2", json!(null))];
     let scores =
         scores.map(|(key, score)| good(fields(&json!({ "id": key, "score": score }).to_string())));

@@ -141,3 +141,41 @@ fn a_row_that_is_shown_is_the_row_that_is_written() {
         }
     }
 }
+
+/// What a plan draws is pinned: whatever happens to the fields that its recipe names.
+#[test]
+fn a_plan_stays_the_same_bytes_whatever_happens_to_fields() {
+    let place = Place::holding(120);
+    let field =
+        |verb: &str, more: &[&str]| corpusdb(&[&["field", verb, &place.corpus], more].concat());
+    field("compute", &["score", "chars % 10"]).good();
+    let text = recipe(3, "[select]\nwhere = \"score > 4\"\n");
+    let number = place.recipe("plan", &text, &["--json"]).good().json()["number"].as_u64().unwrap();
+    let number = number.to_string();
+    let built = |out: &str| {
+        let directory = place.scratch.arg(out);
+        place.run("build", &number, &["--out", &directory]).good();
+        place.verified(out);
+        let mut files: Vec<_> = std::fs::read_dir(&directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(&path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = built("before");
+    let scores: String =
+        (0..120).map(|id| format!("{{\"id\":{id},\"score\":{}}}\n", id % 3)).collect();
+    let scores = place.scratch.write("scores.jsonl", scores);
+    field("set", &["--from", &scores, "--on", "id", "--columns", "score"]).good();
+    assert!(built("set") == before);
+    field("drop", &["score"]).fails(&["recipes of plans 1 name field `score`", "--force"]);
+    let dropped = field("drop", &["score", "--force", "--json"]).good().json();
+    assert_eq!(dropped["plans"][0]["plan"], 1);
+    assert!(dropped["plans"][0]["snapshot"].is_string());
+    assert!(built("dropped") == before);
+    place.recipe("plan", &recipe(4, "[select]\nwhere = \"score > 4\"\n"), &[]).fails(&["`score`"]);
+    place.run("extend", &number, &["--consumed", "1"]).fails(&["`score`"]);
+    sound(&place.corpus);
+}

@@ -32,7 +32,7 @@ fn check_expressions(view: &View, recipe: &Recipe, snapshot: &str) -> Result<(),
     let mut is_past = None;
     for (place, expression) in all.into_iter().chain(of_sources) {
         let Some(expression) = expression else { continue };
-        let Dependence { present, chance } = dependence(view, expression)?;
+        let Dependence { present, chance, .. } = dependence(view, expression)?;
         if let Some(chance) = chance {
             return Err(EpochError::Recipe(format!(
                 "{place} uses {chance}, which is another value each time: the same recipe would give another plan; use a column, or `seed`"

@@ -47,3 +47,15 @@ pub struct Recipe {
     #[serde(default, rename = "source")]
     pub sources: Vec<SourceRecipe>,
 }
+
+impl Recipe {
+    /// The SQL expressions over `documents` in it, and the columns that it names by themselves.
+    pub(in crate::epoch) fn expressions(&self) -> impl Iterator<Item = &str> {
+        let select = &self.select;
+        let of_select = [select.condition.as_deref(), select.repeat.as_deref()];
+        let holdout = select.holdout.as_ref().map(|holdout| holdout.by.as_str());
+        let curriculum = self.order.curriculum.as_ref().map(|curriculum| curriculum.by.as_str());
+        let sources = self.sources.iter().map(|source| source.condition.as_deref());
+        of_select.into_iter().chain([holdout, curriculum]).chain(sources).flatten()
+    }
+}

@@ -27,7 +27,7 @@ pub struct DuplicatesOptions {
     pub largest: usize,
     /// Only documents of this source and what was removed from it, whatever source its witness is of.
     pub source: Option<String>,
-    /// A declared keyword or integer, or `language`, that takes the place of the source in what is counted.
+    /// A declared field of any type but float, or `language`, that takes the place of the source in what is counted.
     pub by: Option<String>,
 }
 

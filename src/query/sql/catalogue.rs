@@ -5,7 +5,7 @@ use super::small_tables;
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{ArrayRef, BooleanArray, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ fn schema(view: &View, table: &str) -> Option<SchemaRef> {
 
 fn meaning(view: &View, table: &str, column: &str) -> String {
     if table == "documents" && view.fields().iter().any(|field| field.name == column) {
-        return "a declared field of the records: VARCHAR for keywords, BIGINT for ints, DOUBLE for floats; null where it is absent or of another type".to_owned();
+        return "a declared field of the records: VARCHAR for keywords, BIGINT for ints, DOUBLE for floats, BOOLEAN for bools, TIMESTAMP (UTC) for timestamps; null where it is absent or of another type".to_owned();
     }
     let of_table = TABLES.iter().filter(|(name, ..)| *name == table);
     let mut told = of_table.flat_map(|(_, _, columns)| columns.iter());
@@ -213,6 +213,7 @@ fn sql_type(kind: &DataType) -> String {
         DataType::UInt64 => "BIGINT UNSIGNED".to_owned(),
         DataType::UInt32 => "INT UNSIGNED".to_owned(),
         DataType::Float64 => "DOUBLE".to_owned(),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "TIMESTAMP".to_owned(),
         other => other.to_string(),
     }
 }

@@ -10,7 +10,8 @@ use crate::query::relations::{Relation, Sizes};
 use crate::store::fields;
 use crate::store::{Header, View};
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder, UInt64Array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -190,6 +191,15 @@ impl<'a> Filler<'a> {
                         .map(|slot| values.get(*slot).map(unsortable_float))
                         .collect::<Float64Array>(),
                 )
+            }
+            Content::Bool(column) => {
+                let values = open.block.column(column)?;
+                let truth = |slot: &u16| values.get(*slot).map(|value| value != 0);
+                Arc::new(slots.map(truth).collect::<BooleanArray>())
+            }
+            Content::Timestamp(column) => {
+                let values = open.block.column(column)?;
+                Arc::new(slots.map(|slot| values.get(*slot)).collect::<TimestampMicrosecondArray>())
             }
             Content::SourceName => self.source_names(rows)?,
             Content::Keyword(field) => self.keywords(rows, field)?,

@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod columns;
+mod compute;
 mod documents;
 mod evaluate;
 mod growing;
@@ -31,7 +32,9 @@ mod small_tables;
 mod statement;
 mod values;
 
+pub use compute::{Computed, compute, kind_of};
 pub use documents::{DocumentRows, declared_columns, is_of_standing, keyword_field};
+pub use parser::names_column;
 pub use present::{Dependence, dependence};
 pub use select::{count, select};
 pub(super) use small_tables::hexadecimal;

@@ -23,6 +23,20 @@ pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusio
     DFParserBuilder::new(tokens).with_dialect(&DIALECT).with_recursion_limit(NESTING).build()
 }
 
+/// Whether an expression names a column, in or out of double quotes; one that cannot be cut into tokens, whether it
+/// spells its name.
+#[must_use]
+pub fn names_column(expression: &str, column: &str) -> bool {
+    let Ok(tokens) = Tokenizer::new(&DIALECT, expression).tokenize() else {
+        return expression.contains(column);
+    };
+    tokens.iter().any(|token| match token {
+        Token::Word(word) if word.quote_style.is_some() => word.value == column,
+        Token::Word(word) => word.value.to_lowercase() == column,
+        _ => false,
+    })
+}
+
 /// Parses the only statement of `sql`.
 ///
 /// # Errors
@@ -74,6 +88,21 @@ const fn begins_a_clause(word: Keyword) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_named_as_words_and_not_within_texts() {
+        for (expression, named) in [
+            ("quality > 0.5 AND kept", true),
+            ("QUALITY IS NULL", true),
+            ("\"quality\" = 1", true),
+            ("\"Quality\" = 1", false),
+            ("source = 'quality'", false),
+            ("my_quality > 1 -- quality", false),
+            ("source = 'quality", true),
+        ] {
+            assert_eq!(names_column(expression, "quality"), named, "{expression}");
+        }
+    }
 
     #[test]
     fn a_word_that_begins_a_clause_is_a_name_after_a_comma() {

@@ -89,6 +89,11 @@ impl<'a> Translator<'a> {
             Expr::Literal(value, _) if value.is_null() => Some(Predicate::Nothing),
             Expr::Column(_) => match self.source(expression)? {
                 Content::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
+                Content::Bool(column) => {
+                    let value = i128::from(wanted);
+                    let within = Ranges::inclusive(value, value);
+                    Some(Predicate::Number { column, within })
+                }
                 _ => None,
             },
             Expr::BinaryExpr(binary) => self.binary(binary, wanted),
@@ -140,7 +145,10 @@ impl<'a> Translator<'a> {
 
     fn presence(&self, expression: &Expr, present: bool) -> Option<Predicate> {
         let column = match self.source(expression)? {
-            Content::Integer { column, total: false, .. } | Content::Float(column) => column,
+            Content::Integer { column, total: false, .. }
+            | Content::Float(column)
+            | Content::Bool(column)
+            | Content::Timestamp(column) => column,
             Content::Keyword(field) => fields::column_of(field),
             Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize => {
                 return None;
@@ -186,6 +194,8 @@ impl<'a> Translator<'a> {
             Content::Id => Leaf::Id(numbers(integers)?),
             Content::Integer { column, .. } => Leaf::Number(column, numbers(integers)?),
             Content::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
+            Content::Bool(column) => Leaf::Number(column, numbers(ranges::of_truths)?),
+            Content::Timestamp(column) => Leaf::Number(column, numbers(ranges::of_timestamps)?),
             Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
                 let negated = match operator {
                     Operator::Eq => false,

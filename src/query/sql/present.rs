@@ -21,6 +21,8 @@ pub struct Dependence {
     pub present: Option<String>,
     /// A function whose value is another one each time.
     pub chance: Option<String>,
+    /// Whether it looks at several documents at once: a window, an aggregate, a query within it.
+    pub others: bool,
 }
 
 /// What the value of a SQL expression over `documents` depends on besides the document, told from its
@@ -49,13 +51,17 @@ pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryErro
             LogicalPlan::TableScan(scan) if scan.table_name.table() == "documents" => {
                 scans += 1;
                 if scans > 1 {
+                    found.others = true;
                     found.note("other documents");
                 }
             }
             LogicalPlan::TableScan(scan) => {
                 found.note(&format!("the table `{}`", scan.table_name.table()));
             }
-            LogicalPlan::Window(_) | LogicalPlan::Aggregate(_) => found.note("other documents"),
+            LogicalPlan::Window(_) | LogicalPlan::Aggregate(_) => {
+                found.others = true;
+                found.note("other documents");
+            }
             _ => {}
         }
         node.apply_expressions(|expression| {

@@ -110,6 +110,18 @@ pub(in crate::query) fn of_integers(operator: Operator, literal: &ScalarValue) -
     })
 }
 
+/// Which of 0 and 1, as false and true, compare so with a truth.
+pub(in crate::query) fn of_truths(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+    let ScalarValue::Boolean(Some(literal)) = literal else { return None };
+    of_integers(operator, &ScalarValue::Int64(Some(i64::from(*literal))))
+}
+
+/// The microseconds since 1970 that compare so with a timestamp of the same unit.
+pub(in crate::query) fn of_timestamps(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+    let ScalarValue::TimestampMicrosecond(Some(literal), None) = literal else { return None };
+    of_integers(operator, &ScalarValue::Int64(Some(*literal)))
+}
+
 /// The integers `x` for which `CAST(x AS DOUBLE) operator literal` holds. Beyond 2^53 several integers are one
 /// double, and all of them compare as it does.
 pub(in crate::query) fn of_doubles(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {

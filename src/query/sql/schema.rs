@@ -2,7 +2,7 @@
 
 use crate::model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
 use crate::store::{View, fields};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
 /// Where the values of a column of `documents` come from.
@@ -43,6 +43,10 @@ pub(in crate::query) enum Content {
     },
     /// Floats of a stored column.
     Float(ColumnId),
+    /// Zeros and ones of a stored column.
+    Bool(ColumnId),
+    /// Microseconds since 1970 of a stored column.
+    Timestamp(ColumnId),
     /// Terms of a field.
     Keyword(FieldId),
 }
@@ -66,6 +70,8 @@ impl Content {
             | Self::Meta
             | Self::Integer { .. }
             | Self::Float(_)
+            | Self::Bool(_)
+            | Self::Timestamp(_)
             | Self::Keyword(_) => false,
         }
     }
@@ -88,6 +94,8 @@ impl DocumentColumn {
             Content::Kept | Content::Crowded => (DataType::Boolean, false),
             Content::DuplicateOf | Content::Cluster => (DataType::UInt64, true),
             Content::Jaccard | Content::Float(_) => (DataType::Float64, true),
+            Content::Bool(_) => (DataType::Boolean, true),
+            Content::Timestamp(_) => (DataType::Timestamp(TimeUnit::Microsecond, None), true),
             Content::ClusterSize => (DataType::Int64, true),
             // Views, because a batch of long texts may pass the 2 GiB of plain string offsets.
             Content::Text | Content::Meta => (DataType::Utf8View, false),
@@ -175,5 +183,7 @@ pub(in crate::query) fn declared_source(field: &FieldDeclaration) -> Content {
         FieldKind::Keyword => Content::Keyword(field.id),
         FieldKind::Int => Content::Integer { column, unsigned: false, total: false },
         FieldKind::Float => Content::Float(column),
+        FieldKind::Bool => Content::Bool(column),
+        FieldKind::Timestamp => Content::Timestamp(column),
     }
 }

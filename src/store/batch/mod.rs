@@ -5,13 +5,14 @@ mod aside;
 mod bucket_changes;
 mod commit;
 mod documents;
+mod fields;
 mod files;
 #[cfg(any(test, feature = "generated"))]
 mod generated;
 mod generation;
 mod matches;
 mod records;
-mod set_field;
+mod set_fields;
 mod sorted_rows;
 mod standing;
 mod terms;

@@ -3,12 +3,14 @@
 use crate::model::{FieldDeclaration, FieldId, FieldKind, KeepOrder};
 use crate::store::error::StoreError;
 use crate::store::fields;
+use crate::store::rows::records::{FieldRecord, FieldState};
+use crate::store::view::View;
 
 /// Fields a corpus declares: column numbers beyond are not reserved for them.
 const MOST_FIELDS: usize = 4000;
 
 /// Columns of `documents` that a declared field would hide.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 15] = [
     "id",
     "key",
     "source",
@@ -22,6 +24,7 @@ const RESERVED: [&str; 14] = [
     "jaccard",
     "cluster",
     "cluster_size",
+    "crowded",
     "meta",
 ];
 
@@ -51,8 +54,76 @@ pub fn check_keep_order(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result
         None => "is not declared",
     };
     Err(StoreError::Name(format!(
-        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int`"
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int` at `init`, `corpusdb field add` later"
     )))
+}
+
+/// The declaration of a field that is added to a corpus, with a number that no other field has.
+///
+/// # Errors
+/// [`StoreError::Name`] for a name that is malformed, taken, or that of a column of every corpus.
+pub fn declare_field(
+    view: &View,
+    name: &str,
+    kind: FieldKind,
+    path: Option<&str>,
+) -> Result<FieldDeclaration, StoreError> {
+    let path = path.filter(|path| *path != name);
+    check_field_name(name, kind, path)?;
+    if path.is_some_and(str::is_empty) {
+        return Err(StoreError::Name(format!("the path that field `{name}` is fed from is empty")));
+    }
+    let declared = view.fields().iter();
+    let mut taken: Vec<(FieldId, &str)> =
+        declared.map(|field| (field.id, field.name.as_str())).collect();
+    let gone = |record: &FieldRecord| record.state == FieldState::Going;
+    let added = view.added_fields().iter();
+    taken.extend(
+        added.map(|(id, record)| (*id, if gone(record) { "" } else { record.name.as_str() })),
+    );
+    if taken.iter().any(|(_, other)| other.to_lowercase() == name.to_lowercase()) {
+        return Err(StoreError::Name(format!("field `{name}` is declared already")));
+    }
+    let numbers = fields::FIRST_DECLARED..;
+    let mut numbers = numbers.take(MOST_FIELDS).map(FieldId);
+    // Columns come in the order of numbers: a new one comes last, as long as there are numbers.
+    let last = taken.iter().map(|(id, _)| *id).max().unwrap_or(FieldId(fields::FIRST_DECLARED - 1));
+    let behind = numbers.clone().find(|id| *id > last);
+    let free = || numbers.find(|id| taken.iter().all(|(other, _)| other != id));
+    let id = behind.or_else(free).ok_or_else(too_many)?;
+    let (name, path) = (name.to_owned(), path.map(str::to_owned));
+    Ok(FieldDeclaration { id, name, kind, path })
+}
+
+fn too_many() -> StoreError {
+    StoreError::Name(format!("a corpus declares at most {MOST_FIELDS} fields"))
+}
+
+/// Refuses a name that is malformed or that of a column of every corpus. `language` is one that may be fed from
+/// elsewhere.
+fn check_field_name(name: &str, kind: FieldKind, path: Option<&str>) -> Result<(), StoreError> {
+    check_column_name(name)?;
+    let lower = name.to_lowercase();
+    if name == "language" && path.is_some() {
+        let what = "`language` is a keyword wherever it is fed from: `language:keyword`";
+        let refused = || StoreError::Name(what.to_owned());
+        return if kind == FieldKind::Keyword { Ok(()) } else { Err(refused()) };
+    }
+    if name == "language" {
+        return Err(StoreError::Name(
+            "`language` is a column of every corpus already; to feed it from another field of the records: `corpusdb field add CORPUS language:keyword --from-meta FIELD`".to_owned(),
+        ));
+    }
+    if RESERVED.contains(&lower.as_str())
+        || lower == "text"
+        || lower == "language"
+        || lower.starts_with("tokens_")
+    {
+        return Err(StoreError::Name(format!(
+            "field `{name}` is a column of every corpus already; choose another name"
+        )));
+    }
+    Ok(())
 }
 
 /// The fields of a corpus, numbered in the order in which they are declared.
@@ -64,24 +135,20 @@ pub fn declare_fields(
 ) -> Result<Vec<FieldDeclaration>, StoreError> {
     let mut found: Vec<FieldDeclaration> = Vec::new();
     if declared.len() > MOST_FIELDS {
-        return Err(StoreError::Name(format!("a corpus declares at most {MOST_FIELDS} fields")));
+        return Err(too_many());
     }
     for ((name, kind), id) in declared.iter().zip(fields::FIRST_DECLARED..) {
-        check_column_name(name)?;
+        check_field_name(name, *kind, None)?;
         let lower = name.to_lowercase();
-        if RESERVED.contains(&lower.as_str())
-            || lower == "text"
-            || lower == "language"
-            || lower.starts_with("tokens_")
-        {
-            return Err(StoreError::Name(format!(
-                "field `{name}` is a column of every corpus already; rename it in your data"
-            )));
-        }
         if found.iter().any(|field| field.name.to_lowercase() == lower) {
             return Err(StoreError::Name(format!("field `{name}` is declared twice")));
         }
-        found.push(FieldDeclaration { id: FieldId(id), name: name.clone(), kind: *kind });
+        found.push(FieldDeclaration {
+            id: FieldId(id),
+            name: name.clone(),
+            kind: *kind,
+            path: None,
+        });
     }
     Ok(found)
 }

@@ -8,7 +8,7 @@ mod tests;
 mod writer;
 
 pub(super) use aside::Aside;
-pub use declared::{check_column_name, check_keep_order, declare_fields};
+pub use declared::{check_column_name, check_keep_order, declare_field, declare_fields};
 pub use reading::read;
 pub(super) use writer::synced;
 pub use writer::{Writer, create};

@@ -1,14 +1,15 @@
 //! The family `meta`: its keys, which are names, and what stands under each.
 
-use crate::model::{CommitSeq, FieldDeclaration, FileId, Policy, SourceId};
+use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use crate::store::error::Malformed;
 use crate::store::rows::codec;
 use crate::store::rows::keys::Key;
-use crate::store::rows::records::{Charter, RedoRecord, State};
+use crate::store::rows::records::{Charter, FieldRecord, RedoRecord, State};
 
 const TEMPLATE: &str = "template ";
 const CHAT: &str = "chat ";
 const OVERTAKEN: &str = "overtaken ";
+const FIELD: &str = "field ";
 
 /// What a row of `meta` is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum MetaKey {
     State,
     /// A re-decision under way.
     Redo,
+    /// A field that was added, is being filled, or is going.
+    Field(FieldId),
     /// The chat template with this hash.
     Template(String),
     /// The chat template that wrote the texts of a commit.
@@ -42,6 +45,11 @@ impl MetaKey {
         TEMPLATE.as_bytes()
     }
 
+    /// What the keys of fields begin with.
+    pub(in crate::store) const fn fields() -> &'static [u8] {
+        FIELD.as_bytes()
+    }
+
     /// What the keys of overtaken files of a source begin with; of one file, if that is given.
     pub(in crate::store) fn overtaken(source: SourceId, file: Option<FileId>) -> String {
         let file = file.map(|file| format!("{:010} ", file.0)).unwrap_or_default();
@@ -54,6 +62,7 @@ impl MetaKey {
             Self::Charter => "charter".to_owned(),
             Self::State => "state".to_owned(),
             Self::Redo => "redo".to_owned(),
+            Self::Field(field) => format!("{FIELD}{:05}", field.0),
             Self::Template(hash) => format!("{TEMPLATE}{hash}"),
             Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
             Self::Overtaken { source, file, by } => {
@@ -71,6 +80,8 @@ impl MetaKey {
             _ => {
                 if let Some(hash) = name.strip_prefix(TEMPLATE) {
                     Self::Template(hash.to_owned())
+                } else if let Some(field) = name.strip_prefix(FIELD) {
+                    Self::Field(FieldId(field.parse().ok()?))
                 } else if let Some(commit) = name.strip_prefix(CHAT) {
                     Self::Chat(CommitSeq(commit.parse().ok()?))
                 } else {
@@ -106,6 +117,8 @@ pub enum MetaRow<'v> {
     State(State),
     /// A re-decision under way.
     Redo(RedoRecord),
+    /// A field that was added, is being filled, or is going.
+    Field(FieldId, FieldRecord),
     /// A chat template, verbatim.
     Template(&'v str),
     /// The template that wrote the texts of a commit.
@@ -133,6 +146,11 @@ impl<'v> MetaRow<'v> {
             MetaKey::Charter => Self::Charter(Box::new(codec::decode::<Charter>(bytes)?.read()?)),
             MetaKey::State => Self::State(codec::decode(bytes)?),
             MetaKey::Redo => Self::Redo(codec::decode(bytes)?),
+            MetaKey::Field(field) => {
+                let record: FieldRecord = codec::decode(bytes)?;
+                record.declaration(*field)?;
+                Self::Field(*field, record)
+            }
             MetaKey::Template(_) => Self::Template(text()?),
             MetaKey::Chat(_) => {
                 let text = text()?;
@@ -156,6 +174,10 @@ impl<'v> MetaRow<'v> {
 
     pub(in crate::store) fn redo(self) -> Result<RedoRecord, Malformed> {
         if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn field(self) -> Result<(FieldId, FieldRecord), Malformed> {
+        if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
     }
 
     pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), Malformed> {
@@ -193,12 +215,13 @@ mod tests {
             (MetaKey::State, "state"),
             (MetaKey::Template("ab".to_owned()), "template ab"),
             (MetaKey::Chat(CommitSeq(5)), "chat 00000000000000000005"),
+            (MetaKey::Field(FieldId(16)), "field 00016"),
             (overtaken, "overtaken 0000000003 0000000070 0000000008"),
         ] {
             assert_eq!(key.to_bytes(), name.as_bytes());
             assert_eq!(MetaKey::decode(name.as_bytes()), Ok(key));
         }
-        for name in ["overtaken 0000000003 0000000070", "chat 5", "states", ""] {
+        for name in ["overtaken 0000000003 0000000070", "chat 5", "field 16", "states", ""] {
             assert!(MetaKey::decode(name.as_bytes()).is_err(), "{name}");
         }
     }

@@ -34,7 +34,7 @@ pub struct State {
 pub(in crate::store) struct Charter {
     /// [`Policy`] as JSON, so that a later release can read an older one's.
     pub policy: String,
-    /// Declared fields: id, name, kind.
+    /// Declared fields: id, name, kind; where their values stand under another name, the kind, `@` and that.
     pub fields: Vec<(u16, String, String)>,
 }
 
@@ -46,8 +46,7 @@ impl Charter {
         let policy = serde_json::to_string(policy).map_err(|error| {
             crate::store::StoreError::Encode { what: "policy", why: error.to_string() }
         })?;
-        let fields =
-            fields.iter().map(|f| (f.id.0, f.name.clone(), f.kind.name().to_owned())).collect();
+        let fields = fields.iter().map(|f| (f.id.0, f.name.clone(), spelled(f))).collect();
         Ok(Self { policy, fields })
     }
 
@@ -56,11 +55,82 @@ impl Charter {
             .map_err(|error| Malformed::at(1, format!("policy: {error}")))?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for (id, name, kind) in &self.fields {
-            let kind = FieldKind::from_name(kind)
-                .ok_or_else(|| Malformed::at(1, format!("unknown field kind `{kind}`")))?;
-            fields.push(FieldDeclaration { id: FieldId(*id), name: name.clone(), kind });
+            fields.push(declaration(FieldId(*id), name, kind)?);
         }
         Ok((policy, fields))
+    }
+}
+
+/// The kind of a field, and where its values stand when that is not the member of its name.
+fn spelled(field: &FieldDeclaration) -> String {
+    let kind = field.kind.name();
+    field.path.as_ref().map_or_else(|| kind.to_owned(), |path| format!("{kind}@{path}"))
+}
+
+fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaration, Malformed> {
+    let (kind, path) = match spelled.split_once('@') {
+        Some((kind, path)) => (kind, Some(path.to_owned())),
+        None => (spelled, None),
+    };
+    let kind = FieldKind::from_name(kind)
+        .ok_or_else(|| Malformed::at(1, format!("unknown field kind `{kind}`")))?;
+    Ok(FieldDeclaration { id, name: name.to_owned(), kind, path })
+}
+
+/// What becomes of a field that is declared or given up while the corpus holds documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum FieldState {
+    /// It is declared.
+    Declared,
+    /// Its values are being indexed; it is not declared yet.
+    Filling,
+    /// It is declared no more, and what was indexed of it is being deleted.
+    Going,
+}
+
+/// A field that was added to a corpus: where its values are from, and how far they are indexed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FieldRecord {
+    /// The name of the field.
+    pub name: String,
+    /// Its kind, and where its values stand, as the charter spells both.
+    pub kind: String,
+    /// The SQL expression whose values it has; none: they are those of the records.
+    pub expression: Option<String>,
+    /// What becomes of it.
+    pub state: FieldState,
+    /// Documents below this id are done, while it is filled.
+    pub next: u64,
+    /// Documents of these that have a value.
+    pub values: u64,
+    /// Documents of these whose value is of another type.
+    pub ill_typed: u64,
+    /// The commit that wrote this record.
+    pub commit: u64,
+}
+
+impl FieldRecord {
+    /// Of a field of which nothing is indexed yet.
+    #[must_use]
+    pub fn begin(field: &FieldDeclaration, expression: Option<&str>) -> Self {
+        Self {
+            name: field.name.clone(),
+            kind: spelled(field),
+            expression: expression.map(str::to_owned),
+            state: FieldState::Filling,
+            next: 0,
+            values: 0,
+            ill_typed: 0,
+            commit: 0,
+        }
+    }
+
+    /// The field as it is or will be declared.
+    ///
+    /// # Errors
+    /// `Malformed` for a kind that no release wrote.
+    pub(in crate::store) fn declaration(&self, id: FieldId) -> Result<FieldDeclaration, Malformed> {
+        declaration(id, &self.name, &self.kind)
     }
 }
 

@@ -32,6 +32,7 @@ impl View {
             id: fields::LANGUAGE,
             name: "language".to_owned(),
             kind: FieldKind::Keyword,
+            path: None,
         };
         let declared = self.fields().iter().find(|known| known.id == field);
         let declared = declared.cloned().unwrap_or(language);

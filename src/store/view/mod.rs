@@ -6,6 +6,7 @@ mod columns;
 mod commits;
 mod compared;
 mod documents;
+mod fields;
 mod files;
 mod hashes;
 mod keywords;
@@ -17,13 +18,15 @@ mod standings;
 mod token_reads;
 mod tokens;
 
+pub use fields::declaration;
 pub use matches::MatchedDocuments;
 pub use rejects::Rejected;
 pub use standings::BlockStandings;
 pub use token_reads::StoredIds;
 
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, FieldDeclaration, FileId, Generation, Policy, SourceId, TokenizerId,
+    BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, FileId, Generation, Policy, SourceId,
+    TokenizerId,
 };
 use crate::store::bands::BandIndex;
 use crate::store::columns::{Meta, Sources, Tokenizers};
@@ -33,7 +36,7 @@ use crate::store::error::StoreError;
 use crate::store::rows::keys::{SourceKey, TokenizerKey};
 use crate::store::rows::kinds::TokenizerPart;
 use crate::store::rows::meta::MetaKey;
-use crate::store::rows::records::{SourceRecord, State, TokenizerRecord};
+use crate::store::rows::records::{FieldRecord, SourceRecord, State, TokenizerRecord};
 use crate::store::rows::texts::TextDecoder;
 use rocksdb::DB;
 use std::ops::Range;
@@ -58,6 +61,7 @@ struct Moment {
     state: State,
     policy: Policy,
     fields: Vec<FieldDeclaration>,
+    added: Vec<(FieldId, FieldRecord)>,
     sources: Vec<SourceRecord>,
     tokenizers: Vec<TokenizerRecord>,
     decoder: TextDecoder,
@@ -80,6 +84,7 @@ impl View {
         let (policy, fields) = pinned
             .read_with::<Meta, _>("charter", &MetaKey::Charter, |row| row.charter())?
             .ok_or_else(|| missing("charter"))?;
+        let added = fields::records(&pinned)?;
         let mut sources = Vec::new();
         for id in 0..state.next_source {
             let key = SourceKey { source: SourceId(id), file: FileId(0) };
@@ -103,8 +108,18 @@ impl View {
         }
         let decoder = TextDecoder::default();
         let queries = memory.queries;
-        let moment =
-            Moment { pinned, state, policy, fields, sources, tokenizers, decoder, bands, queries };
+        let moment = Moment {
+            pinned,
+            state,
+            policy,
+            fields,
+            added,
+            sources,
+            tokenizers,
+            decoder,
+            bands,
+            queries,
+        };
         Ok(Self { moment: Arc::new(moment), lens: None })
     }
 

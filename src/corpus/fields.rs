@@ -1,0 +1,114 @@
+//! The declared fields of a corpus: listed, added, set from outside, computed, dropped.
+
+use super::{Corpus, CorpusWriter};
+use crate::curate::{self, ComputedField, FieldReport, NewField};
+use crate::epoch;
+use crate::error::Error;
+use crate::ingest::read::{Records, expand};
+use crate::ingest::{self, Inlet, JoinOptions, JoinReport};
+use crate::model::{Context, Interrupt, Progress};
+use crate::query::{self, FieldSummary};
+use crate::store::EpochRecord;
+
+impl Corpus {
+    /// The declared fields: what each holds, how many documents have it, where its values are from.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a column cannot be read.
+    pub fn fields(&self) -> Result<Vec<FieldSummary>, Error> {
+        Ok(query::fields(&self.view)?)
+    }
+
+    /// The stored plans whose recipes name a field.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when they cannot be read.
+    pub fn plans_naming(&self, field: &str) -> Result<Vec<EpochRecord>, Error> {
+        Ok(epoch::plans_naming(&self.view, field)?)
+    }
+}
+
+impl CorpusWriter {
+    /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen from
+    /// the last commit on; the same call goes on where an interrupt stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when the name is taken, or after an interrupt: what was committed before it stays.
+    pub fn add_field(
+        &mut self,
+        field: &NewField,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<FieldReport, Error> {
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::add_field(&mut self.writer, field, &context)?)
+    }
+
+    /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for an expression that cannot be planned; [`Error::Curate`] for one that is not the same each
+    /// time, or after an interrupt: what was committed before it stays, and the same call goes on.
+    pub fn compute_field(
+        &mut self,
+        field: &ComputedField,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<FieldReport, Error> {
+        let dependence = query::dependence(self.view(), &field.expression)?;
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::compute_field(&mut self.writer, field, &dependence, &context)?)
+    }
+
+    /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.
+    /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is no such field, or something depends on it.
+    pub fn drop_field(
+        &mut self,
+        name: &str,
+        force: bool,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<EpochRecord>, Error> {
+        let plans = epoch::plans_naming(self.view(), name)?;
+        let numbers: Vec<u32> = plans.iter().map(|plan| plan.number).collect();
+        let context = Context::new(progress, interrupt, self.memory);
+        curate::drop_field(&mut self.writer, name, &numbers, force, &context)?;
+        Ok(plans)
+    }
+
+    /// Sets declared fields of the documents that the records of some files (paths, patterns, `-`) name by id or key.
+    /// Columns and postings follow, in commits of bounded size; the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays, and the same call goes on.
+    pub fn set_field(
+        &mut self,
+        paths: &[String],
+        options: &JoinOptions,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<JoinReport, Error> {
+        let inlets = expand(paths)?.into_iter().map(Inlet::File).collect();
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
+    }
+
+    /// As [`CorpusWriter::set_field`], with records that the program has.
+    ///
+    /// # Errors
+    /// As [`CorpusWriter::set_field`]; the error of an iterator, as [`ReadError::Records`](crate::ingest::ReadError::Records).
+    pub fn set_field_records(
+        &mut self,
+        records: Records<'_>,
+        options: &JoinOptions,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<JoinReport, Error> {
+        let inlets = vec![Inlet::Memory(records)];
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
+    }
+}

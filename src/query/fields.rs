@@ -1,0 +1,81 @@
+//! The declared fields of a corpus: what each holds, how many documents have it, where its values are from.
+
+use crate::model::{FieldDeclaration, FieldKind};
+use crate::query::error::QueryError;
+use crate::store::fields;
+use crate::store::{FieldRecord, FieldState, View, declaration};
+use roaring::RoaringBitmap;
+use serde::Serialize;
+
+/// A field of a corpus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FieldSummary {
+    /// Its name.
+    pub name: String,
+    /// Its type: `keyword`, `int`, `float`, `bool` or `timestamp`.
+    pub kind: &'static str,
+    /// `declared`; `filling`: an addition of it was interrupted, and it is not seen before it is run to its end.
+    pub state: &'static str,
+    /// Documents that have a value, kept or not; while it is filled, those so far.
+    pub documents: u64,
+    /// Different values of a keyword; none for other types, and while it is filled.
+    pub distinct: Option<u64>,
+    /// Where in the metadata its values stand.
+    pub member: String,
+    /// The SQL expression that it was computed by.
+    pub expression: Option<String>,
+}
+
+/// The fields of a corpus, declared ones first, each in the order of their numbers. Reads columns, no document.
+///
+/// # Errors
+/// [`QueryError::Store`] when a column cannot be read.
+pub fn fields(view: &View) -> Result<Vec<FieldSummary>, QueryError> {
+    let mut found = Vec::new();
+    for field in view.fields() {
+        let added = view.added_fields().iter().find(|(id, _)| *id == field.id);
+        found.push(declared(view, field, added.map(|(_, record)| record))?);
+    }
+    for (id, record) in view.added_fields() {
+        if record.state == FieldState::Filling {
+            let field = declaration(*id, record)?;
+            let filling =
+                FieldSummary { state: "filling", documents: record.values, ..summary(&field) };
+            found.push(FieldSummary { expression: record.expression.clone(), ..filling });
+        }
+    }
+    Ok(found)
+}
+
+fn summary(field: &FieldDeclaration) -> FieldSummary {
+    FieldSummary {
+        name: field.name.clone(),
+        kind: field.kind.name(),
+        state: "declared",
+        documents: 0,
+        distinct: None,
+        member: field.member().to_owned(),
+        expression: None,
+    }
+}
+
+fn declared(
+    view: &View,
+    field: &FieldDeclaration,
+    added: Option<&FieldRecord>,
+) -> Result<FieldSummary, QueryError> {
+    let is_keyword = field.kind == FieldKind::Keyword;
+    let (mut documents, mut terms) = (0, RoaringBitmap::new());
+    for block in view.blocks() {
+        for (_, value) in view.column_block(fields::column_of(field.id), block)?.iter() {
+            documents += 1;
+            if is_keyword {
+                terms.extend(u32::try_from(value));
+            }
+        }
+    }
+    let distinct = is_keyword.then(|| terms.len());
+    let expression = added.and_then(|record| record.expression.clone());
+    Ok(FieldSummary { documents, distinct, expression, ..summary(field) })
+}

@@ -1,0 +1,209 @@
+//! Fields of a stored document get other values: its row of metadata, and what is indexed of it.
+
+use crate::model::{DocId, FieldDeclaration};
+use crate::store::batch::Batch;
+use crate::store::columns::Metadata;
+use crate::store::error::StoreError;
+use crate::store::fields;
+use crate::store::rows::indexed::{Indexed, indexed};
+use crate::store::rows::keys::DocumentKey;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+impl Batch<'_> {
+    /// Writes values into the metadata of a document that was stored before this batch, each under the name of a member,
+    /// one after the other, and into the columns and postings of what is indexed; `null` takes a member away, or hides
+    /// what a field would be fed from. Answers whether anything changed. What the record was recognised by stays as it
+    /// is: ingested again it is still unchanged.
+    ///
+    /// At most once a document and batch.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read, or for metadata that is no JSON object.
+    pub fn set_fields(
+        &mut self,
+        document: DocId,
+        values: &[(&str, &RawValue)],
+    ) -> Result<bool, StoreError> {
+        let view = self.view().clone();
+        let before = view.metadata(document)?;
+        let declared = view.indexed_fields()?;
+        let mut now = before.clone();
+        for (name, value) in values {
+            now = with_field(&now, name, value, &declared).map_err(|why| StoreError::Encode {
+                what: "metadata",
+                why: format!("document {document}: {why}"),
+            })?;
+        }
+        if now == before {
+            return Ok(false);
+        }
+        let key = DocumentKey { document };
+        if now == "{}" {
+            self.delete::<Metadata>(&key)?;
+        } else {
+            self.put::<Metadata>(&key, now.as_bytes())?;
+        }
+        self.index_again(document, &indexed(&before, &declared), &indexed(&now, &declared))?;
+        Ok(true)
+    }
+
+    /// Writes the difference of what is indexed of a document into columns and postings.
+    fn index_again(
+        &mut self,
+        document: DocId,
+        old: &Indexed,
+        new: &Indexed,
+    ) -> Result<(), StoreError> {
+        for (field, keyword) in &old.keywords {
+            if !new.keywords.contains(&(*field, keyword.clone())) {
+                self.unmark(*field, &fields::keyword_value(keyword), document)?;
+                self.number_or_null(fields::column_of(*field), document, None);
+            }
+        }
+        for (field, keyword) in &new.keywords {
+            if !old.keywords.contains(&(*field, keyword.clone())) {
+                let term = self.mark(*field, &fields::keyword_value(keyword), document)?;
+                self.number_or_null(fields::column_of(*field), document, Some(term.0.into()));
+            }
+        }
+        for (field, _) in &old.numbers {
+            if !new.numbers.iter().any(|(other, _)| other == field) {
+                self.number_or_null(fields::column_of(*field), document, None);
+            }
+        }
+        for (field, number) in &new.numbers {
+            if !old.numbers.contains(&(*field, *number)) {
+                self.number_or_null(fields::column_of(*field), document, Some(*number));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A JSON object with another value under a name; all else as it is spelled, in its order. A new member comes behind
+/// all others, or in the order of names among the fields that end the object: where values stand does not tell in which
+/// order they were set.
+fn with_field(
+    object: &str,
+    name: &str,
+    value: &RawValue,
+    declared: &[FieldDeclaration],
+) -> Result<String, serde_json::Error> {
+    let mut members = serde_json::from_str::<Members<'_>>(object)?.0;
+    // What a field would be fed from below is hidden by a null, and only by one.
+    let is_fed = || declared.iter().any(|field| field.path.as_deref() == Some(name));
+    let is_null = value.get() == "null" && !(name.contains('.') && is_fed());
+    let place = members.iter().position(|(other, _)| other == name);
+    let mut at = 0;
+    members.retain(|(other, _)| {
+        at += 1;
+        other != name || (!is_null && Some(at - 1) == place)
+    });
+    if !is_null {
+        match members.iter_mut().find(|(other, _)| other == name) {
+            Some((_, raw)) => *raw = value,
+            None => {
+                let is_field = |other: &str| declared.iter().any(|field| field.member() == other);
+                let fields = members.iter().rev().take_while(|(other, _)| is_field(other)).count();
+                let tail = members.len() - fields;
+                let before =
+                    members.iter().skip(tail).rposition(|(other, _)| other.as_str() < name);
+                let to = before.map_or(tail, |before| tail + before + 1);
+                members.insert(
+                    if is_field(name) { to } else { members.len() },
+                    (name.to_owned(), value),
+                );
+            }
+        }
+    }
+    let mut out = String::with_capacity(object.len() + name.len() + value.get().len() + 4);
+    out.push('{');
+    for (name, raw) in members {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&serde_json::to_string(&name)?);
+        out.push(':');
+        out.push_str(raw.get());
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// The members of an object in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{FieldId, FieldKind};
+
+    fn field(name: &str, path: Option<&str>) -> FieldDeclaration {
+        FieldDeclaration {
+            id: FieldId(16),
+            name: name.to_owned(),
+            kind: FieldKind::Int,
+            path: path.map(str::to_owned),
+        }
+    }
+
+    fn with(object: &str, name: &str, raw: &str, declared: &[FieldDeclaration]) -> String {
+        let raw = RawValue::from_string(raw.to_owned()).unwrap();
+        with_field(object, name, &raw, declared).unwrap()
+    }
+
+    #[test]
+    fn a_value_is_put_in_its_place_and_all_else_stays_as_spelled() {
+        let with = |object: &str, name: &str, raw: &str| with(object, name, raw, &[]);
+        assert_eq!(with("{}", "a", "1.50"), r#"{"a":1.50}"#);
+        assert_eq!(with(r#"{"b":[1, 2],"a":null}"#, "a", "7"), r#"{"b":[1, 2],"a":7}"#);
+        assert_eq!(with(r#"{"a":1,"b":1e3}"#, "a", "null"), r#"{"b":1e3}"#);
+        assert_eq!(with(r#"{"a":1}"#, "a", "null"), "{}");
+        assert_eq!(with("{}", "a", "null"), "{}");
+        assert_eq!(with(r#"{"x\"y":1}"#, "é\n", "\"v\""), r#"{"x\"y":1,"é\n":"v"}"#);
+        assert_eq!(with(r#"{"a":1,"a":2}"#, "a", "3"), r#"{"a":3}"#);
+    }
+
+    #[test]
+    fn new_fields_stand_in_the_order_of_names_whichever_was_set_first() {
+        let declared = ["a", "b", "c"].map(|name| field(name, None));
+        let with = |object: &str, name: &str, raw: &str| with(object, name, raw, &declared);
+        assert_eq!(with(&with("{}", "b", "1"), "a", "2"), r#"{"a":2,"b":1}"#);
+        assert_eq!(with(&with("{}", "a", "2"), "b", "1"), r#"{"a":2,"b":1}"#);
+        assert_eq!(with(r#"{"b":0,"u":1,"c":2}"#, "a", "3"), r#"{"b":0,"u":1,"a":3,"c":2}"#);
+        assert_eq!(with(r#"{"b":0,"u":1}"#, "b", "3"), r#"{"b":3,"u":1}"#);
+        assert_eq!(with(r#"{"a":0,"c":1}"#, "b", "3"), r#"{"a":0,"b":3,"c":1}"#);
+    }
+
+    #[test]
+    fn a_null_hides_what_a_field_is_fed_from_below() {
+        let declared = [field("f", Some("a.b"))];
+        let hidden = with(r#"{"a":{"b":1}}"#, "a.b", "null", &declared);
+        assert_eq!(hidden, r#"{"a":{"b":1},"a.b":null}"#);
+        assert_eq!(indexed(&hidden, &declared).numbers, []);
+        assert_eq!(with(&hidden, "a.b", "7", &declared), r#"{"a":{"b":1},"a.b":7}"#);
+    }
+}

@@ -1,0 +1,70 @@
+//! Fields that were added to a corpus: their records, and what stands in the metadata of a range for them.
+
+use super::View;
+use crate::model::{DocId, FieldDeclaration, FieldId};
+use crate::store::columns::{Meta, Metadata};
+use crate::store::database::Pinned;
+use crate::store::error::{Malformed, StoreError};
+use crate::store::rows::indexed::{Found, found};
+use crate::store::rows::keys::{DocumentKey, Key};
+use crate::store::rows::meta::MetaKey;
+use crate::store::rows::records::{FieldRecord, FieldState};
+use std::ops::Range;
+
+pub(super) fn records(pinned: &Pinned) -> Result<Vec<(FieldId, FieldRecord)>, StoreError> {
+    let mut rows = pinned.scan_prefix::<Meta>(MetaKey::fields())?;
+    let mut found = Vec::new();
+    while let Some((_, field)) = rows.next_with("field", |row| row.field())? {
+        found.push(field);
+    }
+    Ok(found)
+}
+
+impl View {
+    /// Fields that were added while the corpus held documents, those that are not declared yet or any more included;
+    /// ascending by id.
+    #[must_use]
+    pub fn added_fields(&self) -> &[(FieldId, FieldRecord)] {
+        &self.moment.added
+    }
+
+    /// Declared fields, and those that are being filled: what a change of metadata must keep right.
+    ///
+    /// # Errors
+    /// [`StoreError`] for a record that no release wrote.
+    pub(in crate::store) fn indexed_fields(&self) -> Result<Vec<FieldDeclaration>, StoreError> {
+        let mut fields = self.fields().to_vec();
+        for (id, record) in self.added_fields() {
+            if record.state == FieldState::Filling {
+                fields.push(declaration(*id, record)?);
+            }
+        }
+        Ok(fields)
+    }
+
+    /// What each document of a range that has metadata has for a field, ascending, in one scan.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; what comes last may be the error of a row.
+    pub(in crate::store) fn found_in(
+        &self,
+        field: &FieldDeclaration,
+        range: Range<u64>,
+    ) -> Result<impl Iterator<Item = Result<(DocId, Found), StoreError>>, StoreError> {
+        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
+        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
+        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
+        Ok(rows.taken("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
+    }
+}
+
+/// The field of a record as it is or will be declared.
+///
+/// # Errors
+/// [`StoreError`] for a kind that no release wrote.
+pub fn declaration(id: FieldId, record: &FieldRecord) -> Result<FieldDeclaration, StoreError> {
+    let damaged = |why: Malformed| {
+        crate::store::columns::corrupt::<Meta>("field", &MetaKey::Field(id).to_bytes(), why)
+    };
+    record.declaration(id).map_err(damaged)
+}
