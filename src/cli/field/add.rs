@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  corpusdb field add crawl quality:float\n  corpusdb field add crawl score:float --from-meta scores.edu\n  corpusdb field add crawl crawled:timestamp --from-meta date\n  corpusdb field add crawl language:keyword --from-meta lang"
 )]
-pub(super) struct Add {
+pub(in crate::cli) struct Add {
     /// The corpus
     corpus: PathBuf,
     /// The field: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp
@@ -46,7 +46,7 @@ pub(super) struct Add {
 #[command(
     after_help = "Examples:\n  corpusdb field compute crawl density 'tokens / chars'\n  corpusdb field compute crawl site \"split_part(key, '/', 3)\"\n  corpusdb field compute crawl long 'chars > 10000' --type bool"
 )]
-pub(super) struct Compute {
+pub(in crate::cli) struct Compute {
     /// The corpus
     corpus: PathBuf,
     /// The field

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity\n  corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl\n\nExit code 1 when no record names a stored document."
 )]
-pub(super) struct Set {
+pub(in crate::cli) struct Set {
     /// The corpus
     corpus: PathBuf,
     /// One declared field; several: `--columns`
