@@ -46,6 +46,13 @@ pub fn compute_field(
     }
     let computing = compute(&view, &new.expression, kind).map_err(select)?;
     let mut report = FieldReport::new(&field);
+    if record.commit == 0 && record.state == FieldState::Filling {
+        // From here on what is set of it is indexed.
+        let mut batch = writer.begin()?;
+        batch.put_field(field.id, Some(&record))?;
+        batch.commit(&about(&field.name))?;
+        report.commits += 1;
+    }
     let documents = view.documents();
     context.progress.begin("computing", Some(documents));
     loop {
