@@ -51,7 +51,7 @@ class Snapshots:
     def diff(self, earlier: str, later: str | None = None, *, by: str = "source") -> SnapshotDiff:
         """What changed from a snapshot to a later one, or to now: added, kept again, removed and why, in all and by group.
 
-        `by` counts by a declared field of any type but float, or by `language`, in the place of the source; values of fields are
+        `by` counts by a declared field that is no float, or by `language`, in the place of the source; values of fields are
         today's.
         """
         return SnapshotDiff.from_json(_native.diff_snapshots(self._handle, earlier, later, by))

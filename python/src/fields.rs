@@ -3,7 +3,7 @@
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::ingest::{Given, Read, poured};
-use crate::words::{json, tried};
+use crate::words::json;
 use corpusdb::FieldKind;
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
@@ -54,11 +54,9 @@ pub(crate) fn add_field(
     let AddSettings { name, kind, path, batch_rows, dry_run } = settings;
     let kind = kind_named(py, &name, &kind)?;
     let field = NewField { name, kind, path, batch: batch_rows };
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.add_field(&field, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.add_field(&field, progress, flag)
+    })
 }
 
 /// The options of the command's `field compute`, each by its name there.
@@ -84,11 +82,9 @@ pub(crate) fn compute_field(
     let ComputeSettings { name, expression, kind, batch_rows, dry_run } = settings;
     let kind = kind.map(|kind| kind_named(py, &name, &kind)).transpose()?;
     let field = ComputedField { name, expression, kind, batch: batch_rows };
-    let report =
-        handle.write_or_try(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-            writer.compute_field(&field, progress, flag)
-        })?;
-    tried(py, &report, dry_run)
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.compute_field(&field, progress, flag)
+    })
 }
 
 /// Gives a field up; the numbers of the stored plans whose recipes name it.

@@ -17,7 +17,7 @@ impl Corpus {
     }
 
     /// What changed from the snapshot `from` to the snapshot `to`, in all and by group: by `source` (the default),
-    /// `language`, or a declared field of any type but float. Without `to`, or where it is `now` and no snapshot is called so,
+    /// `language`, or a declared field that is no float. Without `to`, or where it is `now` and no snapshot is called so,
     /// it is the present moment. Only documents that differ are read.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ pub struct ExportManifest {
 pub struct ExportColumn {
     /// Its name; `meta.*` stands for the fields of a record at top level.
     pub name: String,
-    /// `string`, `uint64`, `int64`, `float64`, `bool`, or `json`: an object, as text where the format has no objects.
+    /// `string`, `uint64`, `int64`, `float64`, `bool`, `timestamp`, or `json`: an object, as text where the format has no objects.
     #[serde(rename = "type")]
     pub kind: String,
 }
@@ -129,6 +129,7 @@ fn kind(name: &str, of: &DataType) -> &'static str {
         DataType::Int64 => "int64",
         DataType::Float64 => "float64",
         DataType::Boolean => "bool",
+        DataType::Timestamp(..) => "timestamp",
         _ => "string",
     }
 }

@@ -83,7 +83,7 @@ fn check_condition(
     condition: &str,
     snapshot: Option<&str>,
 ) -> Result<(), ExportError> {
-    let Dependence { present, chance } = dependence(view, condition)?;
+    let Dependence { present, chance, .. } = dependence(view, condition)?;
     if let Some(chance) = chance {
         return Err(ExportError::Options(format!(
             "the condition uses {chance}, which is another value each time: an export that goes on would have other documents; write the value itself, or take a part by `id % 10 = 0`"

@@ -105,7 +105,7 @@ pub enum QueryError {
         known: String,
     },
     /// Documents cannot be counted by that.
-    #[error("cannot count by `{name}`: there is {known} (a declared field of any type but float)")]
+    #[error("cannot count by `{name}`: there is {known} (a declared field that is no float)")]
     NoGroups {
         /// The name asked for.
         name: String,

@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Only what was removed from this source, whatever source its witness is of; of the summary or of a list
     #[arg(long, value_name = "NAME", conflicts_with_all = ["document", "key"])]
     source: Option<String>,
-    /// Count by a declared field of any type but float (such as a month), or by `language`, in the place of the source
+    /// Count by a declared field that is no float (such as a month), or by `language`, in the place of the source
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["document", "key", "list"])]
     by: Option<String>,
     /// Show all pairs of sources (or of values of `--by`) as a matrix, not the most frequent ones as a list

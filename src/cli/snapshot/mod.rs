@@ -64,7 +64,7 @@ pub(super) enum Verb {
         a: String,
         /// The later snapshot, or `now`: the present moment, where no snapshot is called so [default: the present]
         b: Option<String>,
-        /// Count by a declared field of any type but float (such as a month), or by `language`, in the place of the source
+        /// Count by a declared field that is no float (such as a month), or by `language`, in the place of the source
         #[arg(long, value_name = "FIELD", default_value = "source", conflicts_with = "list")]
         by: String,
         /// List every document that changed, with the reason, and the witness or successor

@@ -31,7 +31,7 @@ pub(super) fn rows(batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ExportE
                 Value::Null if alone => out.extend_from_slice(b"\"\""),
                 Value::Null => {}
                 Value::Plain(digits) => out.extend_from_slice(digits.as_bytes()),
-                Value::Text(content) => text(content, out),
+                Value::Text(content) => text(&content, out),
             }
         }
         out.push(b'\n');

@@ -64,7 +64,7 @@ impl Columns<'_> {
                 match value(column as &dyn Array, row)? {
                     Value::Null => out.extend_from_slice(b"null"),
                     Value::Plain(digits) => out.extend_from_slice(digits.as_bytes()),
-                    Value::Text(text) => quoted(text, out)?,
+                    Value::Text(text) => quoted(&text, out)?,
                 }
             }
             out.extend_from_slice(b"}\n");

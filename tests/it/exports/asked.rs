@@ -2,6 +2,9 @@
 
 use super::{corpus, export, of_lines, rows, sql};
 use crate::support::{Page, Random, Scratch, corpusdb, crawl};
+use arrow::datatypes::DataType;
+use arrow::datatypes::TimeUnit::Microsecond;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
 /// A condition made of parts by chance.
@@ -179,4 +182,47 @@ fn removed_duplicates_come_with_their_witnesses() {
     assert_eq!(of_lines(&told), sql(&corpus, statement));
     corpusdb(&["export", &corpus, "--to", &scratch.arg("x.parquet"), "--duplicates", "--all"])
         .fails(&["leave out"]);
+}
+
+/// Fields that are declared when the documents are there already are columns of their kind.
+#[test]
+fn truths_and_moments_come_in_every_format() {
+    let scratch = Scratch::new();
+    let corpus = corpus(&scratch, "c", &crawl(26, 40, false));
+    let good = "CASE WHEN year IS NULL THEN NULL ELSE year % 2 = 0 END";
+    corpusdb(&["field", "compute", &corpus, "good", good]).good();
+    let day = "to_timestamp_micros(id * 86400000000 + 250000)";
+    corpusdb(&["field", "compute", &corpus, "day", day, "--type", "timestamp"]).good();
+    let first = "SELECT good, year, meta FROM documents WHERE kept ORDER BY id";
+    let documents = sql(&corpus, first);
+    let told = |name: &str| {
+        let to = scratch.arg(name);
+        export(&corpus, &to, &["--columns", "id,good,day"]);
+        std::fs::read_to_string(to).unwrap()
+    };
+    let day = |id: &Value| {
+        let id = id.as_u64().unwrap();
+        format!("1970-{:02}-{:02}T00:00:00.250000Z", 1 + id / 31, 1 + id % 31)
+    };
+    let lines = of_lines(&told("a.jsonl"));
+    assert_eq!(lines.len(), documents.len());
+    let mut table = vec!["id,good,day".to_owned()];
+    for (line, document) in lines.iter().zip(&documents) {
+        let even = document["year"].as_i64().map(|year| year % 2 == 0);
+        assert_eq!(line["good"], json!(even), "{line}");
+        assert_eq!(line["good"], document["good"]);
+        assert_eq!(line["day"], day(&line["id"]), "{line}");
+        let even = even.map_or(String::new(), |even| even.to_string());
+        table.push(format!("{},{even},{}", line["id"], day(&line["id"])));
+    }
+    assert_eq!(told("a.csv").lines().collect::<Vec<_>>(), table);
+    let kinds = [("good", DataType::Boolean), ("day", DataType::Timestamp(Microsecond, None))];
+    export(&corpus, &scratch.arg("a.parquet"), &[]);
+    let file = std::fs::File::open(scratch.path("a.parquet")).unwrap();
+    let schema = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().schema().clone();
+    for (name, kind) in kinds {
+        assert_eq!(schema.field_with_name(name).unwrap().data_type(), &kind);
+    }
+    let manifest = std::fs::read_to_string(scratch.path(".a.parquet.manifest.json")).unwrap();
+    assert!(manifest.contains("\"timestamp\"") && manifest.contains("\"bool\""), "{manifest}");
 }
