@@ -4,7 +4,7 @@ use super::error::CurateError;
 use super::fields::{Begun, FieldReport, NewField, about, begun, finish_drops, with};
 use crate::model::{Context, DocId, FieldDeclaration, FieldKind};
 use crate::query::{Computed, Dependence, compute, kind_of, names_column};
-use crate::store::{FieldRecord, FieldState, View, Writer};
+use crate::store::{Batch, ColumnBlock, FieldRecord, FieldState, View, Writer, fields};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -62,13 +62,7 @@ pub fn compute_field(
             .values(record.next..end, |id, value| drop(values.insert(id, value)))
             .map_err(select)?;
         let mut batch = writer.begin()?;
-        for (id, value) in values {
-            record.ill_typed += u64::from(value == Computed::IllTyped);
-            record.values += u64::from(!matches!(value, Computed::IllTyped | Computed::Null));
-            let raw = raw(&value)?;
-            let changed = batch.set_fields(DocId(id), &[(field.member(), &raw)])?;
-            report.changed += u64::from(changed);
-        }
+        report.changed += store(&mut batch, &field, &mut record, &values)?;
         record.next = end;
         if end == documents {
             (record.state, record.next) = (FieldState::Declared, 0);
@@ -92,6 +86,37 @@ pub fn compute_field(
     report.ill_typed = record.ill_typed;
     writer.flush()?;
     Ok(report)
+}
+
+/// Stores the values of some documents, and counts them; how many documents changed.
+fn store(
+    batch: &mut Batch<'_>,
+    field: &FieldDeclaration,
+    record: &mut FieldRecord,
+    values: &BTreeMap<u64, Computed>,
+) -> Result<u64, CurateError> {
+    let view = batch.view().clone();
+    let mut indexed: Option<(u64, ColumnBlock)> = None;
+    let mut changed = 0;
+    for (id, value) in values {
+        record.ill_typed += u64::from(*value == Computed::IllTyped);
+        record.values += u64::from(!matches!(value, Computed::IllTyped | Computed::Null));
+        let (document, raw) = (DocId(*id), raw(value)?);
+        let block = document.block();
+        let column = match indexed.take() {
+            Some((known, column)) if known == block => column,
+            _ => view.column_block(fields::column_of(field.id), block)?,
+        };
+        // Metadata may have a value from before that no field was declared for.
+        let is_new = record.state == FieldState::Filling && column.get(document.slot()).is_none();
+        changed += u64::from(if is_new {
+            batch.fill_field(document, field, &raw)?
+        } else {
+            batch.set_fields(document, &[(field.member(), &raw)])?
+        });
+        indexed = Some((block, column));
+    }
+    Ok(changed)
 }
 
 fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), CurateError> {

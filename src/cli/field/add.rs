@@ -44,7 +44,7 @@ pub(in crate::cli) struct Add {
 /// windows or inner queries; and nothing that differs each time. After an interrupt, run the same command again.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb field compute crawl density 'tokens / chars'\n  corpusdb field compute crawl site \"split_part(key, '/', 3)\"\n  corpusdb field compute crawl long 'chars > 10000' --type bool"
+    after_help = "Examples:\n  corpusdb field compute crawl density '1.0 * tokens / chars'\n  corpusdb field compute crawl site \"split_part(key, '/', 3)\"\n  corpusdb field compute crawl long 'chars > 10000' --type bool"
 )]
 pub(in crate::cli) struct Compute {
     /// The corpus

@@ -18,7 +18,7 @@ pub(in crate::cli) struct Set {
     /// The corpus
     corpus: PathBuf,
     /// One declared field; several: `--columns`
-    #[arg(required_unless_present = "columns", conflicts_with = "columns")]
+    #[arg(conflicts_with = "columns")]
     field: Option<String>,
     /// Parquet or JSON lines, plain or compressed; `-` reads JSON lines from standard input
     #[arg(long = "from", required = true, value_name = "FILE")]
@@ -80,6 +80,9 @@ pub(super) fn run(set: Set, context: &Context) -> anyhow::Result<Outcome> {
         Some(field) => {
             let column = set.value.unwrap_or_else(|| field.clone());
             vec![JoinColumn { field, column }]
+        }
+        None if set.columns.is_empty() => {
+            anyhow::bail!("say which field to set, or several: `--columns perplexity,toxicity`")
         }
         None => set.columns,
     };

@@ -1,6 +1,6 @@
 //! Fields of a stored document get other values: its row of metadata, and what is indexed of it.
 
-use crate::model::{DocId, FieldDeclaration};
+use crate::model::{DocId, FieldDeclaration, FieldId};
 use crate::store::batch::Batch;
 use crate::store::columns::Metadata;
 use crate::store::error::StoreError;
@@ -27,6 +27,30 @@ impl Batch<'_> {
         document: DocId,
         values: &[(&str, &RawValue)],
     ) -> Result<bool, StoreError> {
+        self.set_members(document, values, None)
+    }
+
+    /// As [`Batch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of this
+    /// document: what its metadata have of it already is indexed too.
+    ///
+    /// # Errors
+    /// As [`Batch::set_fields`].
+    pub fn fill_field(
+        &mut self,
+        document: DocId,
+        field: &FieldDeclaration,
+        value: &RawValue,
+    ) -> Result<bool, StoreError> {
+        self.set_members(document, &[(field.member(), value)], Some(field.id))
+    }
+
+    /// `unindexed` is a field whose value in the metadata is not indexed yet.
+    fn set_members(
+        &mut self,
+        document: DocId,
+        values: &[(&str, &RawValue)],
+        unindexed: Option<FieldId>,
+    ) -> Result<bool, StoreError> {
         let view = self.view().clone();
         let before = view.metadata(document)?;
         let declared = view.indexed_fields()?;
@@ -37,17 +61,21 @@ impl Batch<'_> {
                 why: format!("document {document}: {why}"),
             })?;
         }
-        if now == before {
+        let is_changed = now != before;
+        if !is_changed && unindexed.is_none() {
             return Ok(false);
         }
         let key = DocumentKey { document };
-        if now == "{}" {
+        if is_changed && now == "{}" {
             self.delete::<Metadata>(&key)?;
-        } else {
+        } else if is_changed {
             self.put::<Metadata>(&key, now.as_bytes())?;
         }
-        self.index_again(document, &indexed(&before, &declared), &indexed(&now, &declared))?;
-        Ok(true)
+        let mut old = indexed(&before, &declared);
+        old.keywords.retain(|(field, _)| Some(*field) != unindexed);
+        old.numbers.retain(|(field, _)| Some(*field) != unindexed);
+        self.index_again(document, &old, &indexed(&now, &declared))?;
+        Ok(is_changed)
     }
 
     /// Writes the difference of what is indexed of a document into columns and postings.
@@ -159,7 +187,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{FieldId, FieldKind};
+    use crate::model::FieldKind;
 
     fn field(name: &str, path: Option<&str>) -> FieldDeclaration {
         FieldDeclaration {

@@ -188,10 +188,10 @@ fn removed_duplicates_come_with_their_witnesses() {
 #[test]
 fn truths_and_moments_come_in_every_format() {
     let scratch = Scratch::new();
-    let corpus = corpus(&scratch, "c", &crawl(26, 40, false));
+    let corpus = corpus(&scratch, "c", &crawl(26, 40, true));
     let good = "CASE WHEN year IS NULL THEN NULL ELSE year % 2 = 0 END";
     corpusdb(&["field", "compute", &corpus, "good", good]).good();
-    let day = "to_timestamp_micros(id * 86400000000 + 250000)";
+    let day = "to_timestamp_micros(CAST(id AS BIGINT) * 86400000000 + 250000)";
     corpusdb(&["field", "compute", &corpus, "day", day, "--type", "timestamp"]).good();
     let first = "SELECT good, year, meta FROM documents WHERE kept ORDER BY id";
     let documents = sql(&corpus, first);
