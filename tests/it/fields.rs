@@ -120,7 +120,7 @@ fn fields_of_every_type_are_added_to_a_corpus_that_holds_documents() {
         ("fine = false AND stars IS NOT NULL", 14),
         ("fine IS NULL", 0),
         ("day >= TIMESTAMP '2024-05-27T10:00:00'", 2),
-        ("day < '2024-05-01T10:00:01'", 3),
+        ("day < '2024-05-01T10:00:01'", 2),
         ("day = '2024-05-02T10:00:00' AND language = 'en'", 2),
         ("edu BETWEEN 1 AND 2", 9),
         ("language = 'de'", 10),
@@ -240,7 +240,7 @@ fn values_of_an_expression_are_stored_as_a_field() {
     refused("(SELECT max(id) FROM documents)", &["document by document"]);
     refused("other + 1", &["`other`"]);
     refused("nothing", &["`nothing` is not a column"]);
-    refused("[id]", &["no type that a field has", "--type"]);
+    refused("text::BYTEA", &["no type that a field has", "--type"]);
     corpusdb(&["field", "compute", &corpus, "half", "half + 1"]).fails(&["names `half`"]);
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);

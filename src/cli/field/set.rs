@@ -82,7 +82,7 @@ pub(super) fn run(set: Set, context: &Context) -> anyhow::Result<Outcome> {
             vec![JoinColumn { field, column }]
         }
         None if set.columns.is_empty() => {
-            anyhow::bail!("say which field to set, or several: `--columns perplexity,toxicity`")
+            anyhow::bail!("say which FIELD to set, or several: `--columns perplexity,toxicity`")
         }
         None => set.columns,
     };
