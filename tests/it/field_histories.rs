@@ -223,7 +223,7 @@ fn step(random: &mut Random, model: &Model, at: usize) -> Step {
             let (name, expression, _) = *random.pick(&COMPUTED);
             Step::Compute(name, expression)
         }
-        9 if !declared.is_empty() => Step::Drop(random.pick(&declared)),
+        9 if !declared.is_empty() => Step::Drop(random.pick::<&str>(&declared)),
         10 if random.chance(50) => Step::Remove(some(random)),
         10 => Step::Restore(some(random)),
         11 if random.chance(50) => Step::Redo(if random.chance(50) { 0.6 } else { 0.9 }),
