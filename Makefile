@@ -25,7 +25,7 @@ CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: help setup build demo python test test-integrations test-remote check bench bench-peers bench-growth bench-nightly bench-fields fmt docs surface
+.PHONY: help setup build demo python test test-integrations test-remote test-spark check bench bench-peers bench-growth bench-nightly bench-fields fmt docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-17s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,7 @@ test-integrations: python ## Test the Python package with torch, transformers, T
 	@scripts/python.sh "$(INTEGRATIONS)" python/requirements-test.txt python/requirements-integrations.txt
 	"$(INTEGRATIONS)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
+	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" cargo test --release --locked --workspace --test it tutorials::
 	"$(INTEGRATIONS)/bin/python" -P scripts/notebook.py --check
 
 # moto is a store of buckets on this machine: an environment of its own, for its many packages.
@@ -76,6 +77,22 @@ test-remote: python ## Test buckets with moto's S3 server: cuts, kills, missing 
 	@scripts/python.sh "$(REMOTE)" python/requirements-test.txt python/requirements-remote.txt
 	"$(REMOTE)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
+
+# Sail needs no Java; Spark itself is tested where there is one. The two name their packages alike: an environment each.
+SPARK ?= $(HOME)/.cache/corpusdb/venv-spark
+SPARK_JVM ?= $(HOME)/.cache/corpusdb/venv-spark-jvm
+PYTEST_SPARK := -P -m pytest -p no:cacheprovider -o norecursedirs= spark
+
+test-spark: python ## Test corpusdb.spark on Sail, and on Spark where Java is installed (1 GB)
+	@scripts/python.sh "$(SPARK)" python/requirements-test.txt python/requirements-spark.txt
+	"$(SPARK)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	cd python/tests && "$(SPARK)/bin/python" $(PYTEST_SPARK)
+	PATH="$(SPARK)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
+	@if command -v java >/dev/null 2>&1; then \
+	scripts/python.sh "$(SPARK_JVM)" python/requirements-test.txt python/requirements-spark-jvm.txt; \
+	"$(SPARK_JVM)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl; \
+	cd python/tests && CORPUSDB_SPARK=jvm "$(SPARK_JVM)/bin/python" $(PYTEST_SPARK); \
+	else echo 'Java is not installed: Spark itself is not tested'; fi
 
 check: setup ## Everything a change must pass; the tests come last
 	cargo fmt --check

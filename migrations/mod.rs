@@ -7,6 +7,7 @@ mod v0004_tokenizers;
 mod v0005_lineage;
 mod v0006_removals;
 mod v0007_contamination;
+mod v0008_verdicts;
 
 use super::StoreError;
 use rocksdb::{DB, WriteBatch};
@@ -28,4 +29,5 @@ pub const STEPS: &[Step] = &[
     v0005_lineage::STEP,
     v0006_removals::STEP,
     v0007_contamination::STEP,
+    v0008_verdicts::STEP,
 ];

@@ -8,7 +8,7 @@ import inspect
 import textwrap
 
 import corpusdb
-from corpusdb import errors
+from corpusdb import errors, kernel
 
 COLUMNS = 118
 
@@ -108,6 +108,11 @@ def main():
         what = getattr(corpusdb, name)
         if inspect.isclass(what) and not issubclass(what, Exception):
             print("\n".join(of_class(name, what)))
+    print("## Kernel\n")
+    print(prose(kernel).split("\n\n", 1)[0] + "\n\n" + prose(kernel).split("\n\n")[1] + "\n")
+    for name in kernel.__all__:
+        what = getattr(kernel, name)
+        print(f"```python\ncorpusdb.kernel.{signature(name, what)}\n```\n\n{prose(what)}\n")
     print("## Errors\n")
     print("All are in `corpusdb.errors`, and messages are those of the command.\n")
     for name in errors.__all__:

@@ -22,6 +22,7 @@
 //! * [`curate`]: how does a corpus change its mind?
 //! * [`report`]: what does a data card say of all that?
 //! * [`remote`]: how are objects of stores reached?
+//! * [`kernel`]: how do other engines decide as a corpus does?
 //! * [`signals`]: what does a text tell about its quality?
 //! * [`store`]: which records are stored, and are they whole?
 //!
@@ -56,6 +57,7 @@ pub mod dedup;
 pub mod epoch;
 pub mod export;
 pub mod ingest;
+pub mod kernel;
 pub mod query;
 pub mod remote;
 pub mod report;

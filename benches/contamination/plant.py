@@ -1,16 +1,19 @@
 """Plants items of GSM8K and HumanEval into real documents, by kinds of edit, and counts what is found.
 
-    python benches/contamination/plant.py --corpusdb PATH --data FOLDER --out FOLDER [--every 3]
+    python benches/contamination/plant.py --corpusdb PATH --data FOLDER --out FOLDER [--every 3] [--again]
 
-FOLDER of the data has gsm8k-test.jsonl, gsm8k-train.jsonl.zst, humaneval.jsonl.gz, tldr.jsonl.zst and code.jsonl.zst.
-Documents that hold no item are real ones, every problem of GSM8K's training set, and texts that such rules are known to
-trip over. Everything is seeded. The other rules are written anew here, over words: lm-eval's and datatrove's are one
+FOLDER of the data has gsm8k-test.jsonl, gsm8k-train.jsonl.zst, humaneval.jsonl.gz, tldr.jsonl.zst, peps.jsonl.zst and
+code.jsonl.zst. Documents that hold no item are real ones (every page of tldr; peps cut at headings; code cut at functions
+and types, in pieces of 400 characters or more; each text once), every problem of GSM8K's training set, and texts that
+such rules are known to trip over. 400 problems of the training set stand in the layout of MMLU instead (question, choices,
+answer), as a third suite, for the layout's sake. Everything is seeded. `--again` counts anew what stands in OUT. The other rules are written anew here, over words: lm-eval's and datatrove's are one
 n-gram of 13 and of 12, decon's is 5-grams with up to 11 misses between, weighted by idf, from .8 on.
 """
 
 import argparse
 import collections
 import gzip
+import itertools
 import json
 import math
 import random
@@ -91,6 +94,22 @@ def planted(items, pages, chance):
             yield "names changed", suite, number, renamed(whole, chance)
 
 
+HEADING = re.compile(r"\n(?=[^\n]+\n[=~-]{3,}\n)")
+DEFINITION = re.compile(
+    r"\n(?=(?:pub |async |export |static |public |private |template|def |class |fn |impl |func |function |struct |type |@\w))"
+)
+
+
+def pieces(text, cut, least):
+    """A text cut where `cut` matches, in pieces of at least so many characters; shorter ends are left out."""
+    whole = ""
+    for part in cut.split(text):
+        whole = f"{whole}\n{part}" if whole else part
+        if len(whole) >= least:
+            yield whole
+            whole = ""
+
+
 def words(text):
     return re.findall(r"\w+", text.lower())
 
@@ -152,6 +171,7 @@ def main():
     for name in ["--corpusdb", "--data", "--out"]:
         asked.add_argument(name, required=True)
     asked.add_argument("--every", type=int, default=3)
+    asked.add_argument("--again", action="store_true")
     asked = asked.parse_args()
     data, out, chance = Path(asked.data), Path(asked.out), random.Random(7)
     out.mkdir(parents=True, exist_ok=True)
@@ -161,42 +181,55 @@ def main():
 
     gsm8k = [("gsm8k", n, i["question"], i["answer"]) for n, i in enumerate(lines(data / "gsm8k-test.jsonl"))]
     human = [("humaneval", n, i["prompt"], i["canonical_solution"]) for n, i in enumerate(lines(data / "humaneval.jsonl.gz"))]
-    real = [page["text"] for page in lines(data / "tldr.jsonl.zst") if page["id"].startswith("pages/")][:6000]
-    code = [page["text"] for page in lines(data / "code.jsonl.zst") if len(page["text"]) < 20_000][:4000]
-    pages = [text for text in real if len(text) > 300]
+    train = lines(data / "gsm8k-train.jsonl.zst")
+    chosen = [(n, item, item["answer"].rsplit("####")[-1].strip()) for n, item in enumerate(train[:400])]
+    layout = [{"question": i["question"], "choices": [f"{n} more", a, "none", "7"], "answer": 1, "subject": "sums"} for n, i, a in chosen]
+    mmlu = [("mmlu", n, i["question"], a) for n, i, a in chosen]
+    pages = [page["text"] for page in lines(data / "tldr.jsonl.zst")]
+    fillers = [text for text in pages[:8000] if len(text) > 300]
+    peps = [part for page in lines(data / "peps.jsonl.zst") for part in pieces(page["text"], HEADING, 200)]
+    code = [part for page in lines(data / "code.jsonl.zst") for part in pieces(page["text"], DEFINITION, 400)]
     documents = []
-    for kind, suite, number, text in planted(gsm8k[:: asked.every] + human, pages, chance):
-        documents.append((kind, suite, number, f"{chance.choice(pages)}\n\n{text}"))
-    train = [f"{i['question']}\n\n{i['answer']}" for i in lines(data / "gsm8k-train.jsonl.zst")]
-    traps = [f"{chance.choice(pages)}\n\n{trap}" for trap in [SPEECH, LICENCE, TABLE, SERIES, CODE] for _ in range(100)]
-    for kind, texts in [("real pages", real), ("real code", code), ("GSM8K train", train), ("traps", traps)]:
-        documents += [(kind, None, None, text) for text in texts]
+    for kind, suite, number, text in planted(gsm8k[:: asked.every] + human, fillers, chance):
+        documents.append((kind, suite, number, f"{chance.choice(fillers)}\n\n{text}"))
+    for _, _, question, _ in mmlu[:: asked.every]:
+        documents.append(("layout of MMLU", "mmlu", None, f"{chance.choice(fillers)}\n\n{question}"))
+    other = [f"{i['question']}\n\n{i['answer']}" for i in train[400:]]
+    traps = [f"{chance.choice(fillers)}\n\n{trap}" for trap in [SPEECH, LICENCE, TABLE, SERIES, CODE] for _ in range(100)]
+    for kind, texts in [("tldr", pages), ("peps", peps), ("code", code), ("GSM8K train", other), ("traps", traps)]:
+        documents += [(kind, None, None, text) for text in dict.fromkeys(texts)]
 
-    corpus = str(out / "corpus")
-    subprocess.run(["rm", "-rf", corpus], check=True)
-    with (out / "documents.jsonl").open("w") as file:
-        for number, (_, _, _, text) in enumerate(documents):
-            file.write(json.dumps({"id": str(number), "text": text}) + "\n")
-    run("init", corpus, "--mode", "none")
-    (out / "humaneval.jsonl").write_bytes(gzip.decompress((data / "humaneval.jsonl.gz").read_bytes()))
-    run("contamination", "add", corpus, "gsm8k", str(data / "gsm8k-test.jsonl"))
-    run("contamination", "add", corpus, "humaneval", str(out / "humaneval.jsonl"))
-    run("ingest", corpus, str(out / "documents.jsonl"), "--source", "all", "--id-field", "id")
-    rows = run("sql", corpus, "SELECT document, suite, part, score, tokens FROM contamination", "--format", "json")
+    if not asked.again:
+        corpus = str(out / "corpus")
+        subprocess.run(["rm", "-rf", corpus], check=True)
+        run("init", corpus, "--mode", "none")
+        (out / "humaneval.jsonl").write_bytes(gzip.decompress((data / "humaneval.jsonl.gz").read_bytes()))
+        (out / "mmlu.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in layout))
+        run("contamination", "add", corpus, "gsm8k", str(data / "gsm8k-test.jsonl"))
+        run("contamination", "add", corpus, "humaneval", str(out / "humaneval.jsonl"))
+        run("contamination", "add", corpus, "mmlu", str(out / "mmlu.jsonl"))
+        # A source is a run of documents, so that their numbers are those of the corpus.
+        for name, of in itertools.groupby(enumerate(documents), lambda one: "planted" if one[1][1] else one[1][0].replace(" ", "-")):
+            file = out / f"{name}.jsonl"
+            file.write_text("".join(json.dumps({"id": str(number), "text": text}) + "\n" for number, (*_, text) in of))
+            run("ingest", corpus, str(file), "--source", name, "--id-field", "id")
+        rows = run("sql", corpus, "SELECT document, suite, item, part, score, tokens, longest_run, matched, grams, contaminated FROM contamination", "--format", "json")
+        (out / "evidence.jsonl").write_text(rows)
     evidence = collections.defaultdict(list)
-    for row in map(json.loads, rows.splitlines()):
+    for row in map(json.loads, (out / "evidence.jsonl").read_text().splitlines()):
         evidence[row["document"]].append(row)
 
-    def ours(score, longest):
+    def ours(score, tokens):
         def suites(number, _):
-            rows = evidence.get(number, ())
-            return {row["suite"] for row in rows if row["score"] >= score and row["tokens"] >= longest and row["part"] != "passage"}
+            # Parts of fewer than 13 tokens count by the answer near them alone, which `contaminated` tells.
+            enough = (row for row in evidence.get(number, ()) if row["tokens"] >= tokens and row["grams"] + 7 >= 13 or row["contaminated"])
+            return {row["suite"] for row in enough if row["score"] >= score and row["part"] != "passage" and row["tokens"] >= min(tokens, row["grams"] + 7)}
 
         return suites
 
-    every = gsm8k + human
+    every = gsm8k + human + mmlu
     lm_eval, datatrove, decon = OneGram(every, 13, False), OneGram(every, 12, True), Decon(every)
-    rules = {f"score {score}, {longest} tokens": ours(score, longest) for score in [0.2, 0.3, 0.4, 0.5, 0.8] for longest in [8, 13, 20]}
+    rules = {f"score {score}, {tokens} tokens": ours(score, tokens) for score in [0.2, 0.3, 0.4, 0.5, 0.8] for tokens in [8, 9, 10, 11, 13, 20]}
     rules["lm-eval 13-gram"] = lambda _, text: lm_eval.suites(text)
     rules["datatrove 12-gram"] = lambda _, text: datatrove.suites(text)
     rules["decon .8"] = lambda _, text: decon.suites(text)
@@ -210,8 +243,8 @@ def main():
             wrong[kind] += bool(suites - {suite})
         precision = right / max(1, right + sum(wrong.values()))
         told = {kind: round(found[kind] / total[kind], 4) for kind in total}
-        print(json.dumps({"rule": name, "precision": round(precision, 4), "found": told, "wrong": dict(wrong)}))
-    print(json.dumps({"documents": len(documents), "kinds": collections.Counter(kind for kind, *_ in documents)}))
+        print(json.dumps({"rule": name, "precision": round(precision, 4), "found": told, "wrong": dict(wrong)}), flush=True)
+    print(json.dumps({"documents": len(documents), "characters": sum(len(text) for *_, text in documents), "kinds": collections.Counter(kind for kind, *_ in documents)}))
 
 
 main()

@@ -11,7 +11,7 @@ from corpusdb import _native
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._report import Report
 
-__all__ = ["CheckedText", "Contamination", "Evidence", "Suite", "SuiteContamination", "SuiteReport", "WriterContamination"]
+__all__ = ["CheckedText", "Contamination", "Evidence", "JudgeReport", "Judgement", "ReviewPair", "ReviewPart", "Suite", "SuiteContamination", "SuiteReport", "WriterContamination"]
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -36,7 +36,9 @@ class Evidence(Report):
     grams: int
     #: Whether the item says no answer.
     weak: bool
-    #: Whether it is enough by the thresholds asked for.
+    #: What somebody decided about the item and the text: `accepted` or `rejected`.
+    verdict: str | None
+    #: Whether it is enough by the thresholds asked for, and was not rejected.
     contaminated: bool
     #: The bytes of the text, and what stands at them.
     spans: list[list[int]]
@@ -75,6 +77,8 @@ class SuiteContamination(Report):
     #: N-grams that very many documents have: they count for nothing.
     common: int
     sources: list[Report]
+    #: How often the thresholds are right, by the verdicts: `accepted`, `rejected`, `estimate`, `low` and `high` (Wilson, 95 %).
+    precision: Report | None
     worst: list[Evidence]
 
 
@@ -92,6 +96,54 @@ class SuiteReport(Report):
     commits: int
 
 
+class ReviewPart(Report):
+    """A part of an item beside what a document has of it."""
+
+    #: `question`, `answer` or `passage`.
+    part: str
+    score: float
+    tokens: int
+    longest_run: int
+    #: Whether this is enough by the thresholds.
+    enough: bool
+    #: Pieces of the part and of the document: `from` (byte), `text`, `marks` (bytes of `text`), and whether there is `more`.
+    asked: list[Report]
+    found: list[Report]
+
+
+class ReviewPair(Report):
+    """An item, and a document that has it by a rule."""
+
+    _classes = {"parts": ReviewPart}
+
+    suite: str
+    item: str
+    #: The document, of several with the same text the first; its key or file, and its source.
+    document: int
+    key: str
+    source: str
+    score: float
+    weak: bool
+    #: `accepted`, `rejected`, or `None`.
+    verdict: str | None
+    parts: list[ReviewPart]
+
+
+class JudgeReport(Report):
+    """What became of verdicts."""
+
+    accepted: int
+    rejected: int
+    #: Verdicts that were taken back.
+    withdrawn: int
+    #: Of all these, those that were so before.
+    unchanged: int
+
+
+#: A suite, the id of an item, a document, and `"accepted"`, `"rejected"`, or `None` to take a verdict back.
+Judgement = tuple[str, str, int, str | None]
+
+
 class CheckedText(Report):
     """What a text that is not stored has of the suites."""
 
@@ -106,7 +158,7 @@ class CheckedText(Report):
 class Contamination:
     """The suites of a corpus, and what of them is in it.
 
-    `score` and `tokens` say from where on a document counts as contaminated: by default a score of 0.3, and 13 tokens.
+    `score` and `tokens` say from where on a document counts as contaminated: by default a score of 0.3, and 9 tokens.
     """
 
     def __init__(self, handle: _native.Handle) -> None:
@@ -129,6 +181,24 @@ class Contamination:
         else:
             told = _native.document_evidence(self._handle, what, asked)
         return [Evidence(one) for one in json.loads(told)]
+
+    def review(
+        self,
+        name: str | None = None,
+        *,
+        score: float | None = None,
+        tokens: int | None = None,
+        limit: int = 10,
+        judged: bool = False,
+        sample: int | None = None,
+    ) -> list[ReviewPair]:
+        """Pairs of an item and a kept document that has it, side by side, worst first, for somebody who is to say what they are.
+
+        `judged` shows those that have a verdict too, `sample` draws pairs by chance with that seed: only of such is the
+        precision that `report` tells an estimate for all.
+        """
+        told = _native.review(self._handle, name, _thresholds(score, tokens), limit, (judged, sample))
+        return [ReviewPair(one) for one in json.loads(told)]
 
     def check(
         self,
@@ -178,8 +248,15 @@ class WriterContamination(Contamination):
         with listening(progress) as listener:
             return SuiteReport.from_json(_native.add_suite(self._handle, name, _paths(files), fields, listener))
 
+    def judge(self, *judgements: Judgement) -> JudgeReport:
+        """Stores what somebody decided about pairs of an item and a document, all or nothing.
+
+        A verdict is of the document's text, whichever documents have it. What is rejected counts as contaminated nowhere.
+        """
+        return JudgeReport.from_json(_native.judge(self._handle, [*judgements]))
+
     def drop(self, name: str) -> None:
-        """Forgets a suite, and what stored texts have of it."""
+        """Forgets a suite, what stored texts have of it, and what was decided about that."""
         _native.drop_suite(self._handle, name)
 
 

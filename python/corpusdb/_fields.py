@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from corpusdb import _native
 from corpusdb._ingest import Input, told_apart
+from corpusdb._named import Named
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import Field, FieldReport, JoinReport
 from corpusdb._sizes import size
-from corpusdb.errors import NotFound
 
 __all__ = ["FieldKind", "Fields", "WriterFields", "kind_name"]
 
@@ -28,31 +28,14 @@ def kind_name(kind: FieldKind) -> str:
     return _KINDS.get(kind) or str(kind)
 
 
-class Fields:
+class Fields(Named[Field]):
     """The declared fields of a corpus, in the order in which they were declared."""
 
-    def __init__(self, handle: _native.Handle) -> None:
-        self._handle = handle
+    _what = "field"
 
     def list(self) -> list[Field]:
         """All of them: the type of each, how many documents have a value, and where the values are from."""
         return [Field(field) for field in json.loads(_native.fields(self._handle))]
-
-    def __iter__(self) -> Iterator[Field]:
-        return iter(self.list())
-
-    def __len__(self) -> int:
-        return len(self.list())
-
-    def __getitem__(self, name: str) -> Field:
-        for field in self:
-            if field.name == name:
-                return field
-        known = ", ".join(field.name for field in self)
-        raise NotFound(f"no field `{name}`: there is {known or 'none'}")
-
-    def __repr__(self) -> str:
-        return repr(self.list())
 
 
 class WriterFields(Fields):

@@ -22,6 +22,7 @@ __all__ = [
     "add_tokenizer",
     "analyse_tokenizers",
     "backfill_tokenizer",
+    "bulk_load",
     "check",
     "check_contamination",
     "check_tokenizer",
@@ -56,10 +57,21 @@ __all__ = [
     "info",
     "ingest",
     "is_forked",
+    "judge",
+    "kernel_close",
+    "kernel_components",
+    "kernel_decide",
+    "kernel_encode",
+    "kernel_fingerprint",
+    "kernel_near",
+    "kernel_verify",
+    "load_encoder",
     "main",
     "mark_epochs",
     "pieces",
     "plan_recipe",
+    "policy_json",
+    "policy_words",
     "purge",
     "redo",
     "rejects",
@@ -67,6 +79,7 @@ __all__ = [
     "rename_snapshot",
     "report",
     "restore",
+    "review",
     "sample",
     "select",
     "set_field",
@@ -76,6 +89,8 @@ __all__ = [
     "shown_tokens",
     "signals",
     "signals_preset",
+    "signals_report",
+    "signature_version",
     "similar",
     "snapshot_changes",
     "snapshots",
@@ -220,6 +235,15 @@ def ingest(
     """Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
     JSON text."""
 
+def bulk_load(
+    handle: Handle, directory: str, options: tuple[bool, int | None, bool], listener: _Listener | None = None
+) -> str:
+    """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
+    bytes of a batch, change nothing."""
+
+def policy_json(settings: _Settings) -> str:
+    """A whole policy as JSON, as a load says it."""
+
 def set_field(
     handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
 ) -> str:
@@ -243,6 +267,14 @@ def drop_suite(handle: Handle, name: str) -> None:
 
 def contamination(handle: Handle, name: str | None, thresholds: _Settings, limit: int) -> str:
     """How much of each suite is in the corpus, as JSON text."""
+
+def review(
+    handle: Handle, name: str | None, thresholds: _Settings, limit: int, shown: tuple[bool, int | None]
+) -> str:
+    """Pairs of an item and a document, side by side, as JSON text: also those that have a verdict, or drawn by chance."""
+
+def judge(handle: Handle, judgements: list[tuple[str, str, int, str | None]]) -> str:
+    """Stores what somebody decided: suite, item, document and verdict; the report as JSON text."""
 
 def suite_evidence(handle: Handle, name: str, thresholds: _Settings, limit: int) -> str:
     """The evidence of a suite, worst first, as JSON text."""
@@ -276,6 +308,9 @@ def signals(handle: Handle) -> str:
 
 def signals_preset(set: str, on_text: bool) -> str:
     """What the published filter of a set asks, as one condition."""
+
+def signals_report(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> tuple[str, str | None]:
+    """What published rules would remove, as JSON text, and the page that is asked for."""
 
 def add_signals(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
     """Stores signals as fields; the report as JSON text."""
@@ -586,3 +621,23 @@ class Reader:
 class Batches:
     def next(self) -> tuple[Any, ...] | None: ...
     def stop(self) -> None: ...
+
+def kernel_fingerprint(
+    batches: Any,
+    settings: _Settings,
+    *,
+    text: str,
+    key: str | None = None,
+    source: str | None = None,
+    order: str | None = None,
+    number: str | None = None,
+) -> Any: ...
+def kernel_close(batches: Any, settings: _Settings) -> Any: ...
+def kernel_near(batches: Any, settings: _Settings, most: int) -> Any: ...
+def kernel_verify(batches: Any, settings: _Settings) -> Any: ...
+def kernel_components(batches: Any) -> Any: ...
+def kernel_decide(members: Any, edges: Any, settings: _Settings) -> Any: ...
+def kernel_encode(batches: Any, encoder: Encoder, text: str) -> Any: ...
+def load_encoder(file: bytes) -> Encoder: ...
+def policy_words(settings: _Settings) -> tuple[str, str, str]: ...
+def signature_version() -> int: ...

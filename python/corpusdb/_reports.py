@@ -8,8 +8,8 @@ from corpusdb._report import Names, Report
 
 __all__ = [
     "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot",
-    "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LossCounts",
-    "LossStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport", "SimilarDocument",
+    "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
+    "LossCounts", "LossStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport", "SimilarDocument",
     "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
 ]
 
@@ -58,6 +58,15 @@ class IngestReport(Report):
     alarms: list[object]
     stages: Report
     dry_run: bool
+
+
+class LoadReport(IngestReport):
+    """What became of a load: what an ingest tells, and what was checked."""
+
+    #: Removed documents whose texts were compared with their witnesses'.
+    compared: int
+    #: Removed documents that came before their witnesses.
+    later: int
 
 
 class RedoReport(Report):
@@ -122,6 +131,8 @@ class PurgeReport(Report):
     rejects: int
     #: Values of fields that no document has any more.
     values: int
+    #: Verdicts of reviews on texts that no document has any more.
+    verdicts: int
     checkpoints: list[str]
     commits: int
     #: Whether an earlier moment that is open in this process keeps the files: let go of it, and purge again.
@@ -210,6 +221,25 @@ class SignalsReport(Report):
     documents: int
     commits: int
     dry_run: bool
+
+
+class QualityReport(Report):
+    """What published rules would remove of the kept documents; nothing was removed."""
+
+    #: The set of rules.
+    set: str
+    source: str | None
+    #: The documents that were looked at, and those that break a rule at least: `documents`, `bytes`, `tokens`.
+    documents: Report
+    removes: Report
+    #: The same by source, at most 16.
+    sources: list[Report]
+    sources_left_out: int
+    #: Each rule: what it `removes` alone, what `only` it removes, `by_source`, and its `thresholds` with the documents just
+    #: `outside` and `inside`.
+    rules: list[Report]
+    #: Each score: its `origin`, "stored" or "text", its `spread`, and that of its `sources`.
+    scores: list[Report]
 
 
 class Info(Report):

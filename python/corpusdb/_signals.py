@@ -1,15 +1,16 @@
-"""The signals of a corpus: scores of texts, listed, stored and given up; published thresholds as conditions."""
+"""The signals of a corpus: scores of texts, listed, stored, judged and given up; published thresholds as conditions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from pathlib import Path
 from typing import Literal
 
 from corpusdb import _native
+from corpusdb._named import Named
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import Signal, SignalsReport
-from corpusdb.errors import NotFound
+from corpusdb._reports import QualityReport, Signal, SignalsReport
 
 __all__ = ["SignalSet", "Signals", "WriterSignals", "preset"]
 
@@ -20,35 +21,45 @@ SignalSet = Literal["gopher", "c4", "fineweb", "all"]
 def preset(name: SignalSet, *, on_text: bool = False) -> str:
     """What a published filter asks, as one condition for `where=` and recipes.
 
-    Over the fields that `signals.add` stores; with `on_text` over the texts, of which nothing need be stored.
+    Over the fields that `signals.add` stores; with `on_text` over the texts, of which nothing need be stored. Within a
+    condition, `preset('gopher')` and `preset('gopher', 'text')` stand for the same.
     """
     return _native.signals_preset(name, on_text)
 
 
-class Signals:
+class Signals(Named[Signal]):
     """The signals that can be stored, and what of each a corpus has."""
 
-    def __init__(self, handle: _native.Handle) -> None:
-        self._handle = handle
+    _what = "signal"
 
     def list(self) -> list[Signal]:
         """All of them: the set and function of each, whether it is stored, how many documents have a value."""
         return [Signal(signal) for signal in json.loads(_native.signals(self._handle))]
 
-    def __iter__(self) -> Iterator[Signal]:
-        return iter(self.list())
+    def report(
+        self,
+        set: SignalSet = "all",
+        *,
+        source: str | None = None,
+        where: str | None = None,
+        examples: int = 2,
+        html: str | os.PathLike[str] | None = None,
+        progress: ProgressOption = None,
+    ) -> QualityReport:
+        """What published rules would remove of the kept documents: how each score is spread by source, what each rule
+        would remove alone and what no other one removes, and `examples` on either side of each threshold.
 
-    def __len__(self) -> int:
-        return len(self.list())
-
-    def __getitem__(self, name: str) -> Signal:
-        for signal in self:
-            if signal.name == name:
-                return signal
-        raise NotFound(f"no signal `{name}`: there is {', '.join(signal.name for signal in self)}")
-
-    def __repr__(self) -> str:
-        return repr(self.list())
+        Scores that are stored are read of their columns, the others are found in the texts. `html` writes a page too.
+        Nothing is removed.
+        """
+        settings = {
+            "set": set, "source": source, "condition": where, "examples": examples, "page": html is not None,
+        }
+        with listening(progress) as listener:
+            told, page = _native.signals_report(self._handle, settings, listener)
+        if html is not None and page is not None:
+            Path(html).write_text(page, encoding="utf-8")
+        return QualityReport.from_json(told)
 
 
 class WriterSignals(Signals):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from corpusdb import _native
+from corpusdb._named import Named
 from corpusdb._reports import DroppedSnapshot, Snapshot, SnapshotDetails, SnapshotDiff
-from corpusdb.errors import NotFound
 
 __all__ = ["ChangedDocument", "Snapshots", "WriterSnapshots"]
 
@@ -34,11 +34,10 @@ class ChangedDocument:
     successor: int | None
 
 
-class Snapshots:
+class Snapshots(Named[Snapshot]):
     """The snapshots of a corpus, in the order of their names."""
 
-    def __init__(self, handle: _native.Handle) -> None:
-        self._handle = handle
+    _what = "snapshot"
 
     def list(self) -> list[Snapshot]:
         """All of them."""
@@ -59,22 +58,6 @@ class Snapshots:
     def changes(self, earlier: str, later: str | None = None) -> Iterator[ChangedDocument]:
         """Each document that `diff` counts, ascending by id, read as they are asked for."""
         return _changed(_native.snapshot_changes(self._handle, earlier, later))
-
-    def __iter__(self) -> Iterator[Snapshot]:
-        return iter(self.list())
-
-    def __len__(self) -> int:
-        return len(self.list())
-
-    def __getitem__(self, name: str) -> Snapshot:
-        for snapshot in self:
-            if snapshot.name == name:
-                return snapshot
-        known = ", ".join(snapshot.name for snapshot in self)
-        raise NotFound(f"no snapshot `{name}`: there is {known or 'none'}")
-
-    def __repr__(self) -> str:
-        return repr(self.list())
 
 
 class WriterSnapshots(Snapshots):

@@ -16,7 +16,7 @@ from corpusdb._dedup import Dedup
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import IngestReport, PurgeReport, RemovalReport
+from corpusdb._reports import IngestReport, LoadReport, PurgeReport, RemovalReport
 from corpusdb._sizes import optional_size, size
 from corpusdb._signals import WriterSignals
 from corpusdb._snapshots import WriterSnapshots
@@ -137,6 +137,35 @@ class Writer(Corpus):
             report = IngestReport.from_json(_native.ingest(self._handle, given, name, settings, listener))
         for alarm in report.alarms:
             logger.warning("alarm of the ingest of %s: %s", source, alarm)
+        return report
+
+    def bulk_load(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        check: Literal["sample", "all"] = "sample",
+        batch_bytes: int | str | None = None,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> LoadReport:
+        """Brings in documents with the decisions that `corpusdb.spark` made about them, without deciding again.
+
+        `directory` is what `corpusdb.spark.write_load` wrote, here or in a store (`s3://` and the like). What is stored is
+        what an ingest of the same files would have stored. The corpus must have the policy that they were decided with, and
+        no other documents. What the rows say is checked; how similar removed documents are to their witnesses of one in 64
+        of them, or with `check="all"` of all. After an interrupt the same call goes on.
+
+        Raises `corpusdb.BadInput` for a row that cannot be true, by file and row: nothing of its batch is stored, what was
+        committed before stays.
+        """
+        if check not in ("sample", "all"):
+            raise ValueError(f"check is 'sample' or 'all', not {check!r}")
+        options = (check == "all", optional_size(batch_bytes, "batch_bytes"), dry_run)
+        with listening(progress) as listener:
+            told = _native.bulk_load(self._handle, os.fspath(directory), options, listener)
+        report = LoadReport.from_json(told)
+        for alarm in report.alarms:
+            logger.warning("alarm of the load of %s: %s", directory, alarm)
         return report
 
     @overload

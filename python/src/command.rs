@@ -1,10 +1,12 @@
 //! The command in the module: `corpusdb` on the path is an entry point into it.
 
+use corpusdb::query::QualityReport;
 use corpusdb::report::CorpusReport;
 use corpusdb::tokenizer::analyse::AnalysisReport;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 
 /// Runs the command with `arguments`, of which the first is its own name; its exit code.
 #[pyfunction]
@@ -25,6 +27,11 @@ pub(crate) fn tokenizer_page(report: &AnalysisReport, title: &str) -> String {
 /// The page of `corpusdb report -o`.
 pub(crate) fn data_card(report: &CorpusReport) -> String {
     crate::cli::card::page(report)
+}
+
+/// The page of `corpusdb signals report --html` of the corpus in a directory.
+pub(crate) fn signals_page(report: &QualityReport, corpus: &Path) -> String {
+    crate::cli::card::signals_page(report, &crate::cli::report::named(corpus))
 }
 
 /// The file of `corpusdb report --croissant`; an earlier one is empty where there is none.

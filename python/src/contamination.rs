@@ -5,9 +5,10 @@ use crate::corpus::Handle;
 use crate::error::named;
 use crate::words::json;
 use corpusdb::DocId;
-use corpusdb::contamination::{Rule, SuiteFields};
+use corpusdb::contamination::{Rule, SuiteFields, SuiteVerdict};
+use corpusdb::curate::Judgement;
 use corpusdb::ingest::ReadOptions;
-use corpusdb::query::CheckedText;
+use corpusdb::query::{CheckedText, ReviewOptions};
 use pyo3::prelude::*;
 
 /// From where on a document counts as contaminated.
@@ -64,6 +65,45 @@ pub(crate) fn add_suite(
 #[pyfunction]
 pub(crate) fn drop_suite(py: Python<'_>, handle: &Handle, name: String) -> PyResult<()> {
     handle.write(py, None, |writer, _, _| writer.drop_suite(&name))
+}
+
+/// Pairs of an item and a document, side by side, as JSON text: also those that have a verdict, or drawn by chance.
+#[pyfunction]
+pub(crate) fn review(
+    py: Python<'_>,
+    handle: &Handle,
+    name: Option<String>,
+    thresholds: Thresholds,
+    limit: usize,
+    shown: (bool, Option<u64>),
+) -> PyResult<String> {
+    let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
+    let mut options = ReviewOptions::default();
+    (options.suite, options.rule, options.limit) = (name, rule, limit);
+    (options.judged, options.sample) = shown;
+    let found = or_leave(py, None, move |_, _| corpus.review(&options))?;
+    json(py, &found)
+}
+
+/// Stores what somebody decided: suite, item, document and verdict; the report as JSON text.
+#[pyfunction]
+pub(crate) fn judge(
+    py: Python<'_>,
+    handle: &Handle,
+    judgements: Vec<(String, String, u64, Option<String>)>,
+) -> PyResult<String> {
+    let judged = |(suite, item, document, verdict): (String, String, u64, Option<String>)| {
+        let known = |name: &String| {
+            let verdict = SuiteVerdict::from_name(name);
+            let why = || format!("a verdict is \"accepted\", \"rejected\" or None, not {name:?}");
+            verdict.ok_or_else(|| named(py, "BadInput", &why()))
+        };
+        let verdict = verdict.as_ref().map(known).transpose()?;
+        Ok(Judgement { suite, item, document: DocId(document), verdict })
+    };
+    let judgements: Vec<Judgement> = judgements.into_iter().map(judged).collect::<PyResult<_>>()?;
+    let report = handle.write(py, None, |writer, _, _| writer.judge(&judgements))?;
+    json(py, &report)
 }
 
 /// How much of each suite is in the corpus, as JSON text.

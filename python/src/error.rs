@@ -55,7 +55,10 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
             fields.set_item("record", number)?;
             fields.set_item("byte", offset)
         }
-        Error::Ingest(IngestError::Refused { path, number, .. }) => {
+        Error::Ingest(
+            IngestError::Refused { path, number, .. }
+            | IngestError::LoadRow { path, row: number, .. },
+        ) => {
             fields.set_item("file", path.display().to_string())?;
             fields.set_item("record", number)
         }
@@ -140,6 +143,8 @@ fn of_ingest(error: &IngestError) -> &'static str {
         | IngestError::Refused { .. }
         | IngestError::UnknownMarker { .. }
         | IngestError::Template(_)
+        | IngestError::Load(_)
+        | IngestError::LoadRow { .. }
         | IngestError::Join(_)
         | IngestError::Suite(_) => "BadInput",
         _ => "CorpusError",
@@ -231,7 +236,7 @@ fn of_curate(error: &CurateError) -> &'static str {
         | CurateError::NothingToAnalyse
         | CurateError::NotEncoded { .. } => "NotFound",
         CurateError::SeedToken { .. } => "BadTokenizer",
-        CurateError::Field(_) => "BadInput",
+        CurateError::Field(_) | CurateError::NoPair { .. } => "BadInput",
         _ => "CorpusError",
     }
 }

@@ -20,6 +20,8 @@ mod export;
 mod feed;
 mod fields;
 mod ingest;
+mod kernel;
+mod load;
 mod loader;
 mod plan;
 mod policy;
@@ -41,8 +43,8 @@ mod native {
     use crate::command::main;
     #[pymodule_export]
     use crate::contamination::{
-        add_suite, check_contamination, contamination, document_evidence, drop_suite,
-        suite_evidence, suites,
+        add_suite, check_contamination, contamination, document_evidence, drop_suite, judge,
+        review, suite_evidence, suites,
     };
     #[pymodule_export]
     use crate::corpus::Handle;
@@ -64,15 +66,22 @@ mod native {
     #[pymodule_export]
     use crate::ingest::ingest;
     #[pymodule_export]
+    use crate::kernel::{
+        kernel_close, kernel_components, kernel_decide, kernel_encode, kernel_fingerprint,
+        kernel_near, kernel_verify, load_encoder,
+    };
+    #[pymodule_export]
+    use crate::load::{bulk_load, policy_json};
+    #[pymodule_export]
     use crate::loader::{Batches, Reader};
     #[pymodule_export]
     use crate::plan::{
         Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
     };
     #[pymodule_export]
-    use crate::policy::create;
+    use crate::policy::{create, policy_words};
     #[pymodule_export]
-    use crate::signals::{add_signals, drop_signals, signals, signals_preset};
+    use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
     #[pymodule_export]
     use crate::snapshots::{
         Changes, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
@@ -102,6 +111,12 @@ mod native {
     #[pyfunction]
     fn is_forked() -> bool {
         crate::process::is_forked()
+    }
+
+    /// What fingerprints are made by: those of two versions cannot be compared.
+    #[pyfunction]
+    fn signature_version() -> u32 {
+        corpusdb::dedup::SIGNATURE_VERSION
     }
 
     /// The release, as `corpusdb --version` says it.

@@ -85,6 +85,16 @@ fn told(py: Python<'_>, error: PolicyError) -> PyErr {
     named(py, "BadPolicy", &why)
 }
 
+/// What a policy comes to: its mode, keep order and scope, each by its word.
+#[pyfunction]
+pub(crate) fn policy_words(
+    py: Python<'_>,
+    settings: PolicySettings,
+) -> PyResult<(&'static str, String, &'static str)> {
+    let policy = settings.policy(py)?;
+    Ok((policy.mode.name(), policy.keep.to_string(), policy.scope.name()))
+}
+
 /// Makes an empty corpus; the policy in words.
 #[pyfunction]
 pub(crate) fn create(

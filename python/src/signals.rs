@@ -1,9 +1,11 @@
-//! Signals: listed, stored, given up, and the published thresholds as conditions.
+//! Signals: listed, stored, given up, judged, and the published thresholds as conditions.
 
+use crate::blocking::or_leave;
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::words::json;
 use corpusdb::curate::NewSignals;
+use corpusdb::query::QualityOptions;
 use corpusdb::signals::{Signal, SignalSet};
 use pyo3::prelude::*;
 
@@ -45,6 +47,38 @@ pub(crate) fn signals(py: Python<'_>, handle: &Handle) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn signals_preset(py: Python<'_>, set: &str, on_text: bool) -> PyResult<String> {
     Ok(set_named(py, set)?.condition(on_text))
+}
+
+/// What the command's `signals report` is asked, each by its name there; `page`: whether its page is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct ReportSettings {
+    set: String,
+    source: Option<String>,
+    condition: Option<String>,
+    examples: u8,
+    page: bool,
+}
+
+/// What published rules would remove, as JSON text, and the page that is asked for.
+#[pyfunction]
+#[pyo3(signature = (handle, settings, listener=None))]
+pub(crate) fn signals_report(
+    py: Python<'_>,
+    handle: &Handle,
+    settings: ReportSettings,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Option<String>)> {
+    let ReportSettings { set, source, condition, examples, page } = settings;
+    let set = set_named(py, &set)?;
+    let corpus = handle.corpus(py)?;
+    let options = QualityOptions { set, source, condition, examples: usize::from(examples) };
+    let path = corpus.path().to_path_buf();
+    let report = or_leave(py, listener.as_ref(), move |progress, interrupt| {
+        corpus.signals_report(&options, progress, interrupt)
+    })?;
+    let page = page.then(|| crate::command::signals_page(&report, &path));
+    Ok((json(py, &report)?, page))
 }
 
 /// The options of the command's `signals add`, each by its name there.

@@ -30,6 +30,16 @@ pub(crate) fn encoder(py: Python<'_>, handle: &Handle, name: Option<String>) -> 
     Ok(Encoder { name: loaded.name, tokenizer: loaded.tokenizer })
 }
 
+impl Encoder {
+    pub(crate) const fn new(name: String, tokenizer: Arc<Tokenizer>) -> Self {
+        Self { name, tokenizer }
+    }
+
+    pub(crate) fn tokenizer(&self) -> Arc<Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+}
+
 #[pymethods]
 impl Encoder {
     /// Its name in the corpus.

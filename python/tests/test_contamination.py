@@ -37,3 +37,32 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     assert [suite.suite for suite in w.contamination.list()] == ["ours"]
     w.contamination.drop("ours")
     assert w.contamination.list() == []
+
+
+def test_pairs_are_reviewed_and_judged(w: corpusdb.Writer, tmp_path: Path) -> None:
+    items = tmp_path / "ours.jsonl"
+    items.write_text(json.dumps({"id": "rolls", "question": QUESTION, "answer": "72"}) + "\n")
+    w.contamination.add("ours", items)
+    w.ingest([{"text": f"Homework. {QUESTION} Hand it in."}, {"text": f"Exam! {QUESTION} No talking."}], source="web")
+    first, second = w.contamination.review()
+    assert (first.suite, first.item, first.verdict, first.source) == ("ours", "rolls", None, "web")
+    [part] = first.parts
+    [piece] = part.found
+    [[start, end]] = piece.marks
+    assert piece.text.encode()[start:end].decode() == QUESTION.rstrip("?")
+    assert w.contamination.report()[0].precision is None
+    report = w.contamination.judge(("ours", "rolls", first.document, "accepted"), ("ours", "rolls", second.document, "rejected"))
+    assert (report.accepted, report.rejected, report.unchanged) == (1, 1, 0)
+    assert w.contamination.review() == []
+    assert {pair.verdict for pair in w.contamination.review(judged=True, sample=3)} == {"accepted", "rejected"}
+    [found] = w.contamination.report()
+    assert found.precision is not None
+    assert (found.documents, found.precision.estimate) == (1, 0.5)
+    rows = w.sql("SELECT document, verdict, contaminated FROM contamination ORDER BY document").to_pyarrow().to_pylist()
+    told = {row["document"]: (row["verdict"], row["contaminated"]) for row in rows}
+    assert told == {first.document: ("accepted", True), second.document: ("rejected", False)}
+    assert w.contamination.judge(("ours", "rolls", second.document, None)).withdrawn == 1
+    with pytest.raises(corpusdb.BadInput, match="has no item `buns`"):
+        w.contamination.judge(("ours", "buns", 0, "rejected"))
+    with pytest.raises(corpusdb.BadInput, match="not 'perhaps'|\"perhaps\""):
+        w.contamination.judge(("ours", "rolls", 0, "perhaps"))

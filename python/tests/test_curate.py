@@ -213,7 +213,7 @@ def test_a_corpus_is_compacted(filled: corpusdb.Writer) -> None:
     assert len(sizes) == 2 and filled.digest() == before
 
 
-def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer) -> None:
+def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer, tmp_path: Path) -> None:
     documents = len(filled)
     assert filled.signals.add("word_count", dry_run=True).documents == documents
     assert filled.signals["word_count"].state == "absent"
@@ -227,6 +227,16 @@ def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer) -> N
     assert (word_count.state, word_count.documents, word_count.set) == ("stored", documents + 1, "gopher")
     assert corpusdb.preset("c4") == "c4_sentence_count >= 5"
     assert filled.count(corpusdb.preset("c4")) == filled.count(corpusdb.preset("c4", on_text=True))
+    assert filled.count("preset('c4')") == filled.count("preset('c4', 'text')") == filled.count(corpusdb.preset("c4"))
+    told = filled.signals.report("c4", examples=1, html=tmp_path / "signals.html")
+    assert told.documents.documents == filled.count("kept")
+    assert told.removes.documents == filled.count("kept AND NOT preset('c4')")
+    assert [(score.signal, score.origin) for score in told.scores] == [
+        ("c4_line_fraction", "stored"), ("c4_sentence_count", "stored"),
+    ]
+    assert "Signals of" in (tmp_path / "signals.html").read_text()
+    with pytest.raises(corpusdb.BadName, match="unknown set of signals `c5`"):
+        filled.signals.report("c5")  # type: ignore[arg-type]
     with pytest.raises(corpusdb.BadName, match="unknown signal `wordcount`"):
         filled.signals.add("wordcount")
     assert filled.signals.drop("word_count", set="c4") == []

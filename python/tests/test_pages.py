@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import corpusdb
+import corpusdb.kernel
 from corpusdb._loader import Loader
 from corpusdb._plan import Plan
 
@@ -17,13 +18,14 @@ DOCUMENTS = Path(__file__).parents[2] / "docs"
 PAGES = [
     DOCUMENTS / "how-to" / "from-python.md",
     DOCUMENTS / "how-to" / "export.md",
+    DOCUMENTS / "how-to" / "spark.md",
     DOCUMENTS / "how-to" / "train-with-torch.md",
     DOCUMENTS.parent / "README.md",
     DOCUMENTS.parent / "python" / "README.md",
 ]
 
 #: What the names in the pages are.
-NAMES = {"corpusdb": corpusdb, "w": corpusdb.Writer, "db": corpusdb.Corpus, "plan": Plan, "loader": Loader}
+NAMES = {"corpusdb": corpusdb, "kernel": corpusdb.kernel, "w": corpusdb.Writer, "db": corpusdb.Corpus, "plan": Plan, "loader": Loader}
 
 
 def blocks(page: Path) -> list[str]:

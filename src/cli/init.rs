@@ -1,7 +1,7 @@
 //! `corpusdb init`: makes an empty corpus and fixes its dedup policy.
 
 use super::policy::PolicyArgs;
-use super::setup::Context;
+use super::setup::{Context, on_disk};
 use super::{Outcome, print};
 use corpusdb::{Corpus, FieldKind};
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 )]
 pub(super) struct Args {
     /// The directory to make
+    #[arg(value_parser = on_disk())]
     corpus: PathBuf,
     /// Index a field of the records: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp
     ///

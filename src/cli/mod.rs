@@ -4,6 +4,7 @@
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 
 mod bar;
+mod bulk_load;
 pub(crate) mod card;
 mod chat;
 mod check;
@@ -38,6 +39,7 @@ mod similar;
 mod snapshot;
 mod sql;
 mod stats;
+mod tables;
 pub(crate) mod tokenizer;
 pub(crate) mod tokenizer_page;
 
@@ -82,6 +84,7 @@ struct Cli {
 enum Verb {
     Init(init::Args),
     Ingest(Box<ingest::Args>),
+    BulkLoad(bulk_load::Args),
     Rejects(rejects::Args),
     Info(info::Args),
     Stats(stats::Args),
@@ -125,6 +128,7 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Ingest(_)
+            | Self::BulkLoad(_)
             | Self::Dedup(dedup::Verb::Redo(_) | dedup::Verb::Settle(_))
             | Self::Compact(_)
             | Self::Remove(_)
@@ -192,6 +196,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Init(args) => init::run(args, context),
         Verb::Ingest(args) => ingest::run(*args, context),
+        Verb::BulkLoad(args) => bulk_load::run(args, context),
         Verb::Rejects(args) => rejects::run(args, context),
         Verb::Info(args) => info::run(args, context),
         Verb::Stats(args) => stats::run(&args, context),

@@ -3,7 +3,7 @@
 use corpusdb::curate::Refused;
 use corpusdb::query::PolicySetting;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether talk is JSON too.
@@ -80,6 +80,11 @@ pub(super) fn error(causes: &[String], exit_code: u8) {
     } else {
         let _ = writeln!(std::io::stderr().lock(), "error: {}", causes.join(": "));
     }
+}
+
+/// Whether what is printed on stdout may have colours.
+pub(super) fn has_colours() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Columns that stdout shows: of the terminal, or 160 where it is none.

@@ -1,7 +1,7 @@
 //! `corpusdb purge`: documents are erased, and it is proved that nothing of them is left.
 
 use super::remove::{Block, removal};
-use super::setup::{self, Context};
+use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print};
 use corpusdb::curate::{Certificate, PurgeReport, Reach};
 use corpusdb::{Corpus, ShownBy};
@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub(super) force: bool,
     /// Search every row and every file for all that was ever purged, and write the certificate of it to this file
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", value_parser = on_disk())]
     pub(super) prove: Option<PathBuf>,
     /// Say what would change, and change nothing (works on a copy that is removed)
     #[arg(long, conflicts_with = "prove")]
@@ -159,6 +159,7 @@ fn show(report: &PurgeReport, dry_run: bool) -> anyhow::Result<()> {
         (report.snapshots, "snapshots lost some of them"),
         (report.rejects, "rejected records quoted them and are gone"),
         (report.values, "values of fields that nobody else has are gone"),
+        (report.verdicts, "verdicts on texts that nobody else has are gone"),
         (report.texts_rewritten, "texts are compressed by another dictionary"),
     ] {
         if count > 0 {

@@ -1,6 +1,6 @@
 //! `corpusdb remove` and `corpusdb restore`: documents that the user does not want, and taking that back.
 
-use super::setup::{self, Context};
+use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print, purge};
 use corpusdb::Corpus;
 use corpusdb::curate::{Reach, Removal, RemovalReport};
@@ -40,7 +40,7 @@ pub(super) struct Remove {
     #[arg(long, requires = "purge")]
     force: bool,
     /// With --purge: search every row and file afterwards, and write the certificate of it to this file
-    #[arg(long, requires = "purge", conflicts_with = "dry_run", value_name = "FILE.json")]
+    #[arg(long, requires = "purge", conflicts_with = "dry_run", value_name = "FILE.json", value_parser = on_disk())]
     prove: Option<PathBuf>,
 }
 

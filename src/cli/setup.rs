@@ -2,6 +2,7 @@
 
 use super::bar::Bar;
 use anyhow::Context as _;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::Stores;
 use corpusdb::store::{StoreError, Twin};
 use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, Progress, Silent};
@@ -141,6 +142,16 @@ pub(super) fn stores() -> Stores {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     Stores::new(std::env::vars_os().filter_map(text))
+}
+
+/// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.
+pub(super) fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.to_string_lossy().split_once("://") {
+        None => Ok(path),
+        Some((scheme, _)) => Err(format!(
+            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
+        )),
+    })
 }
 
 /// Reads a size: a number with an optional unit (kB, MB, GB of 1000; KiB, MiB, GiB of 1024).

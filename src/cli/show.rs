@@ -5,7 +5,6 @@ use super::{Outcome, find, print};
 use corpusdb::curate::ShownTokens;
 use corpusdb::query::Shown;
 use corpusdb::{Corpus, DocId};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Show everything known about one document, including why it was removed
@@ -114,7 +113,7 @@ fn show_tokens(shown: &ShownTokens, context: &Context) -> anyhow::Result<()> {
         shown.tokenizer,
         print::number(trained as u64)
     ))?;
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = print::has_colours();
     let (open, close) = if colour { ("", "") } else { ("⟦", "⟧") };
     let mut out = String::new();
     for run in shown.tokens.chunk_by(|a, b| a.trained == b.trained) {

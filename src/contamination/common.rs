@@ -1,9 +1,9 @@
-//! N-grams that many documents of several sources have: they are nobody's, and count for nothing.
+//! N-grams that many texts of several sources have: they are nobody's, and count for nothing.
 
 use crate::model::{Sightings, SourceId};
 use std::collections::BTreeMap;
 
-/// Counts, of one suite, the documents and sources that have each n-gram and each short question.
+/// Counts, of one suite, the texts and sources that have each n-gram and each short question.
 #[derive(Clone, Debug)]
 pub struct Common {
     documents: u32,
@@ -23,8 +23,8 @@ struct Count {
 }
 
 impl Count {
-    fn of(&mut self, source: SourceId) {
-        self.documents = self.documents.saturating_add(1);
+    fn of(&mut self, source: SourceId, is_copy: bool) {
+        self.documents = self.documents.saturating_add(u32::from(!is_copy));
         if self.sources.len() < TOLD && !self.sources.contains(&source) {
             self.sources.push(source);
         }
@@ -42,19 +42,20 @@ impl Common {
         }
     }
 
-    /// Counts a document of a source, once for each n-gram.
-    pub fn count(&mut self, source: SourceId, found: &Sightings) {
+    /// Counts a document of a source, once for each n-gram. A copy has the text of one that was counted: its source counts,
+    /// and it does not, so that no order of documents has a say, and no number of copies makes an item common.
+    pub fn count(&mut self, source: SourceId, found: &Sightings, is_copy: bool) {
         let runs = found.runs.iter();
         let mut grams: Vec<u32> = runs.flat_map(|run| run.gram..run.gram + run.count).collect();
         grams.sort_unstable();
         grams.dedup();
         for gram in grams {
             if let Some(count) = self.grams.get_mut(gram as usize) {
-                count.of(source);
+                count.of(source, is_copy);
             }
         }
         for whole in &found.whole {
-            self.whole.entry(whole.item).or_default().of(source);
+            self.whole.entry(whole.item).or_default().of(source, is_copy);
         }
     }
 

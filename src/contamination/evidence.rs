@@ -25,6 +25,8 @@ pub struct Evidence {
     pub grams: u32,
     /// Whether it is a short question as a whole, with its answer near it.
     pub is_whole: bool,
+    /// The tokens of the part that stand in the text: from, and up to, ascending.
+    pub covered: Vec<(u32, u32)>,
     /// The bytes of the text that have it, ascending; of a short question those of its answer too.
     pub spans: Vec<ByteSpan>,
 }
@@ -75,13 +77,19 @@ impl SuiteIndex {
         let mut positions: Vec<u32> = hits.iter().map(|hit| hit.position).collect();
         positions.sort_unstable();
         positions.dedup();
-        let (mut covered, mut tokens, mut next) = (0.0, 0, 0);
+        let (mut weight, mut tokens, mut next) = (0.0, 0, 0);
+        let mut covered: Vec<(u32, u32)> = Vec::new();
         for position in &positions {
             let (start, end) = (next.max(*position as usize), *position as usize + SEED);
             let new = part.tokens.get(start..end).unwrap_or_default();
-            covered += new.iter().sum::<f64>();
+            weight += new.iter().sum::<f64>();
             tokens += new.len();
             next = end;
+            let end = *position + SEED as u32;
+            match covered.last_mut() {
+                Some((_, last)) if *position <= *last => *last = end,
+                _ => covered.push((*position, end)),
+            }
         }
         let mut spans: Vec<ByteSpan> =
             hits.iter().filter_map(|hit| Some(found.runs.get(hit.run)?.span)).collect();
@@ -89,12 +97,13 @@ impl SuiteIndex {
         Some(Evidence {
             item: first.item,
             part: first.part,
-            score: if part.whole > 0.0 { (covered / part.whole).min(1.0) } else { 0.0 },
+            score: if part.whole > 0.0 { (weight / part.whole).min(1.0) } else { 0.0 },
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             longest_run: longest(hits),
             matched: u32::try_from(positions.len()).unwrap_or(u32::MAX),
             grams: u32::try_from(part.grams.len()).unwrap_or(u32::MAX),
             is_whole: false,
+            covered,
             spans,
         })
     }
@@ -116,6 +125,7 @@ impl SuiteIndex {
                 matched: grams,
                 grams,
                 is_whole: true,
+                covered: vec![(0, tokens)],
                 spans,
             };
             match all.binary_search_by_key(&(item, part), |known| (known.item, known.part)) {

@@ -1,6 +1,6 @@
 //! Items to what is looked for: their n-grams, numbered in the order of the items, and short questions.
 
-use super::{SEED, SHORTEST, VERDICT};
+use super::{SEED, SHORT, SHORTEST};
 use crate::dedup::TokenHashes;
 use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteItem, SuitePart};
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl Built {
 /// A question of few tokens, with the first tokens of its answer: of what is behind the last `####`, where there is that.
 fn short(number: u32, item: &SuiteItem, craft: &mut TokenHashes) -> Option<ShortItem> {
     let question = craft.of(item.part(SuitePart::Question)).to_vec();
-    if !(SHORTEST..VERDICT).contains(&question.len()) {
+    if !(SHORTEST..SHORT).contains(&question.len()) {
         return None;
     }
     let answer = item.part(SuitePart::Answer);

@@ -12,17 +12,19 @@
 //! ```
 //! use corpusdb::contamination::Rule;
 //!
-//! // A third of an item, 13 tokens at least, is enough; what 50 documents of 3 sources have is nobody's.
+//! // A third of an item, 9 tokens at least, is enough; what 50 documents of 3 sources have is nobody's.
 //! let rule = Rule::default();
-//! assert_eq!((rule.score, rule.tokens), (0.3, 13));
+//! assert_eq!((rule.score, rule.tokens), (0.3, 9));
 //! assert_eq!((rule.common_documents, rule.common_sources), (50, 3));
 //! ```
 
 mod common;
 mod evidence;
+mod excerpts;
 mod grams;
 mod index;
 mod layout;
+mod precision;
 mod rule;
 mod seeds;
 #[cfg(test)]
@@ -30,19 +32,24 @@ mod tests;
 
 pub(crate) use common::Common;
 pub use evidence::Evidence;
+pub use excerpts::Excerpt;
+pub(crate) use excerpts::excerpts;
 pub(crate) use grams::{Built, build};
 pub(crate) use index::SuiteIndex;
 pub use layout::SuiteFields;
 pub(crate) use layout::item_of;
+pub use precision::Precision;
 pub use rule::Rule;
 pub(crate) use seeds::{Looker, Seeds};
 
-pub use crate::model::{SuiteItem, SuitePart};
+pub use crate::model::{SuiteItem, SuitePart, SuiteVerdict};
 
 /// Tokens of the runs that are looked for.
 pub const SEED: usize = 8;
-/// Tokens of an item that are enough for a verdict; a question of fewer is looked for as a whole, with its answer near it.
-pub const VERDICT: usize = 13;
+/// Tokens of a part that are enough, in runs of [`SEED`] or more.
+pub const VERDICT: usize = 9;
+/// Tokens of the shortest part that counts by its n-grams; a question of fewer counts as a whole, with its answer near it.
+pub const SHORT: usize = 13;
 /// Tokens of the shortest question that is looked for.
 pub const SHORTEST: usize = 5;
 /// Tokens between a short question and its answer, at most.

@@ -1,16 +1,17 @@
 //! From where on a document counts as contaminated.
 
 use super::evidence::Evidence;
-use super::{SuitePart, VERDICT};
+use super::{SEED, SHORT, SuitePart, VERDICT};
 
-/// What is needed for a verdict. A passage alone is never enough: it is mostly a text that anybody may have.
+/// What is needed. A passage alone is never enough: it is mostly a text that anybody may have. Nor is a part of fewer than
+/// [`SHORT`] tokens, but for a question as a whole with its answer near it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// The least [`Evidence::score`].
     pub score: f64,
     /// The least [`Evidence::tokens`]; of a short question the whole is needed, with its answer near it.
     pub tokens: u32,
-    /// N-grams that so many kept documents have count for nothing,
+    /// N-grams that the texts of so many kept documents have count for nothing, equal texts once,
     pub common_documents: u32,
     /// if these are of so many sources.
     pub common_sources: u32,
@@ -26,7 +27,9 @@ impl Rule {
     /// Whether the evidence is enough.
     #[must_use]
     pub fn holds(&self, evidence: &Evidence) -> bool {
-        let is_long = evidence.is_whole || evidence.tokens >= self.tokens;
+        let part = evidence.grams.saturating_add(SEED as u32 - 1);
+        let has_enough = part >= SHORT as u32 && evidence.tokens >= self.tokens;
+        let is_long = evidence.is_whole || has_enough;
         evidence.part != SuitePart::Passage && is_long && evidence.score >= self.score
     }
 }

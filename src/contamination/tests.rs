@@ -84,6 +84,14 @@ fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
     assert!(evidence(&items, &far).is_empty());
     assert!(!evidence(&items, "Paris: what is the capital of France?").is_empty());
     assert_eq!(build(&items).unsearchable, 1);
+    // Long enough for n-grams, and too short to count by these.
+    let asked = "Which old bridge over the quiet river has nine arches?";
+    let items = [item(asked, "Quilbury bridge")];
+    let alone = evidence(&items, asked);
+    assert_eq!((alone[0].tokens, alone[0].is_whole), (10, false));
+    assert!(!Rule::default().holds(&alone[0]));
+    let answered = evidence(&items, &format!("{asked} Quilbury bridge, of course."));
+    assert!(answered[0].is_whole && Rule::default().holds(&answered[0]));
 }
 
 #[test]
@@ -99,13 +107,18 @@ fn what_many_items_or_documents_have_says_nothing_of_any() {
     let found = look(&items, form);
     assert!(Rule::default().holds(&index.evidence(&found)[0]));
     let mut common = Common::new(4, 2, index.grams());
-    (0..3).for_each(|_| common.count(SourceId(0), &found));
+    common.count(SourceId(0), &found, false);
+    (0..9).for_each(|_| common.count(SourceId(1), &found, true));
+    index.forget(&common);
+    assert_eq!(index.evidence(&found).len(), 1, "copies of one text are one");
+    let mut common = Common::new(4, 2, index.grams());
+    (0..3).for_each(|_| common.count(SourceId(0), &found, false));
     index.forget(&common);
     assert_eq!(index.evidence(&found).len(), 1);
-    (0..3).for_each(|_| common.count(SourceId(0), &found));
+    (0..3).for_each(|_| common.count(SourceId(0), &found, false));
     index.forget(&common);
     assert_eq!(index.evidence(&found).len(), 1, "of one source they may all be copies");
-    common.count(SourceId(1), &found);
+    common.count(SourceId(1), &found, true);
     index.forget(&common);
     assert!(index.evidence(&found).is_empty());
 }

@@ -2,13 +2,13 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::contamination::{Rule, SuiteFields, SuiteItem};
-use crate::curate::{self, SuiteReport};
+use crate::curate::{self, JudgeReport, Judgement, SuiteReport};
 use crate::error::Error;
 use crate::ingest::{self, IngestError, ReadOptions};
 use crate::model::{Context, DocId, Interrupt, Progress};
 use crate::query::contamination::{
-    self as evidence, CheckedText, CheckedTexts, ItemEvidence, SuiteContamination, SuiteSummary,
-    TextCheck,
+    self as evidence, CheckedText, CheckedTexts, ItemEvidence, ReviewOptions, ReviewPair,
+    SuiteContamination, SuiteSummary, TextCheck,
 };
 
 impl Corpus {
@@ -71,6 +71,15 @@ impl Corpus {
         rule: &Rule,
     ) -> Result<Vec<ItemEvidence>, Error> {
         Ok(evidence::document_evidence(&self.view, document, rule)?)
+    }
+
+    /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to decide
+    /// what they are ([`CorpusWriter::judge`]).
+    ///
+    /// # Errors
+    /// As [`Corpus::contamination`].
+    pub fn review(&self, options: &ReviewOptions) -> Result<Vec<ReviewPair>, Error> {
+        Ok(evidence::review(&self.view, options)?)
     }
 
     /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each` is
@@ -160,7 +169,18 @@ impl CorpusWriter {
         Ok(curate::add_suite(&mut self.writer, name, items, files, &context)?)
     }
 
-    /// Forgets a suite, and what stored texts have of it.
+    /// Stores what somebody decided about items and documents, all or nothing. A verdict is of a text: every document with
+    /// the same text has it, whenever it comes; one with another text under the same key does not. What is rejected counts as
+    /// contaminated nowhere.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such suite; [`Error::Curate`] for an item or a document that there is not, or that
+    /// have nothing in common.
+    pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
+        Ok(curate::judge(&mut self.writer, judgements)?)
+    }
+
+    /// Forgets a suite, what stored texts have of it, and what was decided about that.
     ///
     /// # Errors
     /// [`Error::Store`] when there is no such suite.

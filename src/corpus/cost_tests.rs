@@ -27,7 +27,7 @@ fn records(numbers: std::ops::Range<u64>) -> String {
 }
 
 /// A corpus of which reads are counted, and the directory that it lies in.
-struct CountedCorpus {
+pub(super) struct CountedCorpus {
     directory: tempfile::TempDir,
 }
 
@@ -38,17 +38,17 @@ impl CountedCorpus {
         place
     }
 
-    fn new(mode: DedupMode, documents: u64) -> Self {
+    pub(super) fn new(mode: DedupMode, documents: u64) -> Self {
         let place = Self::under(&Policy::new(mode, 0.8).unwrap());
         place.pour(&mut place.writer(), 0..documents);
         place
     }
 
-    fn path(&self) -> std::path::PathBuf {
+    pub(super) fn path(&self) -> std::path::PathBuf {
         self.directory.path().join("corpus")
     }
 
-    fn writer(&self) -> CorpusWriter {
+    pub(super) fn writer(&self) -> CorpusWriter {
         Corpus::options().memory(MEMORY).threads(1).open_writer(self.path()).unwrap()
     }
 
@@ -67,12 +67,12 @@ impl CountedCorpus {
 }
 
 /// Rows read by `work`, all of it on this thread.
-fn rows(work: impl FnOnce() + Send) -> BTreeMap<&'static str, u64> {
+pub(super) fn rows(work: impl FnOnce() + Send) -> BTreeMap<&'static str, u64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| counted::during(work).1)
 }
 
-fn of(rows: &BTreeMap<&'static str, u64>, family: &str) -> u64 {
+pub(super) fn of(rows: &BTreeMap<&'static str, u64>, family: &str) -> u64 {
     rows.get(family).copied().unwrap_or(0)
 }
 

@@ -9,8 +9,11 @@ mod exports;
 mod fields;
 #[cfg(feature = "generated")]
 mod generated;
+mod loads;
 mod options;
 mod report;
+#[cfg(test)]
+mod report_cost_tests;
 mod signals;
 mod snapshots;
 mod tokenizer_verbs;
@@ -18,6 +21,7 @@ mod tokenizer_verbs;
 pub use erasure::ShownBy;
 pub use options::CorpusOptions;
 
+use crate::contamination::Seeds;
 use crate::curate::{self, RedoReport, Removal, RemovalReport, SettleReport, SuiteReport};
 use crate::decide::LoadedTokenizer;
 use crate::error::Error;
@@ -158,16 +162,6 @@ impl Corpus {
         Ok(query::sql(&self.view, statement)?)
     }
 
-    /// As [`Corpus::sql`], until a stop is asked for. Statements of a text come apart by
-    /// [`Script`](crate::query::Script).
-    ///
-    /// # Errors
-    /// As [`Corpus::sql`]; after the stop [`QueryError::Interrupted`](crate::query::QueryError::Interrupted), as a row
-    /// would come.
-    pub fn sql_until(&self, statement: &str, interrupt: &Interrupt) -> Result<Rows, Error> {
-        Ok(query::sql_until(&self.view, statement, interrupt)?)
-    }
-
     /// As [`Corpus::sql`], over what a snapshot keeps, or beside files of this machine.
     ///
     /// ```
@@ -199,10 +193,12 @@ impl Corpus {
         self.sql_with_until(statement, options, &Interrupt::default())
     }
 
-    /// As [`Corpus::sql_with`], until a stop is asked for.
+    /// As [`Corpus::sql_with`], until a stop is asked for. Statements of a text come apart by
+    /// [`Script`](crate::query::Script).
     ///
     /// # Errors
-    /// As [`Corpus::sql_with`] and [`Corpus::sql_until`].
+    /// As [`Corpus::sql_with`]; after the stop [`QueryError::Interrupted`](crate::query::QueryError::Interrupted), as a row
+    /// would come.
     pub fn sql_with_until(
         &self,
         statement: &str,
@@ -480,17 +476,23 @@ impl CorpusWriter {
             None => None,
         };
         let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);
-        let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
+        let (loaded, seeds) = self.ready(&context)?;
+        let crafts = Crafts { filter, tokenizers: &loaded, seeds, judge: None };
+        Ok(ingest::ingest(&mut self.writer, inlets, options, crafts, &context)?)
+    }
+
+    /// Finishes what an interrupted command left half done of what newcomers are given, and loads what gives it.
+    fn ready(&mut self, context: &Context<'_>) -> Result<(Vec<LoadedTokenizer>, Seeds), Error> {
+        let loaded = curate::load_to_write(&mut self.writer)?;
         for LoadedTokenizer { id, tokenizer, .. } in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
-            curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
+            curate::encode_stored(&mut self.writer, *id, tokenizer, context)?;
         }
         // And so is the search for a suite.
-        curate::search_stored(&mut self.writer, &context, &mut SuiteReport::default())?;
+        curate::search_stored(&mut self.writer, context, &mut SuiteReport::default())?;
         let seeds = curate::load_seeds(self.view())?;
-        let crafts = Crafts { filter, tokenizers: &loaded, seeds };
-        Ok(ingest::ingest(&mut self.writer, inlets, options, crafts, &context)?)
+        Ok((loaded, seeds))
     }
 
     /// Removes documents; see [`RemovalReport`]. What the removal reaches is stored as `blocked` from now on: `true` stands

@@ -118,9 +118,9 @@ fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), CurateError
 
 /// A field that every ingest gives its values to has no others.
 fn refuse_fed(view: &View, name: &str) -> Result<(), CurateError> {
-    match view.fed_fields().find(|(field, _)| field.name == name) {
+    match view.fed_by(name) {
         None => Ok(()),
-        Some((_, expression)) => Err(CurateError::Field(format!(
+        Some(expression) => Err(CurateError::Field(format!(
             "field `{name}` is a signal, `{expression}`, which every document is given; choose another name, or `corpusdb signals drop` it first"
         ))),
     }

@@ -1,6 +1,7 @@
 //! Suites of evaluation items: added, searched for in what is stored, and dropped.
 
 use super::error::CurateError;
+use super::texts::next_texts;
 use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
 use crate::dedup::TokenHashes;
 use crate::model::{Context, DocId, Sightings, SuiteId};
@@ -11,7 +12,7 @@ use serde::Serialize;
 /// Documents searched as one piece of parallel work.
 const PIECE: usize = 32;
 /// Documents searched in one commit, at most; fewer where they are long.
-const CHUNK: usize = 1 << 16;
+const CHUNK: u64 = 1 << 16;
 
 /// What became of a suite that was added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -137,7 +138,7 @@ pub fn search_stored(
         context.progress.begin("searching stored texts", Some(documents));
         while !record.is_complete() {
             let view = writer.view().clone();
-            let (work, next) = next_texts(&view, record.next, writer.batch_bytes())?;
+            let (work, next) = next_texts(&view, (record.next, CHUNK), writer.batch_bytes())?;
             let found = search(&view, &seeds, &work)?;
             let mut batch = writer.begin()?;
             for (document, sightings) in &found {
@@ -157,25 +158,6 @@ pub fn search_stored(
         context.progress.end();
     }
     Ok(())
-}
-
-/// Documents from number `from` on until their texts are of `bytes`, and the number behind the last of them.
-fn next_texts(
-    view: &View,
-    from: u64,
-    bytes: u64,
-) -> Result<(Vec<(DocId, Header)>, u64), StoreError> {
-    let (mut work, mut taken) = (Vec::new(), 0);
-    let end = from.saturating_add(CHUNK as u64).min(view.documents());
-    for row in view.headers(from..end)? {
-        let (document, header) = row?;
-        if taken >= bytes {
-            return Ok((work, document.0));
-        }
-        taken += header.bytes;
-        work.push((document, header));
-    }
-    Ok((work, end))
 }
 
 fn search(

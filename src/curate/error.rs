@@ -145,6 +145,12 @@ pub enum CurateError {
         /// Bytes that they may take.
         most: u64,
     },
+    /// An item and a document that nothing can be decided about.
+    #[error("{why}")]
+    NoPair {
+        /// Why.
+        why: String,
+    },
     /// A stop was asked for.
     #[error("interrupted; run the same command again to go on")]
     Interrupted,

@@ -39,7 +39,9 @@
 //! * `redo` all decisions under another policy
 //! * `settle` decisions that left candidates out
 //! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
-//! * `contaminate`: suites of evaluation items, searched for in what is stored
+//! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is stored;
+//!   `judge`: what people decide about these
+//! * `texts` that these look at in one commit
 //! * `decided`: what a commit of these does once it is said what comes and goes
 //! * `tokens` of one document, to be shown
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
@@ -56,6 +58,7 @@ mod extend;
 mod extended;
 mod fields;
 mod groups;
+mod judge;
 mod purge;
 mod redo;
 mod redo_lineage;
@@ -65,6 +68,7 @@ mod remove;
 mod sample;
 mod settle;
 mod signals;
+mod texts;
 mod tokens;
 mod train;
 
@@ -83,6 +87,8 @@ pub use extended::{ExtendDecisions, ExtendedBy};
 pub use fields::{FieldReport, NewField};
 pub(crate) use fields::{add_field, drop_field};
 pub use groups::Grouping;
+pub(crate) use judge::judge;
+pub use judge::{JudgeReport, Judgement};
 pub use purge::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, Shared};
 pub(crate) use purge::{certify, purge, write_certificate};
 pub use redo::{RedoReport, RedoSource};
@@ -94,7 +100,7 @@ pub(crate) use remove::{remove, restore};
 pub use settle::SettleReport;
 pub(crate) use settle::settle;
 pub use signals::{NewSignals, SignalsReport};
-pub(crate) use signals::{add_signals, check_signal};
+pub(crate) use signals::{add_signals, drop_signals};
 pub use tokens::{ShownToken, ShownTokens};
 pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
 pub use train::{TrainDecisions, TrainedOn, Training};

@@ -1,13 +1,13 @@
 //! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
 
 use super::error::CurateError;
-use super::fields::{about, finish_drops, with};
+use super::fields::{about, drop_field, finish_drops, with};
+use super::texts::next_texts;
 use crate::model::{Context, DocId, FieldDeclaration, FieldId};
-use crate::signals::{ScoreValue, Signal, scores};
+use crate::signals::{ScoreValue, Signal, scores, spelled};
 use crate::store::{Batch, FieldRecord, FieldState, View, Writer, declaration, declare_field};
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 /// Signals to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +39,31 @@ struct Filling {
     record: FieldRecord,
 }
 
-/// Whether a signal may be dropped as one: it is stored, or was being stored.
+/// Gives stored signals up, each with the numbers of the stored plans whose recipes name it: all of them, or none.
 ///
 /// # Errors
-/// [`CurateError::Field`] where it is not.
-pub fn check_signal(view: &View, signal: &Signal) -> Result<(), CurateError> {
+/// [`CurateError`] when one is not stored; as [`drop_field`] for what depends on one.
+pub fn drop_signals(
+    writer: &mut Writer,
+    signals: &[(Signal, Vec<u32>)],
+    force: bool,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
+    for (signal, plans) in signals {
+        check_signal(writer.view(), signal)?;
+        if !force && !plans.is_empty() {
+            let (field, plans) = (signal.name.to_owned(), plans.clone());
+            return Err(CurateError::FieldInUse { field, plans });
+        }
+    }
+    for (signal, plans) in signals {
+        drop_field(writer, signal.name, plans, force, context)?;
+    }
+    Ok(())
+}
+
+/// Checks that a signal is stored, or was being stored.
+fn check_signal(view: &View, signal: &Signal) -> Result<(), CurateError> {
     let is_filling = view
         .filling_field(signal.name)
         .is_some_and(|(_, record)| record.expression.as_deref() == Some(signal.expression));
@@ -101,8 +121,7 @@ pub fn add_signals(
 /// Whether a signal is stored; an error where a field of its name is something else.
 fn is_fed(view: &View, signal: &Signal) -> Result<bool, CurateError> {
     let Some(field) = view.field_named(signal.name) else { return Ok(false) };
-    let mut fed = view.fed_fields();
-    if fed.any(|(other, by)| other.id == field.id && by == signal.expression) {
+    if view.fed_by(signal.name) == Some(signal.expression) {
         return Ok(true);
     }
     Err(CurateError::Field(format!(
@@ -165,15 +184,18 @@ fn fill(
     loop {
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let work = together(&view, next, rows, most)?;
+        let (work, behind) = next_texts(&view, (next, rows), most)?;
         let scored: Vec<Vec<ScoreValue>> = work
             .par_iter()
-            .map(|document| Ok(scores(&view.text(*document)?, &signals)))
+            .map(|(document, header)| {
+                let text = view.text_of_owner(header.text_owner(*document))?;
+                Ok(scores(&text, &signals))
+            })
             .collect::<Result<_, CurateError>>()?;
-        for (document, values) in work.iter().zip(&scored) {
+        for ((document, _), values) in work.iter().zip(&scored) {
             store(&mut batch, *document, filling, values)?;
         }
-        next += work.len() as u64;
+        next = behind;
         report.documents += work.len() as u64;
         let is_last = next >= documents;
         finish(&mut batch, filling, next, is_last)?;
@@ -190,32 +212,15 @@ fn fill(
     }
 }
 
-/// Documents of one commit: so many, until their texts have so many bytes.
-fn together(view: &View, from: u64, rows: u64, most: u64) -> Result<Vec<DocId>, CurateError> {
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    let end = view.documents().min(from.saturating_add(rows.max(1)));
-    for document in (from..end).map(DocId) {
-        if bytes >= most {
-            break;
-        }
-        bytes += view.expect_header(document)?.bytes;
-        found.push(document);
-    }
-    Ok(found)
-}
-
 fn store(
     batch: &mut Batch<'_>,
     document: DocId,
     filling: &mut [Filling],
     values: &[ScoreValue],
 ) -> Result<(), CurateError> {
-    let spelled = |value: &ScoreValue| RawValue::from_string(value.to_json());
-    let raw = values.iter().map(spelled).collect::<Result<Vec<_>, _>>();
-    let raw =
-        raw.map_err(|error| CurateError::Field(format!("a score has no spelling: {error}")))?;
-    let fields: Vec<FieldDeclaration> = filling.iter().map(|one| one.field.clone()).collect();
-    let fields: Vec<&FieldDeclaration> = fields.iter().collect();
+    let raw = spelled(values)
+        .map_err(|error| CurateError::Field(format!("a score has no spelling: {error}")))?;
+    let fields: Vec<&FieldDeclaration> = filling.iter().map(|one| &one.field).collect();
     batch.fill_fields(document, &fields, &raw)?;
     for (one, value) in filling.iter_mut().zip(values) {
         one.record.values += u64::from(*value != ScoreValue::Word(None));

@@ -1,5 +1,6 @@
 //! What can go wrong while deciding: what the store says, and what a tokenizer refuses.
 
+use super::untrue::Untrue;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -16,6 +17,9 @@ pub enum DecideError {
     /// A stop was asked for; nothing of the commit is stored.
     #[error("interrupted; nothing of this commit is stored: run the same command again")]
     Interrupted,
+    /// A decision made elsewhere that cannot be true.
+    #[error("document {}: {}", .0.document, .0.why)]
+    Untrue(Untrue),
     /// Stored bytes that the craft cannot use.
     #[error(
         "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"

@@ -16,6 +16,7 @@
 //!   is of one, `forest` who is of one component in this commit;
 //! * `marks`: whose decision left candidates out;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
+//! * `given`: decisions that were made elsewhere, and `untrue` those that cannot be;
 //! * `orphans`: who loses its witness, counted beforehand;
 //! * `lineage`: whose place each document took; `heirs`: of those that leave as it comes;
 //! * `blockade`: what removals by the user keep out;
@@ -34,6 +35,7 @@ mod entrant;
 mod error;
 mod followers;
 mod forest;
+mod given;
 mod heirs;
 mod independent;
 mod labels;
@@ -54,9 +56,11 @@ mod shallow;
 mod texts;
 mod tokens;
 mod twins;
+mod untrue;
 
 pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;
+pub use given::Given;
 pub use lineage::Lineages;
 pub use orphans::Orphans;
 pub use outcome::Applied;
@@ -67,3 +71,4 @@ pub use tokens::{
     Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_again, encode_document,
     encode_kept_again, encode_text, store_encoded,
 };
+pub use untrue::Untrue;

@@ -49,7 +49,9 @@ impl Session {
         // A crowd of a transitive mode holds all that are eligible.
         let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
         let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
-        left::leave(batch, self.crowd, self.twins, gone);
+        if !self.takes_over {
+            left::leave(batch, self.crowd, self.twins, gone);
+        }
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
         Ok(Applied { counts: self.counts, no_longer_kept })

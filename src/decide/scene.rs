@@ -236,7 +236,7 @@ impl Scene {
 
     pub(super) fn rank(&self, document: DocId) -> Result<Rank, DecideError> {
         if self.ranker.is_first() {
-            return Ok(Rank::by_id(document));
+            return Ok(Rank::first(document));
         }
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(self.ranker.rank(document, &newcomer.header, newcomer.number));

@@ -128,6 +128,8 @@ pub struct Session {
     pub(super) marked: Option<RoaringTreemap>,
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
+    /// Decisions are taken over: what the writer has in memory beside the store is not kept up to date, and forgotten.
+    pub(super) takes_over: bool,
 }
 
 impl Session {
@@ -160,6 +162,7 @@ impl Session {
             texts: HashMap::new(),
             superseded: BTreeMap::new(),
             members_before,
+            takes_over: false,
         }
     }
 
@@ -389,11 +392,7 @@ impl Session {
         matched: Match,
     ) -> Result<Decision, DecideError> {
         let is_equal = self.scene.header(matched.witness)?.raw == header.raw;
-        let (standing, kind) = if is_equal {
-            (Standing::Exact, MatchKind::Exact)
-        } else {
-            (Standing::Near, MatchKind::Near)
-        };
+        let (standing, kind) = Standing::of_duplicate(is_equal);
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
 

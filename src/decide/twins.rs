@@ -3,7 +3,7 @@
 //!
 //! It is a memory of what the store says, never stored: a cluster that is not in it is read.
 
-use crate::model::{DocId, Generation};
+use crate::model::{DocId, Generation, hash_start};
 use crate::store::TextKind;
 use std::collections::{BTreeSet, HashMap};
 
@@ -30,8 +30,7 @@ pub(super) struct Twins {
 
 /// A text that clusters are asked about.
 pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> Text {
-    let [a, b, c, d, e, f, g, h, ..] = hash;
-    (form, u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+    (form, hash_start(&hash))
 }
 
 impl Twins {

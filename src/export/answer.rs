@@ -4,7 +4,7 @@ use super::error::ExportError;
 use super::layout::{compression, ending};
 use super::manifest::ExportedFile;
 use super::options::{ExportCompression, ExportFormat, ExportJob};
-use super::staging::{Staging, refuse_taken};
+use super::place::Target;
 use super::write::{ArrowShard, ParquetShard, Part, PartRows, Shard};
 use crate::output::{Frame, HashedFile, ManifestFile, Sink, WriteError};
 use crate::query::{Format, Printer, Rows};
@@ -12,12 +12,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 
 /// Rows at which a row group ends.
 const GROUP_ROWS: usize = 1 << 16;
 /// Bytes of rows in memory at which one ends, a batch more at most.
 const GROUP_BYTES: usize = 8 << 20;
+/// Bytes of memory by which a store's parts of a file are reckoned: they allow for files of 160 GB.
+const PART_MEMORY: u64 = 1 << 30;
 
 /// In which form the answer to a statement is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +29,8 @@ pub struct AnswerOptions {
     pub compression: Option<ExportCompression>,
 }
 
-/// Writes the answer to a statement, as [`Corpus::sql`](crate::Corpus::sql) gives it, to one file: complete or not at
-/// all, a row group of it in memory. The bytes are a function of the rows.
+/// Writes the answer to a statement, as [`Corpus::sql`](crate::Corpus::sql) gives it, to one file, on disk or in a store:
+/// complete or not at all, a row group of it in memory. The bytes are a function of the rows.
 ///
 /// ```
 /// use corpusdb::export::{AnswerOptions, ExportJob, write_answer};
@@ -50,27 +51,28 @@ pub struct AnswerOptions {
 ///
 /// # Errors
 /// [`ExportError`]: a file that is taken, a name that tells no form, two columns of one name, what fails while the
-/// statement runs, or the disk.
+/// statement runs, or the disk or the store.
 pub fn write_answer(
     rows: Rows,
     options: AnswerOptions,
     job: &ExportJob<'_>,
 ) -> Result<ExportedFile, ExportError> {
-    let form = Form::of(options, job.to)?;
-    refuse_taken(job.to, false, job.force)?;
+    let name = job.to.file_name().unwrap_or_default().to_string_lossy();
+    let form = Form::of(options, &name)?;
+    let target = Target::of(job, false, PART_MEMORY)?;
     refuse_same_names(&rows.schema())?;
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
-    let staging = Staging::enter(job.to, false, &mark)?;
-    let written = staging.resume().and_then(|_| form.write(rows, staging.data(), job));
-    match written {
+    let place = target.enter(&mark)?;
+    let begun = place.resume().and_then(|_| place.begin(&name));
+    match begun.and_then(|file| form.write(rows, file, job)) {
         Ok(ManifestFile { name, bytes, rows, blake3 }) => {
-            staging.publish_alone()?;
+            place.publish_alone()?;
             job.progress.end();
             Ok(ExportedFile { name, bytes, rows, blake3, partition: BTreeMap::new() })
         }
         Err(error) => {
-            staging.leave(&error);
+            place.leave(&error);
             Err(error)
         }
     }
@@ -83,13 +85,11 @@ struct Form {
 }
 
 impl Form {
-    fn of(options: AnswerOptions, to: &Path) -> Result<Self, ExportError> {
-        let name = to.file_name().unwrap_or_default().to_string_lossy();
-        let (told, framed) = ending(&name);
+    fn of(options: AnswerOptions, name: &str) -> Result<Self, ExportError> {
+        let (told, framed) = ending(name);
         match options.format.or(told) {
             None => Err(ExportError::Options(format!(
-                "{} does not tell a form by its ending: name it .parquet, .arrow, .csv or .jsonl (the last two also with .gz or .zst behind), or say --format",
-                to.display()
+                "{name} does not tell a form by its ending: name it .parquet, .arrow, .csv or .jsonl (the last two also with .gz or .zst behind), or say --format"
             ))),
             Some(ExportFormat::Text) => Err(ExportError::Options(
                 "text is of documents, not of the rows of a statement: there is parquet, arrow, csv and jsonl".to_owned(),
@@ -104,22 +104,21 @@ impl Form {
     fn write(
         &self,
         rows: Rows,
-        dir: &Path,
+        file: HashedFile,
         job: &ExportJob<'_>,
     ) -> Result<ManifestFile, ExportError> {
         job.progress.begin("rows", None);
-        let name = job.to.file_name().unwrap_or_default().to_string_lossy();
         let lines = match self.format {
             ExportFormat::Csv => Format::Csv,
             ExportFormat::Jsonl => Format::Json,
-            _ => return self.table(rows, dir, &name, job),
+            _ => return self.table(rows, file, job),
         };
         let frame = match self.compression {
             ExportCompression::Zstd => Frame::Zstd,
             ExportCompression::Gzip => Frame::Gzip,
             _ => Frame::Plain,
         };
-        let mut out = Lines { sink: Sink::create(dir, &name, frame, None)?, failed: None };
+        let mut out = Lines { sink: Sink::of(file, frame, None)?, failed: None };
         let printed = print(rows, lines, &mut out, job);
         match out.failed {
             Some(failed) => Err(failed.into()),
@@ -130,12 +129,10 @@ impl Form {
     fn table(
         &self,
         rows: Rows,
-        dir: &Path,
-        name: &str,
+        file: HashedFile,
         job: &ExportJob<'_>,
     ) -> Result<ManifestFile, ExportError> {
         let schema = rows.schema();
-        let file = HashedFile::create(dir, name)?;
         let mut file: Box<dyn Shard> = match self.format {
             ExportFormat::Arrow => Box::new(ArrowShard::create(file, schema)?),
             _ => Box::new(ParquetShard::create(file, schema, self.compression)?),

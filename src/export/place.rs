@@ -2,10 +2,39 @@
 
 use super::error::ExportError;
 use super::manifest::ExportManifest;
-use super::remote::RemoteStaging;
-use super::staging::{FinishedFile, Staging};
+use super::options::ExportJob;
+use super::remote::{RemoteStaging, RemoteTarget};
+use super::staging::{FinishedFile, Staging, refuse_taken};
 use crate::output::HashedFile;
 use std::fs;
+use std::path::PathBuf;
+
+/// What an export is to become, before anything is written.
+pub(super) enum Target {
+    Local { to: PathBuf, is_directory: bool },
+    Remote(Box<RemoteTarget>),
+}
+
+impl Target {
+    /// The target of a job, unless it is taken; `memory` decides how large the parts are in which a store gets files.
+    pub fn of(job: &ExportJob<'_>, is_directory: bool, memory: u64) -> Result<Self, ExportError> {
+        if let Some(target) = RemoteTarget::of(job, is_directory, memory)? {
+            return Ok(Self::Remote(Box::new(target)));
+        }
+        refuse_taken(job.to, is_directory, job.force)?;
+        Ok(Self::Local { to: job.to.to_path_buf(), is_directory })
+    }
+
+    /// Begins the export with that hash, or goes on with it.
+    pub fn enter(self, hash: &str) -> Result<Place, ExportError> {
+        Ok(match self {
+            Self::Local { to, is_directory } => {
+                Place::Local(Staging::enter(&to, is_directory, hash)?)
+            }
+            Self::Remote(target) => Place::Remote(Box::new(target.enter(hash)?)),
+        })
+    }
+}
 
 /// One of the two.
 pub(super) enum Place {
@@ -50,6 +79,15 @@ impl Place {
         match self {
             Self::Local(staging) => staging.publish(manifest),
             Self::Remote(staging) => staging.publish(manifest),
+        }
+    }
+
+    /// The only file is finished: it becomes the output, without a manifest.
+    pub fn publish_alone(self) -> Result<(), ExportError> {
+        match self {
+            Self::Local(staging) => staging.publish_alone(),
+            // It appeared when it was finished.
+            Self::Remote(_) => Ok(()),
         }
     }
 

@@ -60,6 +60,9 @@ impl RemoteTarget {
             Some((folder, name)) => (format!("{folder}/"), Some(name.to_owned())),
             None => (to.to_string(), None),
         };
+        if name.as_ref().is_some_and(String::is_empty) {
+            return Err(ExportError::Unnamed { path: job.to.to_path_buf() });
+        }
         let none = Stores::default();
         let folder = RemoteFolder::open(job.stores.unwrap_or(&none), &folder, job.interrupt)?;
         let (to, force) = (job.to.to_path_buf(), job.force);

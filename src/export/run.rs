@@ -6,10 +6,9 @@ use super::manifest::{ExportManifest, ExportedFile};
 use super::options::{ExportFormat, ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::pieces::{Pieces, Window};
-use super::place::Place;
-use super::remote::RemoteTarget;
+use super::place::{Place, Target};
 use super::selection::selected;
-use super::staging::{FinishedFile, Staging, refuse_taken};
+use super::staging::FinishedFile;
 use super::write::{ArrowShard, Encoder, LineShard, ParquetShard, Shard, Shards, group_bytes};
 use crate::model::Context;
 use crate::output::HashedFile;
@@ -122,17 +121,11 @@ pub fn export(
 ) -> Result<ExportManifest, ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
-    let target = RemoteTarget::of(job, is_directory, context.memory)?;
-    if target.is_none() {
-        refuse_taken(job.to, is_directory, job.force)?;
-    }
+    let target = Target::of(job, is_directory, context.memory)?;
     on_threads(context.threads, || {
         let partitions = partitions(view, &task.selected, &options.partition_by)?;
         let hash = identity(&task, options, corpus);
-        let staging = match target {
-            Some(target) => Place::Remote(Box::new(target.enter(&hash)?)),
-            None => Place::Local(Staging::enter(job.to, is_directory, &hash)?),
-        };
+        let staging = target.enter(&hash)?;
         let written = write_files(&task, options, &partitions, &staging, job.to);
         match written {
             Ok(manifest) => staging.publish(&manifest).map(|()| manifest),

@@ -96,6 +96,19 @@ pub enum IngestError {
         /// Sources that a corpus may have of such fields.
         most: usize,
     },
+    /// A load that is not for this corpus, or is none.
+    #[error("{0}")]
+    Load(String),
+    /// A row of a load that cannot be true; what was committed before its batch stays.
+    #[error("{}: row {row} (counted from 0): {why}; nothing of its batch is stored", path.display())]
+    LoadRow {
+        /// The file.
+        path: PathBuf,
+        /// Rows before it.
+        row: u64,
+        /// What is wrong, in words.
+        why: String,
+    },
     /// Values from outside that cannot be joined.
     #[error("{0}")]
     Join(String),

@@ -2,9 +2,8 @@
 
 use super::error::IngestError;
 use crate::model::FieldDeclaration;
-use crate::signals::{Signal, scores};
+use crate::signals::{Signal, scores, spelled};
 use crate::store::{View, with_fields};
-use serde_json::value::RawValue;
 
 /// What documents are given as they come, and what is indexed of them.
 pub(super) struct Feed {
@@ -43,9 +42,7 @@ impl Feed {
             return Ok(metadata);
         }
         let why = |error: serde_json::Error| format!("its scores cannot be stored: {error}");
-        let spell = |value: &crate::signals::ScoreValue| RawValue::from_string(value.to_json());
-        let found = scores(text, &self.signals);
-        let raw = found.iter().map(spell).collect::<Result<Vec<_>, _>>().map_err(why)?;
+        let raw = spelled(&scores(text, &self.signals)).map_err(why)?;
         let both = self.members.iter().zip(&raw);
         let values: Vec<_> = both.map(|(member, raw)| (member.as_str(), raw.as_ref())).collect();
         with_fields(&metadata, &values, &self.fields).map_err(why)

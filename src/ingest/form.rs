@@ -2,6 +2,7 @@
 
 use super::alarm::Alarm;
 use super::chat::{ChatTemplate, Chats, TemplateMarkers};
+use super::decided::{Decided, decided};
 use super::error::IngestError;
 use super::given::{self, Given};
 use super::options::{IngestOptions, RecordForm};
@@ -18,6 +19,8 @@ pub(super) struct Formed {
     pub(super) record: ReadRecord,
     pub(super) form: Option<TextForm>,
     pub(super) given: Option<Given>,
+    /// What was decided about it elsewhere.
+    pub(super) decided: Option<Decided>,
 }
 
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
@@ -76,7 +79,12 @@ pub(super) struct Former {
 enum Kind {
     Text,
     Chat(Box<Chats>),
-    Given { tokenizer: LoadedTokenizer, specials: Vec<u32> },
+    Given {
+        tokenizer: LoadedTokenizer,
+        specials: Vec<u32>,
+    },
+    /// Texts with what was decided about them.
+    Decided,
 }
 
 impl Former {
@@ -131,6 +139,19 @@ impl Former {
         self
     }
 
+    /// The same, of texts that come with decisions.
+    pub(super) fn with_decisions(mut self, is_so: bool) -> Self {
+        if is_so {
+            self.kind = Kind::Decided;
+        }
+        self
+    }
+
+    /// Whether texts come with decisions.
+    pub(super) const fn takes_decisions(&self) -> bool {
+        matches!(self.kind, Kind::Decided)
+    }
+
     /// The same, of records whose texts are searched.
     pub(super) fn with_seeds(mut self, seeds: Seeds) -> Self {
         self.seeds = seeds;
@@ -155,13 +176,24 @@ impl Former {
     /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
     /// what is made of the record must not be stored.
     pub(super) fn is_cut_short(&self) -> bool {
-        !matches!(self.kind, Kind::Text) && self.interrupt.is_raised()
+        !matches!(self.kind, Kind::Text | Kind::Decided) && self.interrupt.is_raised()
     }
 
     /// The record as it is stored, or why it is not.
     pub(super) fn form(&self, record: ReadRecord) -> Result<Formed, Reject> {
         let (text, metadata, form, given) = match &self.kind {
-            Kind::Text => return Ok(Formed { record, form: None, given: None }),
+            Kind::Text => return Ok(Formed { record, form: None, given: None, decided: None }),
+            Kind::Decided => {
+                return match decided(&record.metadata) {
+                    Ok((metadata, decided)) => Ok(Formed {
+                        record: ReadRecord { metadata, ..record },
+                        form: None,
+                        given: None,
+                        decided: Some(decided),
+                    }),
+                    Err(why) => Err(self.reject(record, RejectReason::Form(why))),
+                };
+            }
             Kind::Chat(chats) => match chats.text(&record.metadata) {
                 Ok((text, form)) => (text, None, form, None),
                 Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
@@ -179,13 +211,14 @@ impl Former {
             return Err(self.reject(record, reason));
         }
         let metadata = metadata.unwrap_or(record.metadata);
-        Ok(Formed { record: ReadRecord { text, metadata, ..record }, form: Some(form), given })
+        let record = ReadRecord { text, metadata, ..record };
+        Ok(Formed { record, form: Some(form), given, decided: None })
     }
 
     /// Whether the record becomes a document; told before others that stand behind it are read.
     pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
         match self.kind {
-            Kind::Text => None,
+            Kind::Text | Kind::Decided => None,
             Kind::Chat(_) | Kind::Given { .. } => self.form(record.clone()).err(),
         }
     }

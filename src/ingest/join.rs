@@ -57,12 +57,8 @@ pub fn join(
     context.progress.begin("joining", sizes.sum::<Option<u64>>());
     let mut before = 0;
     for inlet in inlets {
-        let mut reader = match inlet {
-            Inlet::File(input) => {
-                Reader::open(&input, &read).map_err(|error| stopped(error.into(), &report))?
-            }
-            Inlet::Memory(records) => Reader::of_records(records, &read)?,
-        };
+        let reader = inlet.reader(&read);
+        let mut reader = reader.map_err(|error| stopped(error.into(), &report))?;
         loop {
             let chunk = joining.chunk(&mut reader, writer.batch_bytes(), &mut report);
             let (chunk, is_over) = chunk.map_err(|error| stopped(error, &report))?;
@@ -202,19 +198,12 @@ impl Joining<'_> {
         let record = match item {
             Item::Record(record) => record,
             Item::Reject(reject) => {
-                return Err(IngestError::Join(format!(
-                    "{}: record {} (counted from 0) at byte {}: {}",
-                    reject.origin.path.display(),
-                    reject.origin.number,
-                    reject.origin.offset,
-                    reject.reason
-                )));
+                let place = reject.origin.record_and_byte();
+                return Err(IngestError::Join(format!("{place}: {}", reject.reason)));
             }
         };
         let fail = |record: &ReadRecord, what: String| {
-            let origin = &record.origin;
-            let (path, number) = (origin.path.display(), origin.number);
-            IngestError::Join(format!("{path}: record {number} (counted from 0): {what}"))
+            IngestError::Join(format!("{}: {what}", record.origin.record()))
         };
         let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
             .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;
@@ -246,7 +235,7 @@ fn check_source(view: &View, options: &JoinOptions) -> Result<(), IngestError> {
 /// A field as it is declared.
 fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, IngestError> {
     let name = &column.field;
-    if let Some((_, expression)) = view.fed_fields().find(|(field, _)| field.name == *name) {
+    if let Some(expression) = view.fed_by(name) {
         return Err(IngestError::Join(format!(
             "field `{name}` is a signal, `{expression}`, which every document is given; set another field, or `corpusdb signals drop` it first"
         )));

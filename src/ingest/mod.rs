@@ -24,6 +24,8 @@
 //!
 //! Where signals are stored, each document is given those of its text (`feed`).
 //!
+//! What was decided elsewhere is taken over instead of decided (`load`, by `decided` and `judge`).
+//!
 //! `join` gives stored documents values from outside. It decides nothing and runs by itself.
 //!
 //! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
@@ -36,6 +38,7 @@ mod alarm;
 mod booked;
 mod chat;
 mod consumed;
+mod decided;
 mod decisions;
 mod encode;
 mod error;
@@ -46,6 +49,8 @@ mod given;
 mod identify;
 mod join;
 mod joined;
+mod judge;
+mod load;
 mod newcomers;
 mod options;
 mod prepare;
@@ -69,6 +74,8 @@ pub use error::IngestError;
 pub(crate) use form::ordinary_markers;
 pub(crate) use join::join;
 pub use joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
+pub(crate) use load::load;
+pub use load::{LoadOptions, LoadReport};
 pub use options::{IngestOptions, OnError, RecordForm};
 pub(crate) use produce::{Inlet, inlets};
 pub use read::{Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy};

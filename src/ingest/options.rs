@@ -91,6 +91,11 @@ impl IngestOptions {
         read
     }
 
+    /// The same with fields that are not kept: of a load these say what was decided.
+    pub(super) fn reads_all(&self) -> ReadOptions {
+        ReadOptions { drop_fields: Vec::new(), ..self.reads() }
+    }
+
     /// The options that decide what the records of a file are: if they change, a file is read anew.
     pub(super) fn reading(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;

@@ -1,5 +1,6 @@
 //! Records to documents-to-be: hashes, fingerprint, indexed values. Parallel; looks at nothing stored.
 
+use super::decided::Decided;
 use super::feed::Feed;
 use super::form::{Formed, Former};
 use super::given::Given;
@@ -9,7 +10,7 @@ use super::sight::Sighter;
 use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::model::{
     Compared, LossSpan, Policy, ReadRecord, Reject, RejectReason, Sightings, SuiteId, TextForm,
-    compared_text, half, record_identity, reject_identity,
+    compared_text, half, record_identity, reject_identity, text_hash,
 };
 use crate::store::{Indexed, indexed};
 use rayon::prelude::*;
@@ -22,6 +23,8 @@ pub(super) struct Prepared {
     pub(super) form: Option<TextForm>,
     /// The ids that came with it.
     pub(super) given: Option<Given>,
+    /// What was decided about it elsewhere.
+    pub(super) decided: Option<Decided>,
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
@@ -140,13 +143,13 @@ fn one(
     feed: &Feed,
     (craft, sighter): &mut (Fingerprinter, Sighter<'_>),
 ) -> Result<Prepared, Box<Reject>> {
-    let Formed { mut record, form, given } = formed;
+    let Formed { mut record, form, given, decided } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
     let shingles = Shingles::new(std::mem::take(&mut fingerprint.shingles));
     let sightings = sighter.look(&record.text, &fingerprint, craft);
-    let raw = half(&blake3::hash(record.text.as_bytes()));
+    let raw = text_hash(&record.text);
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     let identity = record_identity(&record, record.source.as_deref().unwrap_or(source), &content);
     // A record is recognised by what it came with.
@@ -157,6 +160,7 @@ fn one(
     Ok(Prepared {
         form,
         given,
+        decided,
         raw,
         content,
         identity,

@@ -86,7 +86,18 @@ pub enum Inlet<'m> {
     Memory(Records<'m>),
 }
 
-impl Inlet<'_> {
+impl<'m> Inlet<'m> {
+    /// Reads it from its beginning.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub(super) fn reader(self, read: &ReadOptions) -> Result<Reader<'m>, ReadError> {
+        match self {
+            Self::File(input) => Reader::open(&input, read),
+            Self::Memory(records) => Reader::of_records(records, read),
+        }
+    }
+
     /// Bytes of a file; 0 when not known.
     pub(super) const fn size(&self) -> u64 {
         match self {
@@ -175,7 +186,7 @@ pub(super) fn produce(
 ) {
     let mut producer = Producer {
         options,
-        reads: options.reads(),
+        reads: if former.takes_decisions() { options.reads_all() } else { options.reads() },
         former,
         interrupt,
         send,

@@ -6,6 +6,7 @@ use super::error::IngestError;
 use super::feed::Feed;
 use super::flight::Flight;
 use super::form::Former;
+use super::judge::Judge;
 use super::options::IngestOptions;
 use super::prepare::{PreparedChunk, prepare};
 use super::produce::{Chunk, Inlet, KnownInput, look_up, produce};
@@ -31,6 +32,8 @@ pub struct Crafts<'a> {
     pub tokenizers: &'a [LoadedTokenizer],
     /// What is looked for of its suites.
     pub seeds: Seeds,
+    /// Takes decisions over that come with the records, where they do.
+    pub judge: Option<&'a mut Judge>,
 }
 
 /// Ingests `inlets` in order: of their records those that the filter lets in. Every committed batch stays, whatever happens after it.
@@ -44,11 +47,11 @@ pub fn ingest(
     crafts: Crafts<'_>,
     context: &Context<'_>,
 ) -> Result<IngestReport, IngestError> {
-    let Crafts { filter, tokenizers, seeds } = crafts;
+    let Crafts { filter, tokenizers, seeds, judge } = crafts;
     let started = Instant::now();
     let Context { progress, interrupt, threads, .. } = *context;
     let former = Former::new(options, tokenizers, interrupt)?.with_filter(filter, options);
-    let former = former.with_seeds(seeds);
+    let former = former.with_seeds(seeds).with_decisions(judge.is_some());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -63,7 +66,7 @@ pub fn ingest(
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    let mut commits = ChunkWriter { options, tokenizers, interrupt, watch, report };
+    let mut commits = ChunkWriter { options, tokenizers, interrupt, watch, report, judge };
     progress.begin("ingesting", Some(inputs_size));
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
     let ChunkWriter { watch, mut report, .. } = commits;

@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::produce::{Inlet, is_stop};
-use super::read::{Item, ReadOptions, Reader};
+use super::read::{Item, ReadOptions};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::model::{Context, Origin, RecordKey};
 
@@ -32,7 +32,7 @@ pub fn read_suite(
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
-        let fail = |why: String| IngestError::Suite(format!("{}: {why}", place(origin)));
+        let fail = |why: String| IngestError::Suite(format!("{}: {why}", origin.record_and_byte()));
         let record = serde_json::from_str(metadata).map_err(|error| fail(error.to_string()))?;
         let path = origin.path.as_path();
         let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
@@ -87,10 +87,7 @@ fn each(
     context.progress.begin("reading", None);
     let mut done = 0;
     for inlet in inlets {
-        let mut reader = match inlet {
-            Inlet::File(input) => Reader::open(&input, read)?,
-            Inlet::Memory(records) => Reader::of_records(records, read)?,
-        };
+        let mut reader = inlet.reader(read)?;
         loop {
             if context.interrupt.is_raised() {
                 return Err(IngestError::Stopped);
@@ -106,7 +103,7 @@ fn each(
                     with(&record.key, &record.origin, &record.text, &record.metadata)?;
                 }
                 Some(Item::Reject(reject)) => {
-                    let why = format!("{}: {}", place(&reject.origin), reject.reason);
+                    let why = format!("{}: {}", reject.origin.record_and_byte(), reject.reason);
                     return Err(IngestError::Suite(why));
                 }
             }
@@ -116,9 +113,4 @@ fn each(
     }
     context.progress.end();
     Ok(())
-}
-
-fn place(origin: &Origin) -> String {
-    let (path, number, at) = (origin.path.display(), origin.number, origin.offset);
-    format!("{path}: record {number} (counted from 0) at byte {at}")
 }

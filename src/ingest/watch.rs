@@ -80,13 +80,7 @@ impl Watch {
         let Reject { reason, origin, .. } = reject;
         let Rejected { records, first, files, first_file } = &mut self.rejected;
         *records += 1;
-        first.get_or_insert_with(|| {
-            format!(
-                "{}: record {} (counted from 0): {reason}",
-                origin.path.display(),
-                origin.number
-            )
-        });
+        first.get_or_insert_with(|| format!("{}: {reason}", origin.record()));
         if matches!(reason, RejectReason::NotText(_)) {
             *files += 1;
             first_file.get_or_insert_with(|| format!("{}: {reason}", origin.path.display()));

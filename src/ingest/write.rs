@@ -5,6 +5,7 @@ use super::consumed::put_consumed;
 use super::encode::{EncodedNewcomers, encode};
 use super::error::IngestError;
 use super::identify::{Fate, Identified, New, identify};
+use super::judge::Judge;
 use super::newcomers::{Admission, compress, find_twins};
 use super::options::{IngestOptions, RecordForm};
 use super::prepare::{Prepared, PreparedChunk, Ready};
@@ -40,6 +41,8 @@ pub(super) struct ChunkWriter<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) watch: Watch,
     pub(super) report: IngestReport,
+    /// Where decisions come with the records: takes them over.
+    pub(super) judge: Option<&'a mut Judge>,
 }
 
 /// Documents that are kept by the decisions of a commit.
@@ -69,6 +72,9 @@ impl ChunkWriter<'_> {
         if may_wait && let Some(documents) = orphans.want(new.len()) {
             (self.report.read, self.report.bytes) = before;
             return Ok(Written::Waits(Want { documents, has: new.len() }));
+        }
+        if let Some(judge) = &mut self.judge {
+            judge.rows(batch.view(), chunk, &sources, (&new, &fates))?;
         }
         let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
         for (source, file, by) in overtaken {
@@ -163,7 +169,10 @@ impl ChunkWriter<'_> {
         new: &[New<'c>],
         counts: &mut ChunkCounts,
     ) -> Result<Kept<'c>, IngestError> {
-        session.settle()?;
+        match &mut self.judge {
+            None => session.settle()?,
+            Some(judge) => judge.settle(&mut session, batch.view(), new)?,
+        }
         let mut newcomers = Vec::new();
         for document in new {
             let outcome = session.outcome(document.id)?;

@@ -10,6 +10,19 @@ pub fn half(hash: &blake3::Hash) -> [u8; 16] {
     half
 }
 
+/// Hash of the raw bytes of a text: equal for equal texts, and for no others.
+#[must_use]
+pub fn text_hash(text: &str) -> [u8; 16] {
+    half(&blake3::hash(text.as_bytes()))
+}
+
+/// The first 64 bits of the hash of a text: they order texts, and find the hashes that are worth comparing.
+#[must_use]
+pub const fn hash_start(hash: &[u8; 16]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *hash;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// Identity of the records of `source` with this key.
 #[must_use]
 pub fn key_identity(source: &str, key: &str) -> [u8; 16] {

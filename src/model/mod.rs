@@ -28,7 +28,9 @@ pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId,
     TokenizerId,
 };
-pub use identity::{half, key_identity, position_identity, record_identity, reject_identity};
+pub use identity::{
+    half, hash_start, key_identity, position_identity, record_identity, reject_identity, text_hash,
+};
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use loss::{LossSpan, TextForm};
 pub use mersenne::MersenneTwister;
@@ -39,9 +41,10 @@ pub use policy::{
 pub use policy_settings::PolicySettings;
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
-pub use standing::{Match, MatchKind, Standing};
+pub use standing::{Match, MatchKind, Standing, jaccard};
 pub use suite::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart, WholeItem,
+    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
+    SuiteVerdict, WholeItem,
 };
 pub use time_unit::TimeUnit;
 pub use timestamp::{shown_timestamp, timestamp_of_seconds, timestamp_of_text};

@@ -15,6 +15,18 @@ pub struct Origin {
     pub offset: u64,
 }
 
+impl Origin {
+    /// File and number, as messages say them.
+    pub(crate) fn record(&self) -> String {
+        format!("{}: record {} (counted from 0)", self.path.display(), self.number)
+    }
+
+    /// The same and the byte, or the row, that it begins at.
+    pub(crate) fn record_and_byte(&self) -> String {
+        format!("{} at byte {}", self.record(), self.offset)
+    }
+}
+
 /// What identifies a record within its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordKey {

@@ -26,6 +26,16 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Why a document is removed that has a kept one like it, given whether their texts are the same bytes.
+    #[must_use]
+    pub const fn of_duplicate(has_equal_bytes: bool) -> (Self, MatchKind) {
+        if has_equal_bytes {
+            (Self::Exact, MatchKind::Exact)
+        } else {
+            (Self::Near, MatchKind::Near)
+        }
+    }
+
     /// All standings, in the order of their stored codes.
     pub const ALL: [Self; 8] = [
         Self::Kept,
@@ -129,6 +139,14 @@ pub struct Match {
     pub witness_shingles: u32,
 }
 
+/// Jaccard similarity of two sets of `left` and `right` members that share `shared`, in 0..=1.
+#[must_use]
+pub fn jaccard(shared: u32, left: u32, right: u32) -> f64 {
+    let shared = f64::from(shared);
+    let union = f64::from(left) + f64::from(right) - shared;
+    if union > 0.0 { shared / union } else { 0.0 }
+}
+
 impl Match {
     /// Exact Jaccard similarity of the two shingle sets, in 0..=1.
     #[must_use]
@@ -136,9 +154,7 @@ impl Match {
         if self.kind == MatchKind::Exact {
             return 1.0;
         }
-        let shared = f64::from(self.shared);
-        let union = f64::from(self.removed_shingles) + f64::from(self.witness_shingles) - shared;
-        if union > 0.0 { shared / union } else { 0.0 }
+        jaccard(self.shared, self.removed_shingles, self.witness_shingles)
     }
 
     /// Share of the removed document's shingles that the witness has.

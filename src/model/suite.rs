@@ -139,3 +139,39 @@ impl Sightings {
         self.runs.is_empty() && self.whole.is_empty()
     }
 }
+
+/// What somebody who looked at an item and a text decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SuiteVerdict {
+    /// The text does not have the item: it is not contaminated by it, whatever rules say.
+    Rejected = 0,
+    /// The text has the item.
+    Accepted = 1,
+}
+
+impl SuiteVerdict {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Rejected, Self::Accepted];
+
+    /// Its name in answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Accepted => "accepted",
+        }
+    }
+
+    /// The verdict with this name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl fmt::Display for SuiteVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -70,7 +70,7 @@ fn declared(view: &View, field: &FieldDeclaration) -> Result<FieldSummary, Query
     }
     let distinct = is_keyword.then(|| terms.len());
     let expression = view.added_field(field.id).and_then(|record| record.expression.clone());
-    let is_fed = view.fed_fields().any(|(other, _)| other.id == field.id);
+    let is_fed = view.fed_by(&field.name).is_some();
     let state = if is_fed { "fed" } else { "declared" };
     Ok(FieldSummary { documents, distinct, expression, state, ..summary(field) })
 }

@@ -12,6 +12,12 @@ const MOST: usize = 1000;
 const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
+/// Tells the source of a document of a block.
+pub(in crate::query) fn source_of(sources: &ColumnBlock, document: DocId) -> SourceId {
+    let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
+    SourceId(source.unwrap_or(u32::MAX))
+}
+
 /// A group, by its number among those that were met.
 pub(in crate::query) type Group = u32;
 

@@ -56,7 +56,8 @@ mod timeline;
 
 pub(crate) use contamination::contaminated;
 pub use contamination::{
-    CheckedText, CheckedTexts, ItemEvidence, SuiteContamination, SuiteSummary, TaintedSource,
+    CheckedText, CheckedTexts, ItemEvidence, ReviewOptions, ReviewPair, ReviewPart,
+    SuiteContamination, SuiteSummary, TaintedSource,
 };
 pub(crate) use document_table::DocumentTable;
 pub(crate) use domains::domains;
@@ -91,16 +92,17 @@ pub use snapshots::{
 pub(crate) use snapshots::{kept_in, show_snapshot, snapshot_changes, snapshot_diff};
 pub(crate) use sql::{
     Computed, Dependence, IncomingCondition, compute, count, declared_columns, dependence,
-    is_of_standing, keyword_field, kind_of, names, names_column, numbers, select, sql, sql_until,
+    is_of_standing, keyword_field, kind_of, names, names_column, numbers, resolved, select, sql,
     sql_with, texts,
 };
 pub use sql::{
     Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlOptions, SqlTableNames,
 };
 pub use stats::{
-    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, RejectStats, SourceSpread, Stats,
-    StatsOptions, StatsValue,
+    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, QualityExample, QualityOptions,
+    QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold, RejectStats,
+    SourceSpread, Stats, StatsOptions, StatsValue,
 };
-pub(crate) use stats::{lengths, spread_by_source, stats};
+pub(crate) use stats::{lengths, quality, spread_by_source, stats};
 pub(crate) use timeline::timeline;
 pub use timeline::{CommitStretch, Timeline};

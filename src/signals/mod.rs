@@ -35,7 +35,7 @@ pub(crate) use lines::{
 pub(crate) use ngrams::{dup_ngram_fraction, top_ngram_fraction};
 pub(crate) use pii::pii;
 pub use presets::SignalRule;
-pub(crate) use scores::flags;
 pub use scores::{ScoreValue, Signal, SignalSet, scores};
+pub(crate) use scores::{flags, spelled};
 pub(crate) use stop_words::stopword_count;
 pub(crate) use words::{alpha_ratio, mean_word_length, newline_ratio, symbol_ratio, word_count};

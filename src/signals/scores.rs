@@ -12,6 +12,7 @@ use super::pii::pii;
 use super::stop_words::stopword_count;
 use super::words::{WordCounts, share};
 use crate::model::FieldKind;
+use serde_json::value::RawValue;
 use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 
@@ -266,6 +267,14 @@ pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
         ScoreValue::Number(number)
     };
     signals.iter().map(value).collect()
+}
+
+/// Values as they stand in metadata.
+///
+/// # Errors
+/// For one that JSON cannot spell; there is none.
+pub(crate) fn spelled(values: &[ScoreValue]) -> serde_json::Result<Vec<Box<RawValue>>> {
+    values.iter().map(|value| RawValue::from_string(value.to_json())).collect()
 }
 
 /// The kinds of personal data of a text, each once, by name.

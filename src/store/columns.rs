@@ -1,6 +1,6 @@
 //! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/reference/format.md.
 
-use crate::model::{DocId, Match, Sightings, SuiteGram};
+use crate::model::{DocId, Match, Sightings, SuiteGram, SuiteVerdict};
 use crate::store::error::{Malformed, StoreError};
 use crate::store::rows::header::Header;
 use crate::store::rows::keys::Key;
@@ -8,7 +8,7 @@ use crate::store::rows::records::{CommitRecord, FileRecord, RejectRecord};
 use crate::store::rows::values::ColumnValues;
 use crate::store::rows::{
     band_firsts, band_runs, bitmap, codec, ids, keys, loss, matches, meta, named, plain, removals,
-    sightings, suites, terms, texts,
+    sightings, suites, terms, texts, verdicts,
 };
 use roaring::RoaringBitmap;
 
@@ -159,6 +159,8 @@ columns! {
     SuiteGrams = "suite_ngrams", Dense, keys::SuiteGramKey, "suite u32, hash u64" => SuiteGram, |_, bytes| suites::decode_gram(bytes), "n-gram or short questions: hand-packed, see below";
     /// What texts have of suites. Written by ingest and `contamination add`, read by the table `contamination`.
     Contamination = "contamination", Dense, keys::ContaminationKey, "suite u32, document u64" => Sightings, |_, bytes| sightings::decode(bytes), "runs of n-grams and whole items: hand-packed, see below";
+    /// What people decided about items and texts. Written by `contamination review`, read by whoever tells evidence.
+    Verdicts = "verdicts", Small, keys::VerdictKey, "suite u32, blake3-128 of the text, item u32 counted from 0" => SuiteVerdict, |_, bytes| verdicts::decode(bytes), "u8: 0 rejected, 1 accepted";
 }
 
 /// The error for bytes of a family that do not decode.

@@ -1,9 +1,11 @@
 //! The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
 
-use crate::support::{Scratch, command, corpusdb, crawl, ingest, init, lines, repository};
+use crate::support::{
+    Scratch, command, corpusdb, crawl, ingest, init, interrupt, lines, repository,
+};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 const VERBS: [&str; 17] = [
@@ -63,6 +65,24 @@ fn every_verb_has_help_with_examples() {
     }
     let version = corpusdb(&["--version"]).good().stdout;
     assert_eq!(version, format!("corpusdb {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn what_is_made_on_disk_gets_no_address() {
+    let at = "s3://bucket/name";
+    for words in [
+        &["init", at][..],
+        &["epoch", "build", "crawl", "1", "--out", at],
+        &["report", "crawl", "-o", at],
+        &["report", "crawl", "--croissant", at],
+        &["duplicates", "crawl", "--html", at],
+        &["signals", "report", "crawl", "--html", at],
+        &["tokenizer", "export", "crawl", "own", at],
+        &["ingest", "crawl", "a.jsonl", "--source", "web", "--decisions", at],
+        &["purge", "crawl", "--prove", at],
+    ] {
+        corpusdb(words).fails(&["s3:// is an address, and this is made on disk"]);
+    }
 }
 
 #[test]
@@ -312,8 +332,7 @@ fn ctrl_c_ends_a_query_at_once() {
     let mut child = command(&["sql", &place.corpus, many]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     assert!(child.try_wait().unwrap().is_none(), "it is under way");
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    interrupt(&child);
     for _ in 0..200 {
         if let Some(status) = child.try_wait().unwrap() {
             assert_eq!(status.code(), Some(130));

@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
-const ANSWER: &str = "In the afternoon she sold 48/2 = 24 rolls, so on the whole day she sold 48+24 = 72 of them. #### 72";
+pub(crate) const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
+pub(crate) const ANSWER: &str = "In the afternoon she sold 48/2 = 24 rolls, so on the whole day she sold 48+24 = 72 of them. #### 72";
 const SHORT: &str = "Which town has the tallest mill?";
 
-fn suite() -> String {
+pub(crate) fn suite() -> String {
     let items = [
         json!({ "id": "rolls", "question": QUESTION, "answer": ANSWER }),
         json!({ "id": "mill", "question": SHORT, "answer": "Quilbury" }),
@@ -30,7 +30,7 @@ fn suite() -> String {
     items.map(|item| format!("{item}\n")).concat()
 }
 
-fn sql(corpus: &str, statement: &str) -> Vec<Value> {
+pub(crate) fn sql(corpus: &str, statement: &str) -> Vec<Value> {
     corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
@@ -44,7 +44,7 @@ fn by_text(corpus: &str) -> BTreeSet<String> {
     rows.iter().map(ToString::to_string).collect()
 }
 
-fn around(text: &str) -> String {
+pub(crate) fn around(text: &str) -> String {
     format!(
         "Some words that come before it, as they do.\n\n{text}\n\nAnd some that come after, as others do."
     )
@@ -280,6 +280,15 @@ fn what_very_many_documents_of_several_sources_have_counts_for_nothing() {
     let file = scratch.write("c.jsonl", lines(&pages(40)));
     ingest(&corpus, &[&file], &["--source", "c", "--id-field", "id"]);
     assert_eq!((documents(&[]), documents(&["--common-documents", "61"])), (0, 60));
+    // However many copies there are of a page: it is one text.
+    let copies = |n: usize| Page::keyed(format!("copy{n}"), format!("{ANSWER} a page of its own"));
+    for (source, from) in [("a", 100), ("b", 200), ("c", 300)] {
+        let pages: Vec<Page> = (from..from + 20).map(copies).collect();
+        let file = scratch.write(&format!("{source}{from}.jsonl"), lines(&pages));
+        ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
+    }
+    assert_eq!(documents(&[]), 60);
+    corpusdb(&["remove", &corpus, "--where", "text LIKE '%a page of its own'"]).good();
     // Kept documents count, as they are now: what the user removes is seen again in what is left.
     corpusdb(&["remove", &corpus, "--where", "source = 'c'"]).good();
     assert_eq!(documents(&[]), 40);
@@ -584,7 +593,7 @@ fn epochs_leave_out_what_is_contaminated_and_suites_that_are_not_named() {
     let place = Place::holding(60);
     let corpus = &place.corpus;
     let pages =
-        [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..44]))];
+        [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..32]))];
     let file = place.scratch.write("tainted.jsonl", lines(&pages));
     ingest(corpus, &[&file], &["--source", "web", "--id-field", "id"]);
     let items = place.scratch.write("suite.jsonl", suite());

@@ -35,7 +35,7 @@ fn the_golden_store_of_every_format_opens_twice_is_sound_and_has_its_digest() {
             drop(writer(&corpus));
             assert_eq!(sound_digest(&reader(&corpus)), expected, "{format}");
         }
-        shows_what_was_put_in(&corpus);
+        shows_what_was_put_in(&corpus, format[1..].parse().unwrap());
         // It goes on: what it knows is unchanged, what is new is added and deduplicated against it.
         let name = corpus.display().to_string();
         let again = ["ingest", &name, "-", "--source", "web", "--id-field", "id", "--json"];
@@ -79,7 +79,7 @@ fn pages() -> Vec<Page> {
     pages
 }
 
-fn shows_what_was_put_in(corpus: &Path) {
+fn shows_what_was_put_in(corpus: &Path, format: u32) {
     let corpus = reader(corpus);
     let info = corpus.info().unwrap();
     assert_eq!(
@@ -128,6 +128,10 @@ fn shows_what_was_put_in(corpus: &Path) {
     let last = texts.iter().rposition(|text| *text == FIRST_PAGE.to_uppercase());
     let expected = last.map(|last| vec![(Some(0), true), (Some(last as u64), true)]);
     assert_eq!(told, expected.unwrap_or_default());
+    // Since format 8: what was decided about one of them.
+    let verdicts: Vec<_> = evidence.iter().filter_map(|one| one.verdict).collect();
+    let decided = if format < 8 { vec![] } else { vec!["accepted"] };
+    assert_eq!(verdicts, decided);
     assert!(texts.len() > 60 && texts.iter().all(|text| put_in.contains(text)));
 }
 
@@ -196,6 +200,7 @@ fn make_a_golden_store() {
     let page = Page::keyed("late", FIRST_PAGE.to_uppercase());
     let late = ["ingest", &name, "-", "--source", "notes", "--id-field", "id"];
     corpusdb_reading(&late, page.line().as_bytes()).good();
+    corpusdb(&["contamination", "review", &name, "--accept", "asked:it=late"]).good();
     for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_string_lossy().into_owned();

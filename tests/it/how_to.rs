@@ -170,6 +170,9 @@ fn decontaminate() {
         "gsm8k: 1 items,",
         "1 of 1 items are in 1 kept documents (0 more that are not kept)",
         "gsm8k gsm8k-test.jsonl:0 (question) in document 7: score 1.000",
+        "gsm8k gsm8k-test.jsonl:0 and document 7",
+        "1 pairs",
+        "0 accepted, 0 rejected, 0 taken back",
         "1 of 1 texts are contaminated",
         "some of them are contaminated",
     ] {
@@ -247,7 +250,7 @@ fn remote() {
     let text = page("remote.md");
     let consoles = blocks(&text).into_iter().filter(|block| block.mark == "console");
     let lines: Vec<&str> = consoles.flat_map(|block| block.body.lines()).collect();
-    assert_eq!(lines.len(), 5);
+    assert_eq!(lines.len(), 6);
     for line in lines {
         let verb = line.strip_prefix("$ corpusdb ").unwrap().split(' ').next().unwrap();
         let known = corpusdb(&[verb, "--help"]).good().stdout;
@@ -272,7 +275,7 @@ fn from_a_rust_program() {
 }
 
 /// Pages of Python: `python/tests/test_pages.py` compares what they call with what the package has.
-const OF_PYTHON: [&str; 2] = ["from-python.md", "train-with-torch.md"];
+const OF_PYTHON: [&str; 3] = ["from-python.md", "spark.md", "train-with-torch.md"];
 
 /// A page that no test names would be run by none.
 #[test]

@@ -119,6 +119,8 @@ fn like(text: &[char], pattern: &[char]) -> bool {
 struct Maker {
     random: Random,
     rows: Vec<Value>,
+    /// Whether every test is for a few values of one column that may be null.
+    narrow: bool,
 }
 
 const NUMBERS: [&str; 10] = [
@@ -185,7 +187,38 @@ impl Maker {
         self.leaf()
     }
 
+    /// `year IN (..)` or `year = ..` of few values, some of them null and some another column.
+    fn narrow_leaf(&mut self) -> (String, Test) {
+        let negated = self.random.chance(50);
+        let listed = self.random.chance(70);
+        let values: Vec<&'static str> = (0..if listed { self.random.between(1, 4) } else { 1 })
+            .map(|_| *self.random.pick(&["1990", "1991", "1992", "1990", "1991", "NULL", "tokens"]))
+            .collect();
+        let sql = match (listed, negated) {
+            (true, false) => format!("year IN ({})", values.join(", ")),
+            (true, true) => format!("year NOT IN ({})", values.join(", ")),
+            (false, false) => format!("year = {}", values[0]),
+            (false, true) => format!("year <> {}", values[0]),
+        };
+        let test = move |row: &Value| {
+            let each = values.iter().map(|value| match *value {
+                "tokens" => compare(&row["year"], "=", &row["tokens"]),
+                value => compare(
+                    &row["year"],
+                    "=",
+                    &serde_json::from_str(&value.to_lowercase()).unwrap(),
+                ),
+            });
+            let is_in = not(each.map(not).fold(Some(true), and));
+            if negated { not(is_in) } else { is_in }
+        };
+        (sql, Box::new(test))
+    }
+
     fn leaf(&mut self) -> (String, Test) {
+        if self.narrow {
+            return self.narrow_leaf();
+        }
         let column = self.column();
         let negated = self.random.chance(40);
         let word = if negated { "NOT " } else { "" };
@@ -315,7 +348,7 @@ fn random_columns_and_groups_are_what_a_recount_gives() {
     let place = Place::new();
     let all = place.all();
     let corpus = place.open();
-    let mut maker = Maker { random: Random::new(123), rows: all.clone() };
+    let mut maker = Maker { random: Random::new(123), rows: all.clone(), narrow: false };
     let asked = |statement: &str| -> Vec<Value> {
         let mut printed = Vec::new();
         let mut printer = Printer::new(Format::Json, &mut printed);
@@ -361,11 +394,36 @@ fn random_columns_and_groups_are_what_a_recount_gives() {
 }
 
 #[test]
+fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
+    let place = Place::new();
+    let rows = place.all();
+    let corpus = place.open();
+    let mut maker = Maker { random: Random::new(5), rows: rows.clone(), narrow: true };
+    for number in 0..clauses(400) {
+        let (expression, test) = maker.predicate(1 + number % 4);
+        let expected: Vec<Truth> = rows.iter().map(test).collect();
+        let trues = expected.iter().filter(|truth| **truth == Some(true)).count() as u64;
+        assert_eq!(corpus.count(Some(&expression)).expect(&expression), trues, "{expression}");
+        let statement = format!("SELECT ({expression}) AS truth FROM documents ORDER BY id");
+        let mut found: Vec<Truth> = Vec::new();
+        for batch in corpus.sql(&statement).expect(&expression) {
+            let batch = batch.expect(&expression);
+            match batch.column(0).as_any().downcast_ref::<arrow::array::BooleanArray>() {
+                Some(truths) => found.extend(truths.iter()),
+                // An expression that is null whatever the row is of no type.
+                None => found.extend(std::iter::repeat_n(None, batch.num_rows())),
+            }
+        }
+        assert_eq!(found, expected, "{expression}");
+    }
+}
+
+#[test]
 fn count_select_the_engine_and_a_recount_agree_on_random_predicates() {
     let place = Place::new();
     let rows = place.all();
     let corpus = place.open();
-    let mut maker = Maker { random: Random::new(77), rows: rows.clone() };
+    let mut maker = Maker { random: Random::new(77), rows: rows.clone(), narrow: false };
     let mut sizes = BTreeSet::new();
     for number in 0..clauses(400) {
         let (expression, test) = maker.predicate(number % 4);

@@ -326,18 +326,23 @@ fn the_summary_has_the_sections_of_the_template_and_a_tenth_of_the_domains() {
     corpusdb(&["report", &corpus, "--eu-summary", &summary]).good();
     let told = std::fs::read_to_string(&summary).unwrap();
     for section in [
-        "## 1. General information",
-        "### 1.3 Modalities",
-        "## 2. List of data sources",
-        "### 2.1 Publicly",
-        "### 2.2 Private",
-        "### 2.3 Data crawled",
-        "### 2.4 User data",
-        "### 2.5 Synthetic",
-        "### 2.6 Other",
-        "## 3. Data processing",
-        "### 3.1 Reservations",
-        "### 3.2 Removal of illegal content",
+        "\n## 1. General information\n",
+        "\n### 1.1. Provider identification\n",
+        "\n### 1.2. Model identification\n",
+        "\n### 1.3. Modalities, overall training data size and other characteristics\n",
+        "\n## 2. List of data sources\n",
+        "\n### 2.1. Publicly available datasets\n",
+        "\n### 2.2. Private non-publicly available datasets obtained from third parties\n",
+        "\n#### 2.2.1. Datasets commercially licensed by rightsholders or their representatives\n",
+        "\n#### 2.2.2. Private datasets obtained from other third parties\n",
+        "\n### 2.3. Data crawled and scraped from online sources\n",
+        "\n### 2.4. User data\n",
+        "\n### 2.5. Synthetic data\n",
+        "\n### 2.6. Other sources of data\n",
+        "\n## 3. Data processing aspects\n",
+        "\n### 3.1. Respect of reservation of rights from text and data mining exception or limitation\n",
+        "\n### 3.2. Removal of illegal content\n",
+        "\n### 3.3. Other information (optional)\n",
     ] {
         assert_eq!(told.matches(section).count(), 1, "{section}");
     }

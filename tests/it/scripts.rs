@@ -1,6 +1,8 @@
 //! `sql` with several statements, from files and standard input, and answers that are written to files.
 
-use crate::support::{Page, Scratch, command, corpusdb, corpusdb_reading, ingest, init, lines};
+use crate::support::{
+    Page, Scratch, command, corpusdb, corpusdb_reading, ingest, init, interrupt, lines,
+};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use arrow_ipc::reader::FileReader;
@@ -195,8 +197,7 @@ fn ctrl_c_leaves_no_piece_of_an_output() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(staged() && child.try_wait().unwrap().is_none(), "it is under way");
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!staged() && !scratch.path("out.parquet").exists());
 }

@@ -309,7 +309,8 @@ fn presets_select_what_their_rules_leave_and_stand_in_plans_as_conditions() {
         corpusdb(&["count", &corpus, "--where", condition]).good().stdout.trim().to_owned()
     };
     assert_eq!(count(&on_text), "1");
-    corpusdb(&["count", &corpus, "--where", &on_fields]).fails(&["c4_sentence_count"]);
+    corpusdb(&["count", &corpus, "--where", &on_fields])
+        .fails(&["the signal `c4_sentence_count` is not stored", "preset('gopher', 'text')"]);
     add(&corpus, &["--set", "c4"]);
     assert_eq!(count(&on_fields), "1");
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
@@ -329,4 +330,44 @@ fn presets_select_what_their_rules_leave_and_stand_in_plans_as_conditions() {
     corpusdb(&["signals", "drop", &corpus, "--set", "c4", "--force"]).good();
     plan("preset('c5')").fails(&["preset('c5')", "gopher, c4, fineweb, all"]);
     plan("preset('c4', 'text')").good();
+}
+
+#[test]
+fn presets_stand_in_every_condition() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let good = "It was so. And then it was. So they say. Is it so? It is what they say it is.";
+    let pages = [Page::keyed("good", good), Page::keyed("bad", "buy now {cheap}")];
+    let file = scratch.write("a.jsonl", lines(&pages));
+    let how = ["--source", "web", "--id-field", "id"];
+    ingest(&corpus, &[&file], &how);
+    for name in ["preset('c4', 'text')", "preset('c4')"] {
+        corpusdb(&["signals", "add", &corpus, "--set", "c4"]).good();
+        let keys = |lines: Vec<Value>| -> Vec<String> {
+            lines.iter().map(|line| line["key"].as_str().unwrap().to_owned()).collect()
+        };
+        let sampled = corpusdb(&["sample", &corpus, "--where", name, "--json"]).good().json_lines();
+        assert_eq!(keys(sampled), ["good"], "{name}");
+        let statement = format!("SELECT key FROM documents d WHERE NOT {name} -- preset('c5')");
+        assert_eq!(keys(rows(&corpus, &statement)), ["bad"], "{name}");
+        let stats = corpusdb(&["stats", &corpus, "--where", name, "--json"]).good().json();
+        assert_eq!(stats["all"]["documents"], json!(1), "{name}");
+        let out = scratch.arg(&format!("{}.jsonl", name.len()));
+        corpusdb(&["export", &corpus, "--where", name, "--to", &out]).good();
+        let written = std::fs::read_to_string(&out).unwrap();
+        assert!(written.contains("So they say") && !written.contains("cheap"), "{written}");
+        let removed = ["remove", &corpus, "--where", &format!("NOT {name}"), "--dry-run", "--json"];
+        assert_eq!(corpusdb(&removed).good().json()["changed"], json!(1), "{name}");
+        // What comes in has no stored scores: either way its text is asked.
+        let other = scratch.arg(&format!("other-{}", name.len()));
+        init(&other, &[]);
+        let told = ingest(&other, &[&file], &[&how[..], &["--where", name]].concat());
+        assert_eq!(told["added"], json!(1), "{told}");
+        assert_eq!(keys(rows(&other, "SELECT key FROM documents")), ["good"]);
+    }
+    corpusdb(&["count", &corpus, "--where", "preset('c5')"]).fails(&["gopher, c4, fineweb, all"]);
+    corpusdb(&["sql", &corpus, "SELECT preset('c5')"]).fails(&["gopher, c4, fineweb, all"]);
+    corpusdb(&["ingest", &corpus, &file, "--source", "web", "--where", "preset(c4)"])
+        .fails(&["gopher, c4, fineweb, all"]);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// Memory given to every corpus of the tests.
@@ -81,6 +81,12 @@ pub fn command<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_corpusdb"));
     command.args(arguments);
     command
+}
+
+/// Ctrl-C for a process. The shell has `kill` built in: a small system has no program of that name.
+pub fn interrupt(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 /// What a run of the command came to. A panic is never an answer.

@@ -31,8 +31,11 @@ const measured = {
   focusable: [...document.querySelectorAll('.wide')].every(it => it.tabIndex === 0),
   fetched: performance.getEntriesByType('resource').length,
 };
-document.body.setAttribute('data-measured', JSON.stringify(measured));
+parent.document.body.setAttribute('data-measured', JSON.stringify(measured));
 </script>"""
+
+#: Narrower than a window of Chromium can be.
+PHONE = 400
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for n in range(40)
         ]
         w.ingest(pages, source=HOSTILE, id_field="id")
+        assert w.plan({"version": 1, "snapshot": "first", "pack": {"length": 64}}).number == 1
     return path
 
 
@@ -70,15 +74,17 @@ def test_mlcroissant_takes_the_description(crawl: Path, tmp_path: Path) -> None:
 
 
 def shown(page: Path, width: int, picture: Path, *more: str) -> dict[str, object]:
-    """What is measured of the page at that width; a picture of it is taken too."""
+    """What is measured of the page at that width, in a frame; a picture of it is taken too."""
     assert CHROMIUM is not None
     measuring = page.with_name(f"measuring-{picture.stem}.html")
-    measuring.write_text(page.read_text().replace("</body>", f"{MEASURE}</body>"))
+    inner = html.escape(page.read_text().replace("</body>", f"{MEASURE}</body>"))
+    frame = f'<iframe srcdoc="{inner}" style="border:0;width:{width}px;height:1500px"></iframe>'
+    measuring.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin:0">{frame}</body>')
     line = [
         CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={picture.with_suffix('.profile')}",
-        f"--window-size={width},1600", *more,
+        f"--window-size={max(width, 500)},1600", *more,
     ]
-    subprocess.run([*line, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True, timeout=120)
+    subprocess.run([*line, f"--screenshot={picture}", measuring.as_uri()], check=True, capture_output=True, timeout=120)
     dumped = subprocess.run(
         [*line, "--dump-dom", measuring.as_uri()], check=True, capture_output=True, text=True, timeout=120
     )
@@ -92,10 +98,10 @@ def shown(page: Path, width: int, picture: Path, *more: str) -> dict[str, object
 def test_chromium_shows_the_card_in_light_and_dark_and_on_a_phone(crawl: Path, tmp_path: Path) -> None:
     page = tmp_path / "card.html"
     with corpusdb.open(crawl) as db:
-        db.report(html=page)
+        db.report(html=page, plan=1)
     light = shown(page, 1200, tmp_path / "light.png")
     dark = shown(page, 1200, tmp_path / "dark.png", "--blink-settings=preferredColorScheme=0")
-    phone = shown(page, 500, tmp_path / "phone.png")
+    phone = shown(page, PHONE, tmp_path / "phone.png")
     for measured in (light, dark, phone):
         # No script of the corpus ran, nothing was fetched, nothing sticks out of the page.
         assert measured["title"] == "Data card: crawl"
@@ -104,3 +110,33 @@ def test_chromium_shows_the_card_in_light_and_dark_and_on_a_phone(crawl: Path, t
         assert measured["drawings"] == measured["named"] >= 4 and measured["empty"] == 0
     assert light["ground"] == dark["ink"] or light["ground"] != dark["ground"]
     assert (light["ground"], light["ink"]) != (dark["ground"], dark["ink"])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_chromium_shows_what_rules_would_remove(crawl: Path, tmp_path: Path) -> None:
+    page = tmp_path / "signals.html"
+    with corpusdb.open(crawl) as db:
+        told = db.signals.report(html=page)
+    assert told.documents.documents > 0
+    for measured in (shown(page, 1200, tmp_path / "wide.png"), shown(page, PHONE, tmp_path / "phone.png")):
+        assert measured["title"] == "Signals of crawl"
+        assert measured["fetched"] == 0 and measured["wide"] == 0 and measured["focusable"]
+        assert measured["sections"] == measured["links"] == 4
+        assert measured["drawings"] == measured["named"] == len(told.scores) and measured["empty"] == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_chromium_prints_the_card_with_all_that_opens_on_demand(crawl: Path, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    page, printed = tmp_path / "card.html", tmp_path / "card.pdf"
+    with corpusdb.open(crawl) as db:
+        db.report(html=page)
+    line = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    pages = []
+    for text in (page.read_text(), re.sub(r"<details>.*?</details>", "", page.read_text(), flags=re.DOTALL)):
+        page.write_text(text)
+        print_to = [f"--print-to-pdf={printed}", "--no-pdf-header-footer", page.as_uri()]
+        subprocess.run([*line, *print_to], check=True, capture_output=True, timeout=120)
+        pages.append(len(re.findall(rb"/Type */Page\b", printed.read_bytes())))
+    # Tables that are folded on the screen are on paper.
+    assert pages[0] > pages[1] >= 2

@@ -30,10 +30,13 @@ class Cutter:
             passed = 0
             with contextlib.suppress(OSError):
                 while data := server.recv(1 << 16):
-                    passed += len(data)
-                    if self.cuts > 0 and passed > self.behind:
+                    if self.cuts > 0 and passed + len(data) > self.behind:
                         self.cuts -= 1
+                        client.sendall(data[: self.behind - passed])
+                        # Closing alone would wait for the thread that reads from the client.
+                        client.shutdown(socket.SHUT_RDWR)
                         return
+                    passed += len(data)
                     client.sendall(data)
 
     @staticmethod

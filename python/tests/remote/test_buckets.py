@@ -131,6 +131,28 @@ def test_an_export_into_a_bucket_is_the_export_to_disk(s3: Any, cutter: Cutter, 
     assert s3.get_object(Bucket="crawl", Key="all.jsonl")["Body"].read() == (tmp_path / "all.jsonl").read_bytes()
 
 
+def test_an_answer_in_a_bucket_is_the_answer_on_disk(s3: Any, cutter: Cutter, tmp_path: Path) -> None:
+    local(tmp_path)
+    asked = ["sql", tmp_path / "local", "SELECT id, key, text FROM documents ORDER BY id", "-o"]
+    for name in ["a.parquet", "a.csv.gz", "a.jsonl", "a.arrow"]:
+        cutter.cuts, cutter.behind = 2, 100
+        good(*asked, f"s3://crawl/answers/{name}")
+        cutter.cuts = 0
+        good(*asked, tmp_path / name)
+        assert s3.get_object(Bucket="crawl", Key=f"answers/{name}")["Body"].read() == (tmp_path / name).read_bytes(), name
+    refused = run(*asked, "s3://crawl/answers/a.csv.gz")
+    assert refused.returncode == 2
+    assert "exists; replace it with --force" in refused.stderr
+    good(*asked, "s3://crawl/answers/a.csv.gz", "--force")
+    assert "has no name" in run(*asked, "s3://crawl/answers/", "--format", "csv").stderr
+    # One that fails on the way leaves no object.
+    failing = ["sql", tmp_path / "local", "SELECT text, 1 / (id - 6000) FROM documents ORDER BY id", "-o", "s3://crawl/answers/b.csv"]
+    assert run(*failing).returncode == 2
+    left = {o["Key"] for o in s3.list_objects_v2(Bucket="crawl", Prefix="answers/")["Contents"]}
+    assert left == {f"answers/a.{ending}" for ending in ["parquet", "csv.gz", "jsonl", "arrow"]}
+    assert s3.list_multipart_uploads(Bucket="crawl").get("Uploads", []) == []
+
+
 def test_a_large_file_is_sent_in_parts_and_read_again(s3: Any, tmp_path: Path) -> None:
     corpus, copy = tmp_path / "corpus", tmp_path / "copy"
     good("init", corpus, "--mode", "none")

@@ -2,7 +2,7 @@
 
 use super::figure::{Section, figure, folded, heat, says};
 use super::words::{called, count, documents, of, share, value};
-use crate::cli::page::chart::{Told, linear};
+use crate::cli::page::chart::{Told, counted};
 use crate::cli::page::columns::{Column, columns};
 use crate::cli::page::html::{bars, lines, name, short, table};
 use crate::cli::print;
@@ -120,7 +120,7 @@ fn similarity(report: &DuplicatesReport) -> String {
         of(close, near)
     );
     let most = all.iter().map(|(_, _, documents)| *documents).max().unwrap_or(0);
-    let y = linear(most as f64, "", |value| short(value.round() as u64));
+    let y = counted(most, "", |value| short(value.round() as u64));
     let bars: Vec<Column> = all
         .iter()
         .map(|(mark, bounds, found)| Column {

@@ -2,7 +2,7 @@
 
 use super::figure::{Section, figure, folded, note};
 use super::words::{called, count, documents, of};
-use crate::cli::page::chart::{Line, Told, Width, draw, linear};
+use crate::cli::page::chart::{Line, Told, Width, counted, draw};
 use crate::cli::page::html::{name, short, table};
 use crate::cli::print;
 use corpusdb::query::{CommitInfo, CommitStretch};
@@ -41,8 +41,8 @@ fn growth(report: &CorpusReport) -> String {
     };
     let lines = [line("came in", |it| it.added), line("kept then", |it| it.kept)];
     let write = |value: f64| short(value.round() as u64);
-    let x = linear(last.last as f64, "commit", write);
-    let y = linear(added as f64, "documents", write);
+    let x = counted(last.last, "commit", write);
+    let y = counted(added, "documents", write);
     let told = Told {
         title: "Documents by commit",
         shows: "Two rising lines over the commits in their order: documents that came in, and those of them that were \

@@ -2,7 +2,7 @@
 
 use super::figure::{Section, figure};
 use super::words::documents;
-use crate::cli::page::chart::{Told, linear};
+use crate::cli::page::chart::{Told, counted};
 use crate::cli::page::columns::{Column, columns};
 use crate::cli::page::html::{name, short, table};
 use crate::cli::print;
@@ -55,7 +55,7 @@ fn drawn(report: &CorpusReport, lengths: &LengthStats) -> String {
         None => format!("No kept document has a length in {unit}."),
     };
     let most = lengths.bins.iter().map(|bin| bin.all).max().unwrap_or(0);
-    let y = linear(most as f64, "", |value| short(value.round() as u64));
+    let y = counted(most, "", |value| short(value.round() as u64));
     let bars: Vec<Column> = lengths
         .bins
         .iter()

@@ -3,7 +3,7 @@
 //! One section a file, in the order of the page: `opening`, `sizes`, `lengths`, `duplicates`, `losses`, `numbers`, `contamination`,
 //! `domains`, `history`, `plan`, `method`. Above each picture a sentence says what it shows in this corpus (`words`).
 //! What comes from the corpus is escaped by the forms of `super::page`, and cut where it is long: no page grows with the
-//! corpus.
+//! corpus. `signals` is a page of its own.
 
 mod contamination;
 mod domains;
@@ -16,6 +16,7 @@ mod method;
 mod numbers;
 mod opening;
 mod plan;
+mod signals;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ mod words;
 use super::page::document;
 use super::page::html::cut;
 use corpusdb::epoch::Explanation;
+use corpusdb::query::QualityReport;
 use corpusdb::report::{CorpusReport, DuplicatesReport};
 use figure::Section;
 
@@ -62,4 +64,12 @@ pub(crate) fn duplicates_page(report: &DuplicatesReport, stored: u64, name: &str
 /// What a run gets of a corpus called `name`, alone.
 pub(crate) fn epoch_page(epoch: &Explanation, name: &str) -> String {
     document(&format!("Epoch of {}", cut(name)), "", &plan::section(epoch, None).html())
+}
+
+/// What published rules would remove of a corpus called `name`, alone.
+pub(crate) fn signals_page(report: &QualityReport, name: &str) -> String {
+    let sections = signals::sections(report);
+    let opening = format!("{}{}", signals::lead(report), figure::contents(&sections));
+    let sections: String = sections.iter().map(Section::html).collect();
+    document(&format!("Signals of {}", cut(name)), &opening, &sections)
 }

@@ -49,7 +49,8 @@ pub(super) fn section(report: &CorpusReport) -> Option<Section> {
     Some(Section::new("numbers", "Declared numbers, by source", out))
 }
 
-fn drawn(column: &ColumnStats, sources: &[&SourceSpread]) -> String {
+/// A column as a figure: its ranges by source, a sentence above, the numbers below.
+pub(super) fn drawn(column: &ColumnStats, sources: &[&SourceSpread]) -> String {
     let shown: Vec<(&SourceSpread, [f64; 5])> = sources
         .iter()
         .filter_map(|it| {

@@ -81,6 +81,10 @@ fn shares(epoch: &Explanation) -> String {
     let off = |it: &&SourceExplanation| (it.achieved_share - it.asked_share).abs();
     let worst = epoch.sources.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
     let says = match worst {
+        // Less is told as nothing.
+        Some(worst) if epoch.sources.len() > 1 && off(&worst) < 0.000_05 => {
+            format!("By {}, every source gets the share that is asked of it.", escape(&epoch.unit))
+        }
         Some(worst) if epoch.sources.len() > 1 => format!(
             "By {}, no source is off its asked share by more than {}; {} is off most.",
             escape(&epoch.unit),

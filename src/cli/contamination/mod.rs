@@ -2,6 +2,7 @@
 
 mod add;
 mod check;
+mod review;
 mod told;
 
 use super::setup::Context;
@@ -41,7 +42,8 @@ pub(super) enum Verb {
         #[command(flatten)]
         rule: RuleArgs,
     },
-    /// Forget a suite, and what stored texts have of it
+    Review(review::Args),
+    /// Forget a suite, what stored texts have of it, and what was decided about that
     #[command(after_help = "Example:\n  corpusdb contamination drop crawl gsm8k")]
     Drop {
         /// The corpus
@@ -79,7 +81,7 @@ pub(super) struct RuleArgs {
     /// The least tokens of it that do, within runs of 8
     #[arg(long, value_name = "N", default_value_t = Rule::default().tokens)]
     tokens: u32,
-    /// N-grams that so many kept documents have count for nothing,
+    /// N-grams that the texts of so many kept documents have count for nothing (equal texts once),
     #[arg(long, value_name = "N", default_value_t = Rule::default().common_documents, value_parser = clap::value_parser!(u32).range(1..))]
     common_documents: u32,
     /// when these are of so many sources
@@ -120,6 +122,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             Ok(Outcome::Good)
         }
         Verb::Show { corpus, what, limit, rule } => show(&corpus, &what, limit, &rule, context),
+        Verb::Review(args) => review::run(&args, context),
         Verb::Drop { corpus, name } => {
             context.write(&corpus)?.drop_suite(&name)?;
             if context.json {
@@ -214,6 +217,9 @@ fn report(found: &[SuiteContamination]) -> anyhow::Result<()> {
         ))?;
         for source in &suite.sources {
             print::line(&format!("  {}: {} documents", source.source, n(source.documents)))?;
+        }
+        if let Some(precision) = &suite.precision {
+            print::line(&format!("  {}", review::told("by its verdicts", precision)))?;
         }
         told::table(&suite.worst)?;
     }

@@ -54,8 +54,10 @@ pub(super) fn evidence(corpus: &Corpus, one: &ItemEvidence) -> anyhow::Result<()
     Ok(())
 }
 
-const fn verdict(one: &ItemEvidence) -> &'static str {
+fn verdict(one: &ItemEvidence) -> &'static str {
     match (one.contaminated, one.weak) {
+        (false, _) if one.verdict == Some("rejected") => "rejected",
+        (true, _) if one.verdict.is_some() => "contaminated, accepted",
         (true, false) => "contaminated",
         (true, true) => "contaminated, weak (the item says no answer)",
         (false, _) => "not enough",

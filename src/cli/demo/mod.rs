@@ -15,7 +15,7 @@ mod queries;
 mod teller;
 mod tokens;
 
-use super::setup::Context;
+use super::setup::{Context, on_disk};
 use super::{Outcome, print};
 use corpusdb::curate::CurateError;
 use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FIELD", requires = "paths")]
     text_field: Option<String>,
     /// Where everything goes; an earlier demo there is replaced
-    #[arg(long, value_name = "DIR", default_value = "corpusdb-demo")]
+    #[arg(long, value_name = "DIR", default_value = "corpusdb-demo", value_parser = on_disk())]
     dir: PathBuf,
 }
 

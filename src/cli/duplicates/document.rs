@@ -3,7 +3,6 @@
 use super::super::print;
 use super::line;
 use corpusdb::duplicates::{ClosePair, DiffPart, DocumentDuplicates};
-use std::io::IsTerminal;
 
 pub(super) fn print(found: &DocumentDuplicates) -> anyhow::Result<()> {
     print::line(&format!("document {}: {} (source {})", found.id, found.key, found.source))?;
@@ -83,7 +82,7 @@ fn diff(close: &ClosePair) -> anyhow::Result<()> {
 
 /// Words only in the witness as [-word-], words only in the duplicate as {+word+}; colours on a terminal.
 pub(super) fn print_diff(parts: &[DiffPart]) -> anyhow::Result<()> {
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = print::has_colours();
     let (minus, plus) = if colour {
         (("\x1b[31m[-", "-]\x1b[0m"), ("\x1b[32m{+", "+}\x1b[0m"))
     } else {

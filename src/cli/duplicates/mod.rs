@@ -5,7 +5,7 @@ mod matrix;
 mod summary;
 
 use super::report::{named, write_page};
-use super::setup::Context;
+use super::setup::{Context, on_disk};
 use super::{Outcome, card, find, print};
 use corpusdb::duplicates::{DiffPart, DuplicatePair, DuplicatesOptions};
 use corpusdb::report::ReportOptions;
@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Write the summary as a page that needs no server, script or other file; it shows parts of texts
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "key", "list", "source", "by", "matrix"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "key", "list", "source", "by", "matrix"], value_parser = on_disk())]
     html: Option<PathBuf>,
 }
 

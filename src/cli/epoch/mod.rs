@@ -2,7 +2,7 @@
 
 mod report;
 
-use super::setup::Context;
+use super::setup::{Context, on_disk};
 use super::{Outcome, card, print};
 use crate::cli::report::{named, write_page};
 use anyhow::Context as _;
@@ -69,7 +69,7 @@ pub(super) enum Verb {
         #[arg(value_name = "RECIPE|PLAN")]
         what: String,
         /// Write a page that needs no server, script or other file
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", value_parser = on_disk())]
         html: Option<PathBuf>,
     },
     /// Write the shards and manifest.json of an epoch to a new directory
@@ -80,7 +80,7 @@ pub(super) enum Verb {
         #[arg(value_name = "RECIPE|PLAN")]
         what: String,
         /// The directory to make
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = on_disk())]
         out: PathBuf,
         /// Which epoch of the plan
         #[arg(long, default_value_t = 0, value_name = "E")]

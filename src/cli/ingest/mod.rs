@@ -1,10 +1,10 @@
 //! `corpusdb ingest`: reads files into a corpus.
 
 mod inputs;
-mod report;
+pub(super) mod report;
 
 use super::chat::ChatArgs;
-use super::setup::{Context, bytes};
+use super::setup::{Context, bytes, on_disk};
 use super::{Outcome, print};
 use clap::ValueEnum;
 use corpusdb::ingest::{Alarm, OnError};
@@ -65,7 +65,7 @@ pub(super) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
     decisions: Option<PathBuf>,
     /// Stop before the batch with which more than this share of the documents would be removed as
     /// duplicates (from 10,000 documents on); a share over 0.5 is reported in any case

@@ -5,7 +5,7 @@ use corpusdb::IngestReport;
 use corpusdb::ingest::{Alarm, AlarmPair, Passed};
 
 /// The report for people.
-pub(super) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
+pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
     let n = print::number;
     let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
     let verb = if dry_run { "would add" } else { "added" };

@@ -58,7 +58,21 @@ pub(in crate::cli) fn linear(
     label: &'static str,
     write: impl Fn(f64) -> String,
 ) -> Axis {
-    let rough = (most / 5.0).max(f64::MIN_POSITIVE);
+    stepped((most, f64::MIN_POSITIVE), label, write)
+}
+
+/// Marks of a linear axis of things that are counted, from 0: there is no half of one.
+pub(in crate::cli) fn counted(
+    most: u64,
+    label: &'static str,
+    write: impl Fn(f64) -> String,
+) -> Axis {
+    stepped((most as f64, 1.0), label, write)
+}
+
+/// Marks from 0 that are no less than `least` apart.
+fn stepped((most, least): (f64, f64), label: &'static str, write: impl Fn(f64) -> String) -> Axis {
+    let rough = (most / 5.0).max(least);
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .map(|factor| factor * power)
@@ -274,4 +288,21 @@ fn shortened(name: &str) -> String {
         return name.to_owned();
     }
     name.chars().take(FITS - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_marked_by_different_whole_numbers() {
+        for most in 0..40 {
+            let Axis { ticks, .. } = counted(most, "", |value| format!("{value:.0}"));
+            let marks: Vec<&String> = ticks.iter().map(|(_, mark)| mark).collect();
+            assert!(ticks.iter().all(|(at, _)| at.fract() == 0.0), "{most}: {marks:?}");
+            assert!(marks.windows(2).all(|two| two[0] != two[1]), "{most}: {marks:?}");
+            assert!(ticks.len() > 1 || most == 0, "{most}: {marks:?}");
+            assert!(ticks.last().unwrap().0 >= most as f64, "{most}: {marks:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ mod summary;
 pub(crate) use croissant::croissant;
 pub(crate) use summary::summary;
 
-use super::setup::Context;
+use super::setup::{Context, on_disk};
 use super::{Outcome, card, print};
 use anyhow::Context as _;
 use corpusdb::report::ReportOptions;
@@ -35,13 +35,13 @@ pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
     /// The page that is written [default: none; the figures are printed as JSON]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = on_disk())]
     output: Option<PathBuf>,
     /// Write a description in Croissant 1.0 with what is known for responsible use (RAI); what is filled in there already stays
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
     croissant: Option<PathBuf>,
     /// Write what the EU's template for the summary of training content asks, as Markdown
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
     eu_summary: Option<PathBuf>,
     /// Tell what a run of this stored plan gets, by its number
     #[arg(long, value_name = "N")]
@@ -106,7 +106,7 @@ pub(super) fn write_page(file: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// What a corpus is called: the name of its directory.
-pub(super) fn named(corpus: &Path) -> String {
+pub(crate) fn named(corpus: &Path) -> String {
     let path = std::path::absolute(corpus).unwrap_or_else(|_| corpus.to_path_buf());
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

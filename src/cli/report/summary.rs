@@ -1,7 +1,7 @@
 //! What the EU asks providers of general-purpose models to publish of their training content, as far as a corpus knows it.
 //!
-//! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689. Its sections keep their
-//! numbers; what only the provider knows is a blank with a name.
+//! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689 (July 2025). Its sections
+//! keep their numbers and names; what only the provider knows is a blank with a name.
 
 use super::croissant::by;
 use crate::cli::page::html::cut;
@@ -52,16 +52,16 @@ fn plain(text: &str) -> String {
 fn general(report: &CorpusReport) -> String {
     let kept = &report.sizes.kept;
     let mut out = format!(
-        "## 1. General information\n\n### 1.1 Identification of the provider\n\n{}\n\
-         ### 1.2 Identification of the model\n\n{}\n### 1.3 Modalities, overall size and other characteristics\n\n",
+        "## 1. General information\n\n### 1.1. Provider identification\n\n{}\n\
+         ### 1.2. Model identification\n\n{}\n### 1.3. Modalities, overall training data size and other characteristics\n\n",
         blanks(&[
-            "Name and contact of the provider",
-            "Name and contact of the authorised representative"
+            "Provider name and contact details",
+            "Authorised representative name and contact details"
         ]),
         blanks(&[
-            "Versioned name of the model",
-            "Models it was made from",
-            "Date of placement on the Union market"
+            "Versioned model name(s)",
+            "Model dependencies",
+            "Date of placement of the model on the Union market"
         ]),
     );
     let tokens = match (&report.plan, kept.tokens.iter().next()) {
@@ -104,8 +104,11 @@ fn general(report: &CorpusReport) -> String {
             )
         })
         .collect();
-    out += &format!("* Languages, by documents: {}.\n", languages.join(", "));
-    out + &format!("* Other characteristics: {BLANK}\n\n")
+    out += &format!(
+        "* Linguistic characteristics of the overall training data: by documents, {}.\n",
+        languages.join(", ")
+    );
+    out + &format!("* Other relevant characteristics of the overall training data: {BLANK}\n\n")
 }
 
 /// The range of the template that so many tokens lie in.
@@ -128,9 +131,9 @@ fn newest(report: &CorpusReport) -> String {
     });
     let latest: Vec<String> = latest.collect();
     match latest.as_slice() {
-        [] => format!("* Latest date of acquisition: {BLANK}\n"),
+        [] => format!("* Latest date of data acquisition/collection for model training: {BLANK}\n"),
         some => format!(
-            "* Latest date of acquisition: {BLANK} (of the documents' own fields, {})\n",
+            "* Latest date of data acquisition/collection for model training: {BLANK} (of the documents' own fields, {})\n",
             some.join(", ")
         ),
     }
@@ -156,24 +159,29 @@ fn sources(report: &CorpusReport) -> String {
     if rest > 0 {
         out += &format!("| (others) | {} | | {BLANK} |\n", print::number(rest));
     }
-    out += "\n### 2.1 Publicly available datasets\n\n";
+    out += "\n### 2.1. Publicly available datasets\n\n";
     out += &blanks(&[
         "Datasets of more than 3 % of all publicly available ones, with links",
         "Description of the others",
     ]);
-    out += "\n### 2.2 Private datasets of third parties\n\n";
-    out += &blanks(&["Licensed by rightholders", "Obtained otherwise"]);
-    out += "\n### 2.3 Data crawled and scraped from online sources\n\n";
+    out += "\n### 2.2. Private non-publicly available datasets obtained from third parties\n\n";
+    out += &format!(
+        "#### 2.2.1. Datasets commercially licensed by rightsholders or their representatives\n\n{}\n\
+         #### 2.2.2. Private datasets obtained from other third parties\n\n{}",
+        blanks(&["Licensing agreements"]),
+        blanks(&["Publicly known datasets", "Description of the others"])
+    );
+    out += "\n### 2.3. Data crawled and scraped from online sources\n\n";
     out += &blanks(&[
         "Crawlers, by name and operator, and how they behave",
         "Period of the collection",
     ]);
     out += &domains(report);
-    out += "\n### 2.4 User data\n\n";
+    out += "\n### 2.4. User data\n\n";
     out += &blanks(&["Services it was collected by"]);
-    out += "\n### 2.5 Synthetic data\n\n";
+    out += "\n### 2.5. Synthetic data\n\n";
     out += &blanks(&["Models that made it"]);
-    out += "\n### 2.6 Other sources\n\n";
+    out += "\n### 2.6. Other sources of data\n\n";
     out + &blanks(&["Description"])
 }
 
@@ -206,7 +214,7 @@ fn domains(report: &CorpusReport) -> String {
 
 fn processing(report: &CorpusReport) -> String {
     let mut out = String::from(
-        "\n## 3. Data processing\n\n### 3.1 Reservations of rights (text and data mining)\n\n",
+        "\n## 3. Data processing aspects\n\n### 3.1. Respect of reservation of rights from text and data mining exception or limitation\n\n",
     );
     out += &blanks(&[
         "Measures before and during the collection, and codes of practice that are kept",
@@ -221,9 +229,9 @@ fn processing(report: &CorpusReport) -> String {
         print::number(count("purged")),
         print::number(count("blocked"))
     );
-    out += "\n### 3.2 Removal of illegal content\n\n";
+    out += "\n### 3.2. Removal of illegal content\n\n";
     out += &blanks(&["Measures taken"]);
-    out += "\n### 3.3 Other information\n\n";
+    out += "\n### 3.3. Other information (optional)\n\n";
     out + &format!(
         "* Duplicates: {} documents with the same bytes as a kept one and {} similar to one were left out ({}).\n",
         print::number(count("exact")),

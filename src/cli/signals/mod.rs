@@ -1,6 +1,7 @@
-//! `corpusdb signals`: scores of texts, stored, listed, given up, and the published thresholds as conditions.
+//! `corpusdb signals`: scores of texts, stored, listed, given up, and the published thresholds as conditions and judged.
 
 mod add;
+mod report;
 
 use super::setup::Context;
 use super::{Outcome, print};
@@ -28,10 +29,10 @@ pub(super) enum Verb {
     },
     /// Print what a published filter asks, as one condition
     ///
-    /// Over the fields that `signals add` stores; with --on-text over the texts, of which nothing need be stored. In a recipe
-    /// `where = "preset('gopher')"` stands for the first, `preset('gopher', 'text')` for the second.
+    /// Over the fields that `signals add` stores; with --on-text over the texts, of which nothing need be stored. In every
+    /// condition `preset('gopher')` stands for the first, `preset('gopher', 'text')` for the second.
     #[command(
-        after_help = "Examples:\n  corpusdb signals show gopher\n  corpusdb count crawl --where \"$(corpusdb signals show gopher)\"\n  corpusdb ingest crawl new.jsonl --source web --where \"$(corpusdb signals show fineweb --on-text)\""
+        after_help = "Examples:\n  corpusdb signals show gopher\n  corpusdb count crawl --where \"preset('gopher')\"\n  corpusdb ingest crawl new.jsonl --source web --where \"preset('fineweb')\""
     )]
     Show {
         /// gopher, c4, fineweb or all
@@ -41,6 +42,7 @@ pub(super) enum Verb {
         #[arg(long)]
         on_text: bool,
     },
+    Report(report::Args),
     /// Give stored signals up; the metadata of documents stay as they are
     ///
     /// No query sees them from the first commit on, and documents that come get them no more. Refused while the recipe of a
@@ -86,7 +88,7 @@ impl Which {
 impl Verb {
     /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
     pub(super) const fn has_safe_points(&self) -> bool {
-        matches!(self, Self::Add(_) | Self::Drop { .. })
+        matches!(self, Self::Add(_) | Self::Report(_) | Self::Drop { .. })
     }
 }
 
@@ -105,6 +107,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Add(args) => add::run(&args, context),
         Verb::List { corpus } => list(&corpus, context),
+        Verb::Report(args) => report::run(&args, context),
         Verb::Show { set, on_text } => show(set, on_text, context),
         Verb::Drop { which, force } => drop_signals(&which, force, context),
     }

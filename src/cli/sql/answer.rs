@@ -1,7 +1,7 @@
 //! The answer to one statement: printed in a form for people or programs, or written to a file.
 
 use crate::cli::print;
-use crate::cli::setup::Context;
+use crate::cli::setup::{Context, stores};
 use clap::ValueEnum;
 use corpusdb::export::{AnswerOptions, ExportFormat, ExportJob, ExportedFile, write_answer};
 use corpusdb::query::{Format, Printer, SqlOptions};
@@ -112,8 +112,10 @@ impl Target {
             ),
         };
         let options = AnswerOptions { format, compression: None };
+        let stores = stores();
         let job = ExportJob {
             force: self.force,
+            stores: Some(&stores),
             ..ExportJob::new(&self.to, context.progress.as_ref(), interrupt)
         };
         let rows = asked.corpus.sql_with_until(statement, asked.options, interrupt)?;

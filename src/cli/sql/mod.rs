@@ -45,7 +45,8 @@ pub(super) struct Args {
     /// Read the statements from a file; `-` stands for standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Write the answer to a file: .parquet, .arrow, .csv or .jsonl, the last two also with .gz or .zst behind
+    /// Write the answer to a file, also in a store (s3://, gs://, az://): .parquet, .arrow, .csv or .jsonl, the last two
+    /// also with .gz or .zst behind
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file of -o

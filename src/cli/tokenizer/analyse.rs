@@ -1,6 +1,6 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
-use crate::cli::setup::{Context, bytes};
+use crate::cli::setup::{Context, bytes, on_disk};
 use crate::cli::{print, tokenizer_page};
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Analyse {
     #[arg(long, value_name = "N", default_value_t = 4096)]
     d_model: u64,
     /// Write a page that needs no server, script or other file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
 }
 

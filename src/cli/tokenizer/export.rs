@@ -1,6 +1,6 @@
 //! `corpusdb tokenizer export`: a tokenizer as a file.
 
-use crate::cli::setup::Context;
+use crate::cli::setup::{Context, on_disk};
 use anyhow::Context as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ pub(in crate::cli) struct Export {
     /// The tokenizer
     name: String,
     /// The file to write
+    #[arg(value_parser = on_disk())]
     file: PathBuf,
     /// Write the files that it was registered with, verbatim, to the new directory FILE
     #[arg(long)]

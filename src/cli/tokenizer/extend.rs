@@ -3,7 +3,7 @@
 use super::told;
 use crate::cli::Outcome as Answer;
 use crate::cli::print;
-use crate::cli::setup::Context;
+use crate::cli::setup::{Context, on_disk};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::CorpusWriter;
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Extend {
     #[arg(long, value_name = "N", requires = "grow")]
     max_token_length: Option<usize>,
     /// A new directory for tokenizer.json and the embedding map
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = on_disk())]
     out: PathBuf,
     /// Register only; `tokenizer backfill`, or the next ingest, encodes what is stored
     #[arg(long)]

@@ -7,12 +7,13 @@
 //! * `lenders`: texts that they lent to others move on
 //! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`runs`), their rows are erased
-//! * `rest`: snapshots, values of fields, rejected records and words on record that quote them (`search`)
+//! * `rest`: snapshots, values of fields, verdicts, rejected records and words on record that quote them (`search`)
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
-//! `certificate` searches every row and every file for what was erased.
+//! `certify` searches every row and every file for what was erased, `certificate` is what it tells.
 
 mod certificate;
+mod certify;
 mod dictionaries;
 mod lenders;
 mod rest;
@@ -20,8 +21,9 @@ mod rows;
 mod runs;
 mod search;
 
+pub(crate) use certificate::write_certificate;
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
-pub(crate) use certificate::{certify, write_certificate};
+pub(crate) use certify::certify;
 
 use super::error::CurateError;
 use super::removal::Removal;
@@ -33,7 +35,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 
 /// The families that have something of a document, or of what quotes it.
-const TOUCHED: [&str; 17] = [
+const TOUCHED: [&str; 18] = [
     "meta",
     "commits",
     "removals",
@@ -51,6 +53,7 @@ const TOUCHED: [&str; 17] = [
     "sketches",
     "keys",
     "contamination",
+    "verdicts",
 ];
 /// Bytes that a run takes while it is searched for.
 pub(super) const RUN_BYTES: u64 = 64;
@@ -83,6 +86,8 @@ pub struct PurgeReport {
     pub rejects: u64,
     /// Values of fields that no document has any more.
     pub values: u64,
+    /// Verdicts about texts that no document has any more.
+    pub verdicts: u64,
     /// Checkpoints of earlier formats, which had them, that were removed.
     pub checkpoints: Vec<String>,
     /// How many commits were made.
@@ -170,6 +175,7 @@ fn finish(
     context.progress.begin("forgetting what quotes them", None);
     rest::snapshots(writer, &unended.documents, &record, report)?;
     rest::values(writer, &record, report)?;
+    rest::verdicts(writer, &record, report)?;
     let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
     rest::quotes(writer, unended.commit, &mut record, most, report)?;
     context.progress.end();

@@ -53,6 +53,27 @@ pub(super) fn values(
     Ok(())
 }
 
+/// Forgets what was decided about texts that no document has any more.
+pub(super) fn verdicts(
+    writer: &mut Writer,
+    record: &CommitRecord,
+    report: &mut PurgeReport,
+) -> Result<(), CurateError> {
+    for (suite, _) in writer.view().clone().suites()? {
+        let orphaned = writer.view().orphaned_verdicts(*suite)?;
+        for chunk in orphaned.chunks(CHUNK) {
+            let mut batch = writer.begin()?;
+            for of in chunk {
+                batch.judge(*suite, *of, None)?;
+            }
+            batch.commit(record)?;
+            report.verdicts += chunk.len() as u64;
+            report.commits += 1;
+        }
+    }
+    Ok(())
+}
+
 /// Takes away the rejected records that quote a text or a key, and the words of commits that do. `most` runs are
 /// searched for at a time.
 pub(super) fn quotes(

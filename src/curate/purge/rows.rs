@@ -6,7 +6,7 @@ use crate::curate::error::CurateError;
 use crate::decide::{Blockable, Blockade, Reach};
 use crate::dedup::Fingerprinter;
 use crate::model::{
-    Compared, Context, DocId, MatchKind, compared_text, half, key_identity, position_identity,
+    Compared, Context, DocId, MatchKind, compared_text, key_identity, position_identity, text_hash,
 };
 use crate::store::{Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
@@ -88,7 +88,7 @@ fn stub(view: &View, header: &Header) -> Header {
         number: header.number,
         commit: header.commit,
         key: None,
-        raw: half(&blake3::hash(b"")),
+        raw: text_hash(""),
         normalised: print.normalised,
         content: [0; 16],
         bytes: 0,

@@ -5,20 +5,20 @@ use super::tokenizer::listing;
 use crate::contamination::Rule;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, Recipe};
-use crate::model::SourceId;
+use crate::model::{SourceId, SuiteId, SuiteVerdict};
 use crate::query::contaminated;
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 
-/// Spells out the suites that a recipe excludes: thresholds, and which items they are.
+/// Spells out the suites that a recipe excludes: thresholds, which items they are, and what was rejected of them.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
-/// searched for to the end, or that has other items than the recipe says.
+/// searched for to the end, or that has other items or rejected pairs than the recipe says.
 pub(super) fn spell_out(view: &View, recipe: &mut Recipe) -> Result<(), EpochError> {
     let rule = Rule::default();
     for excluded in &mut recipe.select.exclude_contaminated {
-        let Some((_, record)) = view.suite(&excluded.suite)? else {
+        let Some((suite, record)) = view.suite(&excluded.suite)? else {
             let known = view.suites()?.iter().map(|(_, suite)| suite.name.clone());
             let known: Vec<String> = known.collect();
             return Err(EpochError::Unknown {
@@ -44,10 +44,32 @@ pub(super) fn spell_out(view: &View, recipe: &mut Recipe) -> Result<(), EpochErr
             )));
         }
         excluded.items = Some(items);
+        let rejected = rejected(view, *suite)?;
+        if excluded.rejected.as_ref().is_some_and(|asked| *asked != rejected) {
+            return Err(EpochError::Recipe(format!(
+                "other pairs of suite `{}` are rejected than when this recipe was spelt out: leave `rejected` out to take those that are now",
+                excluded.suite
+            )));
+        }
+        excluded.rejected = Some(rejected);
         excluded.score.get_or_insert(rule.score);
         excluded.tokens.get_or_insert(rule.tokens);
     }
     Ok(())
+}
+
+/// A hash over the pairs of items and texts that were rejected.
+fn rejected(view: &View, suite: SuiteId) -> Result<String, EpochError> {
+    let (mut hasher, mut pairs) = (blake3::Hasher::new(), 0_u64);
+    for row in view.verdicts(suite)? {
+        let ((text, item), verdict) = row?;
+        if verdict == SuiteVerdict::Rejected {
+            pairs += 1;
+            hasher.update(&text);
+            hasher.update(&item.to_le_bytes());
+        }
+    }
+    Ok(if pairs == 0 { "none".to_owned() } else { hasher.finalize().to_hex().to_string() })
 }
 
 /// The documents that have an item of a suite that the recipe excludes. What is common is counted among `kept`, so that

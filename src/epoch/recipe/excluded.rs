@@ -19,11 +19,14 @@ pub struct ExcludedSuite {
     /// blake3 over the items of the suite, in hexadecimal; absent: those that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<String>,
+    /// blake3 over the pairs of its items and texts that were rejected, in hexadecimal, or `none`; absent: those that are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<String>,
 }
 
 impl From<&str> for ExcludedSuite {
     fn from(suite: &str) -> Self {
-        Self { suite: suite.to_owned(), score: None, tokens: None, items: None }
+        Self { suite: suite.to_owned(), score: None, tokens: None, items: None, rejected: None }
     }
 }
 
@@ -34,6 +37,7 @@ struct Table {
     score: Option<f64>,
     tokens: Option<u32>,
     items: Option<String>,
+    rejected: Option<String>,
 }
 
 impl<'de> Deserialize<'de> for ExcludedSuite {
@@ -56,8 +60,8 @@ impl<'de> Visitor<'de> for NameOrTable {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExcludedSuite, A::Error> {
-        let Table { suite, score, tokens, items } =
+        let Table { suite, score, tokens, items, rejected } =
             Table::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(ExcludedSuite { suite, score, tokens, items })
+        Ok(ExcludedSuite { suite, score, tokens, items, rejected })
     }
 }

@@ -16,7 +16,6 @@ mod order;
 mod output;
 mod pack;
 mod pattern;
-mod preset;
 mod select;
 mod source;
 mod special;
@@ -42,6 +41,7 @@ pub(super) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
+use crate::query::resolved;
 
 impl Recipe {
     /// Reads a recipe.
@@ -54,11 +54,11 @@ impl Recipe {
             .map_err(|error| EpochError::Recipe(error.to_string().trim_end().to_owned()))?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         if let Some(condition) = &mut recipe.select.condition {
-            *condition = preset::resolved(condition)?;
+            *condition = resolved(condition, false).map_err(EpochError::Recipe)?;
         }
         for source in &mut recipe.sources {
             if let Some(condition) = &mut source.condition {
-                *condition = preset::resolved(condition)?;
+                *condition = resolved(condition, false).map_err(EpochError::Recipe)?;
             }
             source.from.get_or_insert_with(|| DrawsFrom::One(source.name.clone()));
         }

@@ -40,6 +40,25 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
     Ok(kept.finish())
 }
 
+/// The fields that are kept when those `named` are not, and the values of these as JSON; of absent ones none.
+///
+/// # Errors
+/// Why the object cannot be read.
+pub fn apart<const N: usize>(
+    metadata: &str,
+    named: [&str; N],
+) -> Result<(String, [Option<String>; N]), String> {
+    let mut kept = Metadata::new();
+    let mut values = [const { None }; N];
+    for (name, value) in parsed(metadata)? {
+        match named.iter().position(|named| *named == name).and_then(|at| values.get_mut(at)) {
+            Some(slot) => *slot = Some(value.get().to_owned()),
+            None => kept.push_raw(&quoted(&name), value.get()),
+        }
+    }
+    Ok((kept.finish(), values))
+}
+
 /// The object that a field holds, or is a text of.
 fn object_in(metadata: &str, name: &str) -> Result<String, String> {
     let wrong = |why: &str| format!("field `{name}` holds no JSON object with fields: {why}");

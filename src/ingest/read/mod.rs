@@ -54,6 +54,7 @@ mod warc;
 
 pub use error::ReadError;
 pub use item::{Format, Item, Passed, ReadOptions, ResumePoint, TableOptions, TextBy};
+pub use kept_fields::apart;
 pub use memory::{Record, Records};
 #[cfg(test)]
 pub use paths::expand_local;

@@ -34,7 +34,7 @@ impl Input {
     }
 
     /// Its own name, in small letters.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();
         match name.split_once('?') {

@@ -1,7 +1,7 @@
 //! Texts that are not stored, against the suites of a corpus.
 
 use super::found::ItemEvidence;
-use super::weighed::Weighed;
+use super::weighed::{Weighed, Whose};
 use crate::contamination::{Looker, Rule, Seeds};
 use crate::dedup::TokenHashes;
 use crate::model::SuiteId;
@@ -48,8 +48,9 @@ impl<'v> TextCheck<'v> {
     /// # Errors
     /// [`QueryError`] when rows cannot be read.
     pub(crate) fn new(view: &'v View, seeds: Seeds, rule: Rule) -> Result<Self, QueryError> {
+        let kept = view.kept()?;
         let weighed = |(suite, record): &(SuiteId, _)| {
-            Ok((*suite, Weighed::of(view, *suite, record, &rule)?))
+            Ok((*suite, Weighed::among(view, (*suite, record), &rule, &kept)?))
         };
         let suites = view.suites()?.iter().map(weighed).collect::<Result<_, QueryError>>()?;
         let (words, looker) = (TokenHashes::new(), Looker::default());
@@ -64,7 +65,7 @@ impl<'v> TextCheck<'v> {
         let mut evidence = Vec::new();
         for (of, found) in self.seeds.look(text, self.words.of(text), &mut self.looker) {
             if let Some((_, weighed)) = self.suites.iter_mut().find(|(suite, _)| *suite == of) {
-                evidence.extend(weighed.told(None, &found, &self.rule)?);
+                evidence.extend(weighed.told(Whose::Text(text), &found, &self.rule)?);
             }
         }
         evidence.iter_mut().for_each(|one: &mut ItemEvidence| one.quote(text));

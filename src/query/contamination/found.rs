@@ -1,8 +1,8 @@
 //! Evidence by document and item, as it is told.
 
-use super::weighed::Weighed;
+use super::weighed::{Weighed, Whose};
 use crate::contamination::{Evidence, Rule};
-use crate::model::{ByteSpan, DocId, Sightings};
+use crate::model::{ByteSpan, DocId, Sightings, SuiteVerdict};
 use crate::query::error::QueryError;
 use crate::store::View;
 use serde::Serialize;
@@ -33,13 +33,24 @@ pub struct ItemEvidence {
     pub grams: u32,
     /// Whether the item says no answer: what looks like it may be anybody's text.
     pub weak: bool,
-    /// Whether it is enough by the rule that was asked about.
+    /// What somebody decided about the item and the text: `accepted` or `rejected`.
+    pub verdict: Option<&'static str>,
+    /// Whether it is enough by the rule that was asked about, and was not rejected.
     pub contaminated: bool,
     /// The bytes of the text that have it: from, and up to.
     pub spans: Vec<ByteSpan>,
     /// What stands there, where it was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<String>,
+    /// The number of the item.
+    #[serde(skip)]
+    pub(super) number: u32,
+    /// Whether it is enough by the rule, whatever was decided.
+    #[serde(skip)]
+    pub(super) is_enough: bool,
+    /// The tokens of the part that stand there.
+    #[serde(skip)]
+    pub(super) covered: Vec<(u32, u32)>,
 }
 
 impl ItemEvidence {
@@ -67,15 +78,25 @@ impl Weighed<'_> {
     /// The evidence of what a text has, as it is told.
     pub(super) fn told(
         &mut self,
-        document: Option<DocId>,
+        whose: Whose<'_>,
         found: &Sightings,
         rule: &Rule,
     ) -> Result<Vec<ItemEvidence>, QueryError> {
-        let evidence = self.evidence(found);
-        let told = |evidence: Evidence| {
+        let document = match whose {
+            Whose::Document(document) => Some(document.0),
+            Whose::Text(_) => None,
+        };
+        let decided = self.decided(whose)?;
+        let judged = |evidence: Evidence| {
+            let verdict = decided.of(evidence.item);
+            (evidence, verdict)
+        };
+        let evidence: Vec<_> = self.evidence(found).into_iter().map(judged).collect();
+        let told = |(evidence, verdict): (Evidence, Option<SuiteVerdict>)| {
             let name = self.item(evidence.item)?;
+            let is_enough = rule.holds(&evidence);
             Ok(ItemEvidence {
-                document: document.map(|document| document.0),
+                document,
                 suite: self.record.name.clone(),
                 item: name.id,
                 part: evidence.part.name(),
@@ -85,9 +106,13 @@ impl Weighed<'_> {
                 matched: evidence.matched,
                 grams: evidence.grams,
                 weak: name.is_weak,
-                contaminated: rule.holds(&evidence),
+                verdict: verdict.map(SuiteVerdict::name),
+                contaminated: is_enough && verdict != Some(SuiteVerdict::Rejected),
                 spans: evidence.spans,
                 quotes: Vec::new(),
+                number: evidence.item,
+                is_enough,
+                covered: evidence.covered,
             })
         };
         evidence.into_iter().map(told).collect()
@@ -103,11 +128,12 @@ pub(crate) fn each_evidence(
     rule: &Rule,
     each: &mut dyn FnMut(ItemEvidence) -> Result<ControlFlow<()>, QueryError>,
 ) -> Result<(), QueryError> {
+    let kept = view.kept()?;
     for (suite, record) in view.suites()? {
-        let mut weighed = Weighed::of(view, *suite, record, rule)?;
+        let mut weighed = Weighed::among(view, (*suite, record), rule, &kept)?;
         for row in view.all_sightings(*suite)? {
             let (document, found) = row?;
-            for evidence in weighed.told(Some(document), &found, rule)? {
+            for evidence in weighed.told(Whose::Document(document), &found, rule)? {
                 if each(evidence)?.is_break() {
                     return Ok(());
                 }
@@ -128,11 +154,11 @@ pub(crate) fn suite_evidence(
     limit: usize,
 ) -> Result<Vec<ItemEvidence>, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
-    let mut weighed = Weighed::of(view, suite, &record, rule)?;
+    let mut weighed = Weighed::among(view, (suite, &record), rule, &view.kept()?)?;
     let mut worst = Worst::new(limit);
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
-        for evidence in weighed.told(Some(document), &found, rule)? {
+        for evidence in weighed.told(Whose::Document(document), &found, rule)? {
             worst.add(evidence);
         }
     }
@@ -159,11 +185,11 @@ pub(crate) fn document_evidence(
         return Err(QueryError::NoDocument { document, documents });
     }
     let text = view.text(document)?;
-    let mut all = Vec::new();
+    let (mut all, kept) = (Vec::new(), view.kept()?);
     for (suite, record) in view.suites()? {
         if let Some(found) = view.sightings(*suite, document)? {
-            let mut weighed = Weighed::of(view, *suite, record, rule)?;
-            all.extend(weighed.told(Some(document), &found, rule)?);
+            let mut weighed = Weighed::among(view, (*suite, record), rule, &kept)?;
+            all.extend(weighed.told(Whose::Document(document), &found, rule)?);
         }
     }
     all.iter_mut().for_each(|evidence| evidence.quote(&text));

@@ -1,13 +1,14 @@
 //! Suites and what of them is in a corpus, in numbers.
 
 use super::found::{ItemEvidence, Worst};
-use super::weighed::Weighed;
-use crate::contamination::Rule;
+use super::weighed::{Weighed, Whose};
+use crate::contamination::{Precision, Rule};
+use crate::model::{DocId, SuiteVerdict};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, View, fields};
+use crate::store::{SuiteRecord, TextAndItem, View, fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A stored suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,6 +56,9 @@ pub struct SuiteContamination {
     pub common: u64,
     /// The kept ones by source, most first.
     pub sources: Vec<TaintedSource>,
+    /// How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each item
+    /// and text counts once, however many documents have the text.
+    pub precision: Option<Precision>,
     /// Evidence of kept documents, worst first.
     pub worst: Vec<ItemEvidence>,
 }
@@ -120,20 +124,22 @@ fn of_suite(
     kept: &RoaringTreemap,
 ) -> Result<SuiteContamination, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
-    let mut weighed = Weighed::of(view, suite, &record, rule)?;
+    let mut weighed = Weighed::among(view, (suite, &record), rule, kept)?;
     let (mut items, mut weak) = (BTreeSet::new(), BTreeSet::new());
     let (mut tainted, mut worst) = (RoaringTreemap::new(), Worst::new(limit));
+    let mut judged = Judged::default();
     let mut sighted = 0;
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
         sighted += 1;
-        for evidence in weighed.told(Some(document), &found, rule)? {
+        for evidence in weighed.told(Whose::Document(document), &found, rule)? {
             if evidence.contaminated {
                 tainted.insert(document.0);
             }
             if !kept.contains(document.0) {
                 continue;
             }
+            judged.add(view, document, &evidence)?;
             if evidence.contaminated && items.insert(evidence.item.clone()) && evidence.weak {
                 weak.insert(evidence.item.clone());
             }
@@ -151,8 +157,33 @@ fn of_suite(
         sighted_documents: sighted,
         common: weighed.common,
         sources: sources(view, &documents)?,
+        precision: judged.precision(),
         worst: worst.finish(),
     })
+}
+
+/// What was decided about items and texts that a rule holds of.
+#[derive(Default)]
+struct Judged(BTreeMap<TextAndItem, bool>);
+
+impl Judged {
+    fn add(
+        &mut self,
+        view: &View,
+        document: DocId,
+        evidence: &ItemEvidence,
+    ) -> Result<(), QueryError> {
+        if let Some(verdict) = evidence.verdict.filter(|_| evidence.is_enough) {
+            let text = view.expect_header(document)?.raw;
+            self.0.insert((text, evidence.number), verdict == SuiteVerdict::Accepted.name());
+        }
+        Ok(())
+    }
+
+    fn precision(&self) -> Option<Precision> {
+        let accepted = self.0.values().filter(|is_accepted| **is_accepted).count() as u64;
+        Precision::of(accepted, self.0.len() as u64 - accepted)
+    }
 }
 
 fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<TaintedSource>, QueryError> {

@@ -1,7 +1,8 @@
 //! The documents that a rule holds of, by suite.
 
-use super::weighed::Weighed;
+use super::weighed::{Weighed, Whose};
 use crate::contamination::Rule;
+use crate::model::SuiteVerdict;
 use crate::query::error::QueryError;
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -20,7 +21,8 @@ pub(crate) fn verdicts(
     names.map(|name| Ok((name.to_owned(), contaminated(view, name, rule, &kept)?))).collect()
 }
 
-/// The documents of which the rule holds for a suite, kept or not. What is common is counted among `kept`.
+/// The documents of which the rule holds for a suite, kept or not, by an item that was not rejected. What is common is
+/// counted among `kept`.
 ///
 /// # Errors
 /// [`QueryError`] when there is no such suite, or rows cannot be read.
@@ -35,7 +37,10 @@ pub(crate) fn contaminated(
     let mut found = RoaringTreemap::new();
     for row in view.all_sightings(suite)? {
         let (document, sightings) = row?;
-        if weighed.evidence(&sightings).iter().any(|evidence| rule.holds(evidence)) {
+        let decided = weighed.decided(Whose::Document(document))?;
+        let is_rejected = |item: u32| decided.of(item) == Some(SuiteVerdict::Rejected);
+        let evidence = weighed.evidence(&sightings);
+        if evidence.iter().any(|one| rule.holds(one) && !is_rejected(one.item)) {
             found.insert(document.0);
         }
     }

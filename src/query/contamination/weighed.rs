@@ -1,14 +1,26 @@
-//! A suite as evidence is made with it: what is common in the corpus counts for nothing.
+//! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
 
 use crate::contamination::{Common, Evidence, Rule, SuiteIndex};
-use crate::model::{DocId, Sightings, SourceId, SuiteId};
+use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash_start, text_hash};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, View, fields};
+use crate::store::{SuiteRecord, TextAndItem, View};
 use roaring::RoaringTreemap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that an n-gram takes while evidence is made, reckoned.
 const GRAM_BYTES: u64 = 80;
+/// Bytes that the hash of a text takes.
+const TEXT_BYTES: u64 = 20;
+/// Bytes that a verdict takes.
+const VERDICT_BYTES: u64 = 64;
+
+/// Whose sightings are looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Whose<'t> {
+    Document(DocId),
+    /// A text that is not stored.
+    Text(&'t str),
+}
 
 /// A suite with its weights, and the names of its items.
 pub(super) struct Weighed<'v> {
@@ -19,6 +31,19 @@ pub(super) struct Weighed<'v> {
     /// N-grams and short questions that count for nothing.
     pub(super) common: u64,
     items: BTreeMap<u32, ItemName>,
+    verdicts: BTreeMap<TextAndItem, SuiteVerdict>,
+}
+
+/// What was decided about one text.
+pub(super) struct Decided<'w> {
+    verdicts: &'w BTreeMap<TextAndItem, SuiteVerdict>,
+    hash: [u8; 16],
+}
+
+impl Decided<'_> {
+    pub(super) fn of(&self, item: u32) -> Option<SuiteVerdict> {
+        self.verdicts.get(&(self.hash, item)).copied()
+    }
 }
 
 #[derive(Clone)]
@@ -28,17 +53,7 @@ pub(super) struct ItemName {
 }
 
 impl<'v> Weighed<'v> {
-    /// With what is common in the documents that are kept now.
-    pub(super) fn of(
-        view: &'v View,
-        suite: SuiteId,
-        record: &SuiteRecord,
-        rule: &Rule,
-    ) -> Result<Self, QueryError> {
-        Self::among(view, (suite, record), rule, &view.kept()?)
-    }
-
-    /// With what is common in some documents.
+    /// With what is common in some documents: those that are kept, now or in a snapshot.
     pub(super) fn among(
         view: &'v View,
         (suite, record): (SuiteId, &SuiteRecord),
@@ -51,13 +66,32 @@ impl<'v> Weighed<'v> {
         }
         let mut index = SuiteIndex::of(view.suite_grams(suite)?, record.items)?;
         let mut counted = 0;
-        if let Some(common) = common(view, (suite, index.grams()), rule, kept)? {
+        if let Some(common) = common(view, (suite, &record.name, index.grams()), rule, kept)? {
             index.forget(&common);
             counted = (0..index.grams()).filter(|gram| common.has_gram(*gram)).count() as u64;
             counted += (0..record.items).filter(|item| common.has_whole(*item)).count() as u64;
         }
+        let mut verdicts = BTreeMap::new();
+        for row in view.verdicts(suite)? {
+            let (of, verdict) = row?;
+            verdicts.insert(of, verdict);
+            let bytes = bytes + verdicts.len() as u64 * VERDICT_BYTES;
+            if bytes > most {
+                return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
+            }
+        }
         let (record, common) = (record.clone(), counted);
-        Ok(Self { view, suite, record, index, common, items: BTreeMap::new() })
+        Ok(Self { view, suite, record, index, common, items: BTreeMap::new(), verdicts })
+    }
+
+    /// What was decided about a text: by item. Asks for nothing where nothing was decided.
+    pub(super) fn decided(&self, whose: Whose<'_>) -> Result<Decided<'_>, QueryError> {
+        let hash = match whose {
+            _ if self.verdicts.is_empty() => [0; 16],
+            Whose::Document(document) => self.view.expect_header(document)?.raw,
+            Whose::Text(text) => text_hash(text),
+        };
+        Ok(Decided { verdicts: &self.verdicts, hash })
     }
 
     pub(super) fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
@@ -76,10 +110,10 @@ impl<'v> Weighed<'v> {
     }
 }
 
-/// What is common in the kept documents; none where there are too few of them, or of sources.
+/// What is common in the texts of kept documents; none where there are too few of them, or of sources.
 fn common(
     view: &View,
-    (suite, grams): (SuiteId, u32),
+    (suite, name, grams): (SuiteId, &str, u32),
     rule: &Rule,
     kept: &RoaringTreemap,
 ) -> Result<Option<Common>, QueryError> {
@@ -87,23 +121,21 @@ fn common(
     if !enough || view.sources().count() < rule.common_sources as usize {
         return Ok(None);
     }
-    let mut sources: Vec<(SourceId, RoaringTreemap)> = Vec::new();
-    for (source, _) in view.sources() {
-        let documents = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
-        sources.push((source, documents));
-    }
-    let source_of = |document: DocId| {
-        let found = sources.iter().find(|(_, documents)| documents.contains(document.0));
-        found.map(|(source, _)| *source)
-    };
     let mut common = Common::new(rule.common_documents, rule.common_sources, grams);
+    // Mostly few: where no duplicates are removed, very many documents may have one text.
+    let mut texts = BTreeSet::new();
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
-        if kept.contains(document.0)
-            && let Some(source) = source_of(document)
-        {
-            common.count(source, &found);
+        if !kept.contains(document.0) {
+            continue;
         }
+        let header = view.expect_header(document)?;
+        let is_copy = !texts.insert(hash_start(&header.raw));
+        let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
+        if bytes > most {
+            return Err(QueryError::Suites { suite: name.to_owned(), bytes, most });
+        }
+        common.count(header.source, &found, is_copy);
     }
     Ok(Some(common))
 }

@@ -3,7 +3,7 @@
 use crate::dedup::{
     Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
 };
-use crate::model::{DocId, Policy, Scope, SourceId, half};
+use crate::model::{DocId, Policy, Scope, SourceId};
 use crate::query::error::QueryError;
 use crate::store::{Blocked, TextKind, View};
 use roaring::RoaringTreemap;
@@ -169,9 +169,4 @@ pub(in crate::query) fn equals(
         found.extend(view.exact(kind, view.policy().text_key(source, hash))?);
     }
     Ok(found)
-}
-
-/// The hash under which equal raw texts are found.
-pub(in crate::query) fn raw_hash(text: &str) -> [u8; 16] {
-    half(&blake3::hash(text.as_bytes()))
 }

@@ -25,6 +25,7 @@ pub(super) use blockers::blockers;
 pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
 pub use diff::{DiffPart, diff};
+pub(super) use excerpt::beginning;
 pub use histogram::{Similarities, SimilarityBin};
 pub use matrix::{DuplicatesMatrix, GroupLoss, GroupPair, duplicates_matrix};
 pub use near::diff_near;

@@ -1,12 +1,12 @@
 //! Stored documents similar to a text, asked of the index; nothing is ingested.
 
 use super::craft::{
-    BUCKET_CAP, Craft, all_candidates, equals, floor, overlap, raw_hash, shared_bands, sketch,
+    BUCKET_CAP, Craft, all_candidates, equals, floor, overlap, shared_bands, sketch,
 };
 use super::excerpt::beginning;
 use super::pairs::Pairs;
 use crate::dedup::{Fingerprint, Sketch};
-use crate::model::{DedupMode, DocId, Match, MatchKind, SourceId};
+use crate::model::{DedupMode, DocId, Match, MatchKind, SourceId, text_hash};
 use crate::query::error::QueryError;
 use crate::store::TextKind;
 use crate::store::{View, fields};
@@ -259,7 +259,7 @@ impl Looking<'_> {
         };
         // An equal text is in none of the buckets when it is shorter than a shingle.
         let equal = match by {
-            "equal-bytes" => equals(view, TextKind::Raw, raw_hash(text), source)?,
+            "equal-bytes" => equals(view, TextKind::Raw, text_hash(text), source)?,
             _ => equals(view, TextKind::Normalised, query.normalised, source)?,
         };
         documents.extend(equal.into_iter().map(|document| document.0));

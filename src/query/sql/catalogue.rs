@@ -190,11 +190,15 @@ const TABLES: [Table; 10] = [
             ("weak", "whether the item says no answer: what looks like it may be anybody's text"),
             (
                 "contaminated",
-                "whether it is enough by the default rule: a question or an answer, a score of 0.3 and 13 tokens, or a short question as a whole with its answer near it",
+                "whether it is enough by the default rule: a question or an answer, a score of 0.3 and 9 tokens of a part of 13 or more, or a short question as a whole with its answer near it; never when `verdict` is `rejected`",
             ),
             (
                 "spans",
                 "the bytes of the text that have it, as a JSON list of `[from, up to]`; of a short question those of its answer too",
+            ),
+            (
+                "verdict",
+                "what somebody decided about the item and the document's text: `accepted` or `rejected`; null where nobody did",
             ),
         ],
     ),

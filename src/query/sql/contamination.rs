@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Name and type of every column.
-pub(in crate::query) const COLUMNS: [(&str, DataType); 12] = [
+pub(in crate::query) const COLUMNS: [(&str, DataType); 13] = [
     ("document", DataType::UInt64),
     ("suite", DataType::Utf8),
     ("item", DataType::Utf8),
@@ -25,7 +25,11 @@ pub(in crate::query) const COLUMNS: [(&str, DataType); 12] = [
     ("weak", DataType::Boolean),
     ("contaminated", DataType::Boolean),
     ("spans", DataType::Utf8),
+    ("verdict", DataType::Utf8),
 ];
+
+/// What nobody need have decided.
+pub(in crate::query) const NULLABLE: [&str; 1] = ["verdict"];
 
 /// Pushes all evidence, in batches of at most `rows`.
 pub(in crate::query) fn push(
@@ -77,6 +81,7 @@ fn batch(schema: &SchemaRef, rows: &[ItemEvidence]) -> Result<RecordBatch, Query
         truths(|row| row.weak),
         truths(|row| row.contaminated),
         Arc::new(StringArray::from_iter_values(rows.iter().map(spans))),
+        Arc::new(rows.iter().map(|row| row.verdict).collect::<StringArray>()),
     ];
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
 }

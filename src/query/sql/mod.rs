@@ -1,11 +1,12 @@
 //! Expressions and statements of SQL over one view.
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`), after `nesting` has counted how deep and
-//! large it is; `dialect` and `parser` read it. What the indexes can answer exactly becomes a tree over bitmaps and
-//! columns (`predicate`, `ranges`), evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and
-//! `columns` produce the rows of the table `documents`, `coded` groups them by the codes of keywords, `small_tables`,
-//! `rejects` and `removals` produce those of the others, all through the one plan node of `scan`; `documents` reads columns of documents
-//! that are given by id, without a plan.
+//! large it is; `dialect` and `parser` read it (cut by `tokens`, with published thresholds put in by
+//! `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can
+//! answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block (`evaluate`);
+//! the rest is left to the engine. `provider` and `columns` produce the rows of the table `documents`, `coded` groups them
+//! by the codes of keywords, `small_tables`, `rejects` and `removals` produce those of the others, all through the one plan
+//! node of `scan`; `documents` reads columns of documents that are given by id, without a plan.
 //!
 //! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those that tell
 //! about texts, `outside` functions that are tables; `options` says what a statement may look at.
@@ -26,6 +27,7 @@ mod growing;
 mod incoming;
 mod json;
 mod limits;
+mod lists;
 mod metered;
 mod names;
 mod nesting;
@@ -36,6 +38,7 @@ mod passing;
 mod pool;
 mod predicate;
 mod present;
+mod presets;
 mod producer;
 mod provider;
 mod quality;
@@ -53,6 +56,7 @@ mod small_tables;
 mod statement;
 mod stop;
 mod texts;
+mod tokens;
 mod values;
 
 pub use compute::{Computed, compute, kind_of};
@@ -62,8 +66,9 @@ pub use names::{SqlNames, SqlTableNames, names};
 pub use options::SqlOptions;
 pub use parser::names_column;
 pub use present::{Dependence, dependence};
+pub use presets::resolved;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};
 pub use select::{count, select};
 pub(super) use small_tables::hexadecimal;
-pub use statement::{Rows, sql, sql_until, sql_with};
+pub use statement::{Rows, sql, sql_with};
 pub use values::{numbers, texts};

@@ -1,44 +1,42 @@
 //! The parser of statements: the engine's, for whom names of columns are names wherever they stand.
 
-use super::dialect::CorpusDialect;
-use super::outside;
+use super::tokens::DIALECT;
+use super::{outside, presets, tokens};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Nesting of parentheses that the parser follows.
 const NESTING: usize = 200;
-
-static DIALECT: CorpusDialect = CorpusDialect;
 
 /// A parser that stands at the beginning of `sql`.
 ///
 /// # Errors
 /// [`DataFusionError::SQL`] for what cannot be cut into tokens, with the place.
 pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
-    let tokens = Tokenizer::new(&DIALECT, sql).tokenize_with_location();
-    let mut tokens = tokens.map_err(ParserError::from)?;
+    let mut tokens = spelled_out(sql)?;
     free_names(&mut tokens);
     DFParserBuilder::new(tokens).with_dialect(&DIALECT).with_recursion_limit(NESTING).build()
 }
 
-/// The tokens of `sql` with their places, up to the first thing that is none, and what is wrong with that.
-pub(in crate::query) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
-    let mut tokens = Vec::new();
-    let failed = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).err();
-    (tokens, failed)
+/// The tokens of `sql`, with thresholds in the place of presets.
+fn spelled_out(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
+    match tokens::tokens(sql) {
+        (tokens, None) => presets::spelled_out(tokens),
+        (_, Some(error)) => Err(error.into()),
+    }
 }
 
 /// Whether an expression names a column, in or out of double quotes; one that cannot be cut into tokens, whether it
 /// spells its name.
 #[must_use]
 pub fn names_column(expression: &str, column: &str) -> bool {
-    let Ok(tokens) = Tokenizer::new(&DIALECT, expression).tokenize() else {
+    let Ok(tokens) = spelled_out(expression) else {
         return expression.contains(column);
     };
-    tokens.iter().any(|token| match token {
+    tokens.iter().any(|token| match &token.token {
         Token::Word(word) if word.quote_style.is_some() => word.value == column,
         Token::Word(word) => word.value.to_lowercase() == column,
         _ => false,
@@ -47,8 +45,8 @@ pub fn names_column(expression: &str, column: &str) -> bool {
 
 /// The words of an expression that may be names of columns, as SQL reads them.
 pub(in crate::query) fn names(expression: &str) -> Vec<String> {
-    let tokens = Tokenizer::new(&DIALECT, expression).tokenize().unwrap_or_default();
-    let words = tokens.into_iter().filter_map(|token| match token {
+    let tokens = spelled_out(expression).unwrap_or_default();
+    let words = tokens.into_iter().filter_map(|token| match token.token {
         Token::Word(word) if word.quote_style.is_some() => Some(word.value),
         Token::Word(word) => Some(word.value.to_lowercase()),
         _ => None,

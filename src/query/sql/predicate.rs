@@ -154,7 +154,8 @@ impl<'a> Translator<'a> {
     }
 
     fn presence(&self, expression: &Expr, present: bool) -> Option<Predicate> {
-        let column = match self.source(expression)? {
+        // A cast of an integer is null just where the integer is.
+        let column = match self.column(expression)?.0 {
             Content::Integer { column, total: false, .. }
             | Content::Float(column)
             | Content::Bool(column)
@@ -182,17 +183,7 @@ impl<'a> Translator<'a> {
                 values.push(value);
             }
         }
-        // Casts of an integer column to another number are the user's, or the engine's preparation.
-        let (source, cast) = match self.source(left) {
-            Some(source) => (source, None),
-            None => {
-                let (inner, cast) = uncast_number(left)?;
-                (self.source(inner)?, Some(cast))
-            }
-        };
-        if cast.is_some() && !matches!(source, Content::Id | Content::Integer { .. }) {
-            return None;
-        }
+        let (source, cast) = self.column(left)?;
         let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
             let each: Option<Vec<Ranges>> =
                 values.iter().map(|value| of(operator, value)).collect();
@@ -272,6 +263,17 @@ impl<'a> Translator<'a> {
     fn standings(&self, standings: &[Standing], negated: bool) -> Predicate {
         let values = self.standing_values(standings.iter().copied());
         Predicate::Value { field: fields::STANDING, values, negated }
+    }
+
+    /// A column, or an integer column under the cast that comes with it.
+    fn column(&self, expression: &Expr) -> Option<(Content, Option<Cast>)> {
+        if let Some(source) = self.source(expression) {
+            return Some((source, None));
+        }
+        // Casts of an integer column to another number are the user's, or the engine's preparation.
+        let (inner, cast) = uncast_number(expression)?;
+        let source = self.source(inner)?;
+        matches!(source, Content::Id | Content::Integer { .. }).then_some((source, Some(cast)))
     }
 
     fn source(&self, expression: &Expr) -> Option<Content> {

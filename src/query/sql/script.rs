@@ -1,6 +1,6 @@
 //! Cuts a text into statements, where the engine's tokens have semicolons: one in a string or a comment ends nothing.
 
-use super::parser;
+use super::tokens::{Places, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
 
 /// Statements that were written one after another, each ended by `;`.
@@ -64,8 +64,8 @@ impl Script {
     /// Cuts `text` into statements.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let (tokens, failed) = parser::tokens(text);
-        let mut places = Places { text, byte: 0, at: Location { line: 1, column: 1 } };
+        let (tokens, failed) = tokens(text);
+        let mut places = Places::of(text);
         let mut statements = Vec::new();
         let mut begun: Option<(usize, Location)> = None;
         let cut = |begun: (usize, Location), end: usize| {
@@ -107,29 +107,6 @@ fn ended_by(error: TokenizerError) -> ScriptEnd {
     let why = message.trim_end_matches('.').to_owned();
     let fault = ScriptFault { line, column, why };
     if is_unclosed { ScriptEnd::Unclosed(fault) } else { ScriptEnd::Fault(fault) }
-}
-
-/// Finds the byte of a place: the tokenizer counts lines and characters. Places are asked for in ascending order.
-struct Places<'a> {
-    text: &'a str,
-    byte: usize,
-    at: Location,
-}
-
-impl Places<'_> {
-    fn byte_of(&mut self, place: Location) -> usize {
-        for c in self.text.get(self.byte..).unwrap_or_default().chars() {
-            if self.at >= place {
-                break;
-            }
-            self.byte += c.len_utf8();
-            self.at = match c {
-                '\n' => Location { line: self.at.line + 1, column: 1 },
-                _ => Location { line: self.at.line, column: self.at.column + 1 },
-            };
-        }
-        self.byte
-    }
 }
 
 #[cfg(test)]

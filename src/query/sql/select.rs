@@ -6,6 +6,7 @@ use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
 use crate::model::BLOCK_SIZE;
 use crate::query::error::{QueryError, shown, unknown_column, words};
+use crate::signals::Signal;
 use crate::store::View;
 use arrow::array::{Array, Int64Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
@@ -116,8 +117,13 @@ pub(in crate::query) fn unusable(
     error: &DataFusionError,
 ) -> QueryError {
     let columns = DocumentColumns::of(view).names();
-    let why = match unknown_column(error) {
-        Some(name) => format!(
+    let unknown = unknown_column(error);
+    let why = match unknown.map(|name| (name, Signal::from_name(name))) {
+        Some((name, Some(signal))) => format!(
+            "the signal `{name}` is not stored: `corpusdb signals add` stores it; without that, `{}` works it out from each text, as preset('gopher', 'text') does for a whole preset",
+            signal.expression
+        ),
+        Some((name, None)) => format!(
             "`{name}` is not a column (one with capitals needs double quotes, text needs single ones)"
         ),
         None => words(error),

@@ -2,6 +2,7 @@
 
 use super::coded::GroupsByCode;
 use super::limits::Limits;
+use super::lists::ListsKeepNulls;
 use super::options::SqlOptions;
 use super::outside::{self, FileTable};
 use super::pool::Shares;
@@ -76,6 +77,7 @@ pub(in crate::query) fn session_with(
         .with_config(config)
         .with_runtime_env(runtime.build_arc().map_err(QueryError::run)?)
         .with_default_features()
+        .with_analyzer_rule(Arc::new(ListsKeepNulls))
         .with_physical_optimizer_rule(Arc::new(GroupsByCode))
         .build();
     growing::bound(&mut state, limits.value).map_err(QueryError::run)?;

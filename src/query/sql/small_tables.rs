@@ -63,7 +63,11 @@ pub(in crate::query) fn all(view: &View) -> Vec<SmallTable> {
 
 impl SmallTable {
     fn new(view: &View, name: &'static str, columns: Vec<(String, DataType)>, push: Push) -> Self {
-        let nullable = if matches!(name, "commits" | "removals") { &NULLABLE[..] } else { &[] };
+        let nullable = match name {
+            "commits" | "removals" => &NULLABLE[..],
+            "contamination" => &contamination::NULLABLE,
+            _ => &[],
+        };
         let field = |(column, kind): (String, DataType)| {
             let is_nullable = nullable.contains(&column.as_str());
             Field::new(column, kind, is_nullable)

@@ -109,22 +109,14 @@ impl std::fmt::Debug for Rows {
 /// # Errors
 /// [`QueryError`]: a statement that is no query or cannot be planned. What fails while it runs comes as a row would.
 pub fn sql(view: &View, sql: &str) -> Result<Rows, QueryError> {
-    sql_until(view, sql, &Interrupt::default())
+    sql_with(view, sql, &SqlOptions::default(), &Interrupt::default())
 }
 
-/// As [`sql`], until a stop is asked for: then what is waited for ends within moments, and the engine with the batch
-/// that any part of it is at.
+/// As [`sql`], over what `options` allow, until a stop is asked for: then what is waited for ends within moments, and the
+/// engine with the batch that any part of it is at.
 ///
 /// # Errors
-/// As [`sql`]; [`QueryError::Interrupted`].
-pub fn sql_until(view: &View, sql: &str, interrupt: &Interrupt) -> Result<Rows, QueryError> {
-    sql_with(view, sql, &SqlOptions::default(), interrupt)
-}
-
-/// As [`sql_until`], over what `options` allow.
-///
-/// # Errors
-/// As [`sql_until`]; [`QueryError::Store`] for a snapshot that there is not, with those that there are.
+/// As [`sql`]; [`QueryError::Interrupted`]; [`QueryError::Store`] for a snapshot that there is not, with those that there are.
 pub fn sql_with(
     view: &View,
     sql: &str,

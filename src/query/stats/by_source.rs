@@ -1,10 +1,11 @@
 //! How lengths and declared numbers are spread in each source: scores that tell sources apart, and scores that tell nothing.
 
+use super::StatsOptions;
 use super::scope::{Member, Scope};
 use super::spread::{ColumnStats, Measured, Set, measured};
-use super::{StatsOptions, groups};
 use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
+use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
 use crate::store::{View, fields};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -92,7 +93,7 @@ fn pass(
     for block in scope.blocks() {
         let of = scope.view.column_block(fields::SOURCE_OF, block)?;
         let place = |slot: u16| {
-            let source = groups::source_of(&of, DocId::at(block, slot));
+            let source = source_of(&of, DocId::at(block, slot));
             sources.iter().position(|other| *other == source)
         };
         let members = scope.members(block)?;

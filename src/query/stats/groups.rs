@@ -1,7 +1,7 @@
 //! Documents, bytes and tokens by source and language.
 
 use super::scope::{Member, Scope};
-use crate::model::{ColumnId, DocId, FieldKind, SourceId};
+use crate::model::{ColumnId, FieldKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
@@ -39,22 +39,22 @@ pub(super) struct Counted {
 struct Cell([Sum; 2]);
 
 #[derive(Clone, Default)]
-struct Sum {
-    documents: u64,
+pub(super) struct Sum {
+    pub(super) documents: u64,
     bytes: u64,
     /// By tokenizer, in their order.
     tokens: Vec<u64>,
 }
 
 impl Sum {
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.documents += other.documents;
         self.bytes += other.bytes;
         self.tokens.resize(other.tokens.len().max(self.tokens.len()), 0);
         self.tokens.iter_mut().zip(&other.tokens).for_each(|(sum, tokens)| *sum += tokens);
     }
 
-    fn told(&self, view: &View) -> DocumentCounts {
+    pub(super) fn told(&self, view: &View) -> DocumentCounts {
         let tokens = self.tokens.iter().copied().chain(std::iter::repeat(0));
         let named = view.tokenizers().zip(tokens);
         DocumentCounts {
@@ -124,15 +124,19 @@ fn language(view: &View) -> Option<ColumnId> {
 }
 
 /// The columns of a block that are counted.
-struct Block {
-    sources: ColumnBlock,
+pub(super) struct Block {
+    pub(super) sources: ColumnBlock,
     languages: Option<ColumnBlock>,
     bytes: ColumnBlock,
     tokens: Vec<ColumnBlock>,
 }
 
 impl Block {
-    fn read(view: &View, block: u64, language: Option<ColumnId>) -> Result<Self, QueryError> {
+    pub(super) fn read(
+        view: &View,
+        block: u64,
+        language: Option<ColumnId>,
+    ) -> Result<Self, QueryError> {
         let column = |column| view.column_block(column, block);
         let tokens = view.tokenizers().map(|(id, _)| column(fields::tokens_of(id)));
         Ok(Self {
@@ -144,9 +148,6 @@ impl Block {
     }
 
     fn count(&self, members: &[Member], cells: &mut Cells) {
-        let number = |column: &ColumnBlock, slot| {
-            column.get(slot).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
-        };
         for (slot, member) in (0..=u16::MAX).zip(members) {
             if *member == Member::Outside {
                 continue;
@@ -157,19 +158,27 @@ impl Block {
             let Cell([all, kept]) = cells.entry(key).or_default();
             for sum in [Some(all), (*member == Member::Kept).then_some(kept)].into_iter().flatten()
             {
-                sum.documents += 1;
-                sum.bytes += number(&self.bytes, slot);
-                sum.tokens.resize(self.tokens.len(), 0);
-                for (sum, column) in sum.tokens.iter_mut().zip(&self.tokens) {
-                    *sum += number(column, slot);
-                }
+                self.add_to(sum, slot);
             }
         }
     }
-}
 
-/// Tells the source of a document of a block.
-pub(super) fn source_of(sources: &ColumnBlock, document: DocId) -> SourceId {
-    let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
-    SourceId(source.unwrap_or(u32::MAX))
+    /// What the document at a slot comes to.
+    pub(super) fn sum(&self, slot: u16) -> Sum {
+        let mut sum = Sum::default();
+        self.add_to(&mut sum, slot);
+        sum
+    }
+
+    fn add_to(&self, sum: &mut Sum, slot: u16) {
+        let number = |column: &ColumnBlock| {
+            column.get(slot).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+        };
+        sum.documents += 1;
+        sum.bytes += number(&self.bytes);
+        sum.tokens.resize(self.tokens.len(), 0);
+        for (sum, column) in sum.tokens.iter_mut().zip(&self.tokens) {
+            *sum += number(column);
+        }
+    }
 }

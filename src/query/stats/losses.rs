@@ -1,9 +1,9 @@
 //! Why documents are not kept, by source: what the duplicates of each come to.
 
-use super::groups::source_of;
 use super::scope::{Member, Scope};
 use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
+use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
 use crate::store::fields;
 use serde::Serialize;

@@ -3,12 +3,14 @@
 //!
 //! `scope` says which documents are meant, `groups` counts them, `spread` finds quantiles, `losses` tells why some are not
 //! kept, `rejected` why records were not read. `lengths` counts documents by length, `by_source` tells the spread of each
-//! source. Columns and bitmaps are read, block by block, and no text.
+//! source. Columns and bitmaps are read, block by block, and no text. `quality` tells what published rules would remove; it
+//! reads texts where their scores are not stored.
 
 mod by_source;
 mod groups;
 mod lengths;
 mod losses;
+mod quality;
 mod rejected;
 mod scope;
 mod spread;
@@ -19,6 +21,11 @@ pub use groups::GroupStats;
 pub(crate) use lengths::lengths;
 pub use lengths::{LengthBin, LengthStats};
 pub use losses::LossStats;
+pub(crate) use quality::quality;
+pub use quality::{
+    QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
+    QualityThreshold,
+};
 pub use rejected::RejectStats;
 pub use spread::{ColumnStats, StatsValue};
 

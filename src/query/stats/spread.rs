@@ -353,13 +353,13 @@ impl Set {
 
 /// A sum of floats in their order, with what rounding loses kept aside.
 #[derive(Clone, Debug, Default)]
-struct Compensated {
+pub(super) struct Compensated {
     sum: f64,
     lost: f64,
 }
 
 impl Compensated {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         let sum = self.sum + value;
         self.lost += if self.sum.abs() >= value.abs() {
             (self.sum - sum) + value
@@ -369,7 +369,7 @@ impl Compensated {
         self.sum = sum;
     }
 
-    fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.sum + self.lost
     }
 }

@@ -8,7 +8,8 @@ use crate::store::rows::sightings::encode;
 use crate::store::view::View;
 
 /// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
-/// tokens of kept documents, columns, (field, value) bitmaps and what texts have of suites; not over commit numbers, term ids or file layout.
+/// tokens of kept documents, columns, (field, value) bitmaps, what texts have of suites and what was decided about it;
+/// not over commit numbers, term ids or file layout.
 ///
 /// # Errors
 /// [`StoreError`] when a row is absent or cannot be read.
@@ -130,6 +131,12 @@ impl Hasher {
                 let (document, found) = row?;
                 self.number(document.0);
                 self.part(&encode(&found));
+            }
+            for row in view.verdicts(suite)? {
+                let ((text, item), verdict) = row?;
+                self.part(&text);
+                self.number(item.into());
+                self.part(verdict.name().as_bytes());
             }
         }
         Ok(())

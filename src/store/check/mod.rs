@@ -200,6 +200,29 @@ fn suites(view: &View, depth: Depth, faults: &mut Faults) -> Result<(), StoreErr
         let what = format!("suite {suite}, document {document}: one of them does not exist");
         faults.push("contamination", what);
     }
+    if depth >= Depth::Full {
+        verdicts(view, faults)?;
+    }
+    Ok(())
+}
+
+/// What was decided is about items and texts that there are.
+fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+    if let Some((suite, item)) = view.stray_verdict()? {
+        let what = format!("suite {suite}, item {item}: one of them does not exist");
+        faults.push("verdicts", what);
+    }
+    // A purge takes them away last.
+    if view.unended_purge()?.is_some() {
+        return Ok(());
+    }
+    for (suite, record) in view.suites()? {
+        let orphaned = view.orphaned_verdicts(*suite)?.len();
+        if orphaned > 0 {
+            let what = format!("{}: {orphaned} are of texts that no document has", record.name);
+            faults.push("verdicts", what);
+        }
+    }
     Ok(())
 }
 

@@ -88,6 +88,8 @@ key! {
     SuiteGramKey { suite: SuiteId, hash: [u8; 8] }
     /// (suite, document).
     ContaminationKey { suite: SuiteId, document: DocId }
+    /// (suite, blake3-128 of the text, item counted from 0).
+    VerdictKey { suite: SuiteId, text: [u8; 16], item: u32 }
     /// blake3-128 of a document's or a reject's identity.
     IdentityKey { hash: [u8; 16] }
     /// (number).

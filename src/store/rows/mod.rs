@@ -26,3 +26,4 @@ pub(super) mod suites;
 pub(super) mod terms;
 pub(super) mod texts;
 pub(super) mod values;
+pub(super) mod verdicts;

@@ -15,6 +15,7 @@ mod suites;
 mod templates;
 mod tokenizer_files;
 mod unused_terms;
+mod verdicts;
 
 pub use lineage::{MANY, Roots};
 pub use redo::Totals;
@@ -22,3 +23,4 @@ pub use removals::UnendedPurge;
 pub use stored::Stored;
 pub use templates::TemplateRecord;
 pub use tokenizer_files::TokenizerParts;
+pub use verdicts::TextAndItem;

@@ -2,7 +2,7 @@
 
 use crate::model::{DocId, Sightings, SuiteGram, SuiteId, SuiteItem};
 use crate::store::batch::Batch;
-use crate::store::columns::{Contamination, SuiteGrams, Suites};
+use crate::store::columns::{Contamination, SuiteGrams, Suites, Verdicts};
 use crate::store::error::StoreError;
 use crate::store::rows::codec;
 use crate::store::rows::keys::{ContaminationKey, Key, SuiteGramKey, SuiteKey, after_prefix};
@@ -180,7 +180,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Forgets a suite, and what texts have of it.
+    /// Forgets a suite, what texts have of it, and what was decided about that.
     ///
     /// # Errors
     /// [`StoreError`] when a family is absent.
@@ -189,7 +189,8 @@ impl Batch<'_> {
         let to = after_prefix(&from).unwrap_or_default();
         self.delete_range::<Suites>(from.clone(), to.clone())?;
         self.delete_range::<SuiteGrams>(from.clone(), to.clone())?;
-        self.delete_range::<Contamination>(from, to)
+        self.delete_range::<Contamination>(from.clone(), to.clone())?;
+        self.delete_range::<Verdicts>(from, to)
     }
 }
 
@@ -198,7 +199,8 @@ fn is_odd(character: char) -> bool {
     character.is_control() || character.is_whitespace() || character == ','
 }
 
-fn prefix(suite: SuiteId) -> Vec<u8> {
+/// How the keys of a suite begin.
+pub(super) fn prefix(suite: SuiteId) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(4);
     suite.put(&mut bytes);
     bytes

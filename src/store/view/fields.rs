@@ -58,6 +58,12 @@ impl View {
         })
     }
 
+    /// The expression whose value every document that comes is given in a declared field, where there is one.
+    pub(crate) fn fed_by(&self, name: &str) -> Option<&str> {
+        let mut fed = self.fed_fields();
+        fed.find_map(|(field, expression)| (field.name == name).then_some(expression))
+    }
+
     /// The names of the declared fields, as messages list them.
     pub(crate) fn field_names(&self) -> String {
         let names: Vec<&str> = self.fields().iter().map(|field| field.name.as_str()).collect();

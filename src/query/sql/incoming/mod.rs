@@ -8,7 +8,7 @@ mod cells;
 mod tests;
 
 use super::present::is_of_chance;
-use super::{growing, parser, quality, runtime, session};
+use super::{growing, lists, parser, presets, quality, runtime, session};
 use crate::model::{Incoming, IncomingFilter, Verdict, contain};
 use crate::query::error::{QueryError, shown, words};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
@@ -60,12 +60,14 @@ impl IncomingCondition {
     pub fn new(sql: &str, memory: u64) -> Result<Self, QueryError> {
         let unusable = |why: String| QueryError::Incoming { condition: shown(sql), why };
         session::check_expression(sql).map_err(|error| unusable(words(&error)))?;
+        // Nothing is stored of a record yet: what would be stored is what its text says.
+        let spelled = presets::resolved(sql, true).map_err(unusable)?;
         let value = usize::try_from(memory / 64).unwrap_or(usize::MAX).clamp(1 << 20, 64 << 20);
         let mut state = SessionStateBuilder::new().with_default_features().build();
         growing::bound(&mut state, value).map_err(QueryError::run)?;
         quality::register(&mut state).map_err(QueryError::run)?;
         let mut condition = Self {
-            sql: sql.to_owned(),
+            sql: spelled,
             state,
             names: Vec::new(),
             plans: Mutex::default(),
@@ -136,7 +138,8 @@ impl IncomingCondition {
             // Some functions, such as `coalesce`, are only there to be made into others.
             let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();
             let simplifier = ExprSimplifier::new(context);
-            let expression = simplifier.simplify(simplifier.coerce(expression, &columns)?)?;
+            let coerced = lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
+            let expression = simplifier.simplify(coerced)?;
             let planned = self.state.create_physical_expr(expression, &columns)?;
             let kind = planned.data_type(schema)?;
             Ok((planned, kind))

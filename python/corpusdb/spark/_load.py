@@ -1,0 +1,107 @@
+"""What was decided on a cluster, written so that a corpus loads it: documents with their decisions, and what made them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb.spark._dedup import Deduplicated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["DECISIONS", "write_load"]
+
+#: The layout that this release writes and reads.
+FORMAT = 1
+
+#: Columns with what was decided; all others are of the document.
+DECISIONS = (
+    "_order", "_standing", "_kind", "_witness", "_witness_source", "_jaccard", "_shared", "_removed_shingles",
+    "_witness_shingles", "_cluster",
+)
+
+
+def write_load(
+    df: DataFrame,
+    done: Deduplicated,
+    policy: PolicySettings | None,
+    directory: str | os.PathLike[str],
+    *,
+    order: str,
+    text: str = "text",
+    key: str | None = None,
+    source: str | None = None,
+    source_name: str = "documents",
+    tokenizers: Mapping[str, str] | None = None,
+    part_rows: int = 100_000,
+) -> None:
+    """Writes the documents of a frame with what `dedup` decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
+
+    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` was given. All other columns of the frame become
+    fields of the documents; the column of the order does not. `source_name` is the source of documents where no column names
+    it. `tokenizers` names, by their hashes, those that the corpus must have (`corpus.tokenizers[name].hash`).
+
+    `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
+    manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
+    """
+    from pyspark.sql import functions as F
+
+    from corpusdb import _native
+    from corpusdb.errors import BadInput
+
+    if "witness_is_stored" in done.rows.columns:
+        raise BadInput("this was decided against a corpus, and a load is for a new one: ingest the documents that are kept")
+    directory = os.fspath(directory).rstrip("/")
+    documents = _documents(df, text, key, source, order)
+    counted = done.rows.agg(F.count("*").alias("documents"), F.max("order").alias("last")).collect()[0]
+    count, last = int(counted["documents"]), int(counted["last"] or 0)
+    parts = max(1, -(-count // part_rows))
+    width = last // parts + 1
+    decided = documents.join(_decisions(done.rows, source is not None), "_order")
+    decided = decided.withColumn("part", F.expr(f"lpad(CAST(_order DIV {width} AS string), 6, '0')"))
+    rows = decided.repartition(parts, "part").sortWithinPartitions("part", "_order")
+    rows.write.partitionBy("part").mode("error").parquet(f"{directory}/documents")
+    settings = policy_settings(policy if policy is not None else {})
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "signature_version": _native.signature_version(),
+        "policy": json.loads(_native.policy_json(cast(PolicySettings, settings))),
+        "documents": count,
+        "source": source_name,
+        "tokenizers": [{"name": name, "hash": hash} for name, hash in (tokenizers or {}).items()],
+    }
+    told = df.sparkSession.createDataFrame([(json.dumps(manifest),)], "value string")
+    told.coalesce(1).write.mode("error").text(f"{directory}/manifest")
+
+
+def _documents(df: DataFrame, text: str, key: str | None, source: str | None, order: str) -> DataFrame:
+    """The columns of documents by the names that they have in a load."""
+    from pyspark.sql import functions as F
+
+    from corpusdb.errors import BadInput
+
+    columns = [F.col(text).cast("string").alias("text")]
+    columns.append((F.col(key) if key is not None else F.col(order)).cast("string").alias("key"))
+    if source is not None:
+        columns.append(F.col(source).cast("string").alias("source"))
+    taken = {name for name in (text, key, source, order) if name is not None}
+    reserved = {"text", "key", "part", *DECISIONS, *(["source"] if source is not None else [])}
+    others = [name for name in df.columns if name not in taken]
+    wrong = sorted(reserved.intersection(others))
+    if wrong:
+        raise BadInput(
+            f"the frame has a column {wrong[0]!r}, which means something else in a load: give it another name, or drop it"
+        )
+    columns.extend(F.col(f"`{name}`") for name in others)
+    return df.select(*columns, F.col(order).cast("long").alias("_order"))
+
+
+def _decisions(rows: DataFrame, has_sources: bool) -> DataFrame:
+    named = [f"{name} AS _{name}" for name in ("order", "standing", "kind", "witness")]
+    named.append("witness_source AS _witness_source" if has_sources else "CAST(NULL AS string) AS _witness_source")
+    counts = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster")
+    return rows.selectExpr(*named, *(f"{name} AS _{name}" for name in counts))

@@ -1,0 +1,121 @@
+"""From the leaders of texts to what became of them: candidates, exact overlaps, decisions, round by round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from corpusdb.spark import _candidates, _tasks
+from corpusdb.spark._decide import decided
+from corpusdb.spark._job import EDGES, PAIRS, VERIFIED, Job
+from corpusdb.spark._schema import filled, names
+from corpusdb.spark._stages import Stages
+from corpusdb.spark._whole import OUTCOMES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["outcomes_of"]
+
+#: By how much more of a crowded bucket is looked at from round to round.
+_GROWTH = 16
+_KNOWN = "rank binary, standing string, witness binary"
+
+
+def outcomes_of(stages: Stages, leaders: DataFrame, texts: DataFrame, job: Job) -> tuple[DataFrame, list[int]]:
+    """What became of the leaders that anything is similar to, and the sizes of the largest buckets."""
+    members = stages.keep("buckets", _candidates.BUCKETS, lambda: _candidates.buckets(leaders, job))
+    sizes = members.select("bucket", "members").distinct().orderBy("members", ascending=False).limit(10).collect()
+    largest = [int(row["members"]) for row in sizes]
+    if job.mode == "lsh":
+        outcomes = _linked(stages, leaders, members, job)
+    else:
+        outcomes = _Rounds(stages, leaders, texts, members, job).run(bool(largest) and largest[0] > _candidates.CROWDED)
+    if job.is_transitive:
+        outcomes = _with_overlaps(stages, outcomes, leaders, texts, job)
+    return outcomes, largest
+
+
+def _linked(stages: Stages, leaders: DataFrame, members: DataFrame, job: Job) -> DataFrame:
+    """Mode `lsh`: who shares a bucket is similar, unseen."""
+    links = stages.keep("links", PAIRS, lambda: _candidates.links(members))
+    edges = links.selectExpr(*filled(EDGES, left="left", right="right"))
+    return decided(stages, "0", edges, stages.rows, leaders, leaders.select("rank").limit(0), job)
+
+
+class _Rounds:
+    """Pairs, edges and decisions; of crowded buckets ever more, until nobody is open whom it could matter to."""
+
+    def __init__(self, stages: Stages, leaders: DataFrame, texts: DataFrame, members: DataFrame, job: Job) -> None:
+        self._stages, self._leaders, self._texts, self._members, self._job = stages, leaders, texts, members, job
+        self._checked: DataFrame | None = None
+
+    def run(self, is_crowded: bool) -> DataFrame:
+        """The outcomes when nobody is open any more."""
+        nobody = self._leaders.select("rank").limit(0)
+        known = nobody.selectExpr(*filled(_KNOWN, rank="rank"))
+        edges: DataFrame | None = None
+        count, most, number = 0, 1, 0
+        while True:
+            if number == 0:
+                new, opened = _candidates.first_pairs(self._members), _candidates.left_out(self._members)
+            else:
+                new, opened = _candidates.other_pairs(self._members, known, self._job.is_transitive), nobody
+            new, opened = _candidates.of_new(new, "right", self._job), _candidates.of_new(opened, "rank", self._job)
+            new = _candidates.close_pairs(self._unchecked(new), self._leaders, self._job.policy)
+            if is_crowded:
+                found, waiting = self._crowd(number, most, known)
+                new, opened = new.unionByName(found).distinct(), opened.unionByName(waiting).distinct()
+            similar = self._similar(number, new)
+            count += self._stages.rows
+            edges = similar if edges is None else edges.unionByName(similar)
+            outcomes = decided(self._stages, str(number), edges, count, self._leaders, opened, self._job)
+            if not opened.limit(1).count():
+                return outcomes
+            known, number, most = outcomes.select(*names(_KNOWN)), number + 1, most * _GROWTH
+
+    def _crowd(self, number: int, most: int, known: DataFrame) -> tuple[DataFrame, DataFrame]:
+        """Close pairs of the first `most` of each crowded bucket, and who is behind them."""
+        seats = _candidates.seats(self._members, self._leaders, known, self._job)
+        crowd = self._stages.keep(
+            f"crowd-{number}", PAIRS, lambda: _candidates.crowded_pairs(seats, self._job.policy, most, self._job.partitions)
+        )
+        waiting = _candidates.of_new(crowd.where("right IS NULL").selectExpr("left AS rank"), "rank", self._job)
+        return self._unchecked(crowd.where("right IS NOT NULL")), waiting
+
+    def _unchecked(self, pairs: DataFrame) -> DataFrame:
+        return pairs if self._checked is None else pairs.join(self._checked, names(PAIRS), "left_anti")
+
+    def _similar(self, number: int, new: DataFrame) -> DataFrame:
+        """The pairs of a round that are similar enough; all of them count as checked from here on."""
+        pairs = self._stages.keep(f"pairs-{number}", PAIRS, lambda: new)
+        self._checked = pairs if self._checked is None else self._checked.unionByName(pairs)
+        verified = _verified(pairs, self._stages.rows, self._leaders, self._texts, self._job)
+        return self._stages.keep(f"edges-{number}", EDGES, lambda: verified.where("similar").select(*names(EDGES)))
+
+
+def _verified(pairs: DataFrame, most: int, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
+    """The exact overlap of each of at most so many pairs: texts are fetched for documents that are in one.
+
+    Where a task can hold the places of these documents, each gets them all, so that no text moves but theirs.
+    """
+    from pyspark.sql import functions as F
+
+    wanted = pairs.selectExpr("left AS rank").unionByName(pairs.selectExpr("right AS rank")).distinct()
+    wanted = wanted.join(leaders.select("rank", "order"), "rank")
+    wanted = (F.broadcast(wanted) if 2 * most <= job.task_rows else wanted).join(texts, "order")
+    # Texts stand first: an engine that keeps the first side of a join in memory has each text once, not once a pair.
+    both = wanted.selectExpr("rank AS right", "text AS right_text").join(pairs, "right")
+    both = wanted.selectExpr("rank AS left", "text AS left_text").join(both, "left")
+    return both.select("left", "right", "left_text", "right_text").mapInArrow(_tasks.verify(job.policy), VERIFIED)
+
+
+def _with_overlaps(stages: Stages, outcomes: DataFrame, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
+    """Witnesses that no edge leads to are compared, so that their similarity can be shown."""
+    asked = outcomes.where("standing = 'near' AND jaccard IS NULL")
+    told = _verified(asked.selectExpr("witness AS left", "rank AS right"), stages.rows, leaders, texts, job)
+    told = told.selectExpr(*filled(
+        OUTCOMES, rank="right", standing="'near'", witness="left", shared="shared", removed_shingles="right_shingles",
+        witness_shingles="left_shingles", jaccard="jaccard",
+    ))
+    others = outcomes.where("NOT (standing = 'near' AND jaccard IS NULL)")
+    return stages.keep("outcomes", OUTCOMES, lambda: others.unionByName(told))

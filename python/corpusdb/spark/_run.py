@@ -1,0 +1,77 @@
+"""The steps of every job: its settings, the columns that count, fingerprints, groups of equal texts, and the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from corpusdb import _native
+from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb.spark import _answer, _tasks
+from corpusdb.spark._job import PRINTS, Job
+from corpusdb.spark._outcomes import outcomes_of
+from corpusdb.spark._schema import names
+from corpusdb.spark._stages import Stages
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["begun", "decisions", "prints_of", "selected"]
+
+
+def begun(
+    df: DataFrame, policy: PolicySettings | None, checkpoint: str, task_rows: int, source: str | None, *, of: str
+) -> tuple[Stages, Job]:
+    """The stages of a job, and what its parts know."""
+    from corpusdb.errors import BadPolicy
+
+    asked = policy_settings(policy if policy is not None else {})
+    settings = {name: value for name, value in asked.items() if value is not None}
+    mode, keep, scope = _native.policy_words(asked)
+    if scope == "per-source" and source is None:
+        raise BadPolicy("scope per-source compares documents of one source: name the column that has it, source=...")
+    stages = Stages(df.sparkSession, checkpoint, {**settings, "job": of, "signature_version": _native.signature_version()})
+    return stages, Job(cast(PolicySettings, settings), mode, keep, task_rows, _partitions(df))
+
+
+def selected(df: DataFrame, job: Job, *, text: str, key: str | None, source: str | None, order: str) -> DataFrame:
+    """The columns that count, by the names that tasks know."""
+    from pyspark.sql import functions as F
+
+    columns = [
+        F.col(text).cast("string").alias("text"),
+        (F.col(key) if key is not None else F.col(order)).cast("string").alias("key"),
+        (F.col(source) if source is not None else F.lit("")).cast("string").alias("source"),
+        F.col(order).cast("long").alias("order"),
+    ]
+    if job.number is not None:
+        columns.append(F.col(job.number).alias("number"))
+    return df.select(*columns)
+
+
+def prints_of(named: DataFrame, job: Job) -> DataFrame:
+    """What is compared of each document."""
+    columns = {name: name for name in ("text", "key", "source", "order")}
+    columns |= {"number": "number"} if job.number is not None else {}
+    return named.mapInArrow(_tasks.fingerprint(job.policy, columns), PRINTS)
+
+
+def decisions(stages: Stages, prints: DataFrame, named: DataFrame, job: Job) -> tuple[DataFrame, list[int]]:
+    """The answer for every document, and the sizes of the largest buckets."""
+    if job.mode == "none":
+        return stages.keep("result", _answer.RESULT, lambda: _answer.all_kept(prints)), []
+    groups = stages.keep("texts", _answer.GROUPS, lambda: _answer.groups(prints, job.is_near))
+    outcomes: DataFrame | None = None
+    largest: list[int] = []
+    if job.is_near:
+        leading = prints.join(groups.selectExpr("leader AS rank"), "rank").select(*names(PRINTS))
+        leaders = stages.keep("leaders", PRINTS, lambda: leading)
+        outcomes, largest = outcomes_of(stages, leaders, named.selectExpr("order", "text"), job)
+    return stages.keep("result", _answer.RESULT, lambda: _answer.answered(prints, groups, outcomes)), largest
+
+
+def _partitions(df: DataFrame) -> int:
+    """Partitions of a shuffle, as the session has them."""
+    try:
+        return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    except Exception:  # Not every server knows the setting, and each says so in its own way.
+        return 8

@@ -1,0 +1,148 @@
+"""What each task of the cluster does: the kernel over the Arrow batches of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from corpusdb._policy import PolicySettings
+
+__all__ = ["BAND", "Task", "bands", "close", "components", "decide", "fingerprint", "near", "verify"]
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+#: Bytes of the hash of a band.
+BAND = 5
+
+
+def _plain(answer: Any, columns: list[str] | None = None) -> pa.RecordBatch:
+    """An answer of the kernel in the types that Spark has: no unsigned numbers, no values of fixed or large size."""
+    batch = pa.record_batch(answer)
+    batch = batch if columns is None else batch.select(columns)
+    return pa.RecordBatch.from_arrays([_as_spark(column) for column in batch.columns], names=batch.schema.names)
+
+
+def _as_spark(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_unsigned_integer(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind):
+        return column.cast(pa.binary())
+    return column.cast(pa.string()) if pa.types.is_large_string(kind) else column
+
+
+def _together(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    """All rows of the partition; none when there is not even a batch."""
+    found = list(batches)
+    return pa.Table.from_batches(found) if found else None
+
+
+def fingerprint(policy: PolicySettings, names: dict[str, Any]) -> Task:
+    """Texts to what is compared of them."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        for batch in batches:
+            yield _plain(kernel.fingerprint(batch, policy, **names))
+
+    return task
+
+
+def bands() -> Task:
+    """One row a band: the bucket (number of the band, then its hash) and the document."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import numpy as np
+
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            hashes = b"".join(batch.column("bands").to_pylist())
+            rows = np.frombuffer(hashes, np.uint8).reshape(batch.num_rows, -1, BAND)
+            count = rows.shape[1]
+            buckets = np.empty((batch.num_rows, count, BAND + 1), np.uint8)
+            buckets[:, :, 0] = np.arange(count, dtype=np.uint8)
+            buckets[:, :, 1:] = rows
+            flat = pa.FixedSizeBinaryArray.from_buffers(
+                pa.binary(BAND + 1), batch.num_rows * count, [None, pa.py_buffer(buckets.tobytes())]
+            )
+            documents = pa.array(np.repeat(np.arange(batch.num_rows), count))
+            yield pa.RecordBatch.from_arrays(
+                [flat.cast(pa.binary()), batch.column("rank").take(documents)], names=["bucket", "rank"]
+            )
+
+    return task
+
+
+def close(policy: PolicySettings) -> Task:
+    """Pairs with their sketches to those that are close enough for their texts to be compared."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        for batch in batches:
+            yield _plain(kernel.close(batch, policy))
+
+    return task
+
+
+def near(policy: PolicySettings, most: int) -> Task:
+    """Members of crowded buckets, whole buckets of them, to close pairs and to what is open."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        members = _together(batches)
+        if members is not None and members.num_rows:
+            yield _plain(kernel.near(members, policy, most=most))
+
+    return task
+
+
+def verify(policy: PolicySettings) -> Task:
+    """Pairs with their texts to exact overlaps."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        for batch in batches:
+            yield _plain(kernel.verify(batch, policy))
+
+    return task
+
+
+def components() -> Task:
+    """Pairs to what they connect within this task: each node with the best rank that it reaches."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        pairs = _together(batches)
+        if pairs is not None and pairs.num_rows:
+            yield _plain(kernel.components(pairs))
+
+    return task
+
+
+def decide(policy: PolicySettings) -> Task:
+    """Whole components, rows of members and rows of edges (those with a right side), to what became of the members."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
+        from corpusdb import kernel
+
+        rows = _together(batches)
+        if rows is None or rows.num_rows == 0:
+            return
+        is_member = pc.is_null(rows["right"])
+        members = rows.filter(is_member).rename_columns(
+            ["rank" if name == "left" else name for name in rows.column_names]
+        )
+        answer = kernel.decide(members, rows.filter(pc.invert(is_member)), policy)
+        yield _plain(answer, ["rank", "standing", "witness", "shared", "removed_shingles", "witness_shingles", "jaccard"])
+
+    return task

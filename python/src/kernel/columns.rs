@@ -1,0 +1,141 @@
+//! Columns of a batch by name and type, and batches made of columns.
+
+use super::{Told, worded};
+use corpusdb::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryBuilder, LargeBinaryArray,
+    LargeStringArray, PrimitiveArray, RecordBatch,
+};
+use corpusdb::arrow::compute::cast;
+use corpusdb::arrow::datatypes::{ArrowPrimitiveType, DataType, Field, Schema};
+use corpusdb::kernel::Rank;
+use std::sync::Arc;
+
+/// The columns of one batch.
+pub(super) struct Columns<'b>(pub(super) &'b RecordBatch);
+
+impl Columns<'_> {
+    fn find(&self, name: &str) -> Told<&ArrayRef> {
+        self.0.column_by_name(name).ok_or_else(|| {
+            let schema = self.0.schema();
+            let there: Vec<&str> =
+                schema.fields().iter().map(|field| field.name().as_str()).collect();
+            format!("there is no column `{name}`; there are: {}", there.join(", "))
+        })
+    }
+
+    fn typed(&self, name: &str, kind: &DataType) -> Told<ArrayRef> {
+        cast(self.find(name)?, kind).map_err(|error| format!("column `{name}`: {error}"))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.column_by_name(name).is_some()
+    }
+
+    /// As [`Columns::strings`], where the column may be absent.
+    pub(super) fn strings_if(&self, name: Option<&str>) -> Told<Option<LargeStringArray>> {
+        name.map(|name| self.strings(name)).transpose()
+    }
+
+    pub(super) fn strings(&self, name: &str) -> Told<LargeStringArray> {
+        Ok(self.typed(name, &DataType::LargeUtf8)?.as_string::<i64>().clone())
+    }
+
+    pub(super) fn bytes(&self, name: &str) -> Told<LargeBinaryArray> {
+        Ok(self.typed(name, &DataType::LargeBinary)?.as_binary::<i64>().clone())
+    }
+
+    pub(super) fn booleans(&self, name: &str) -> Told<BooleanArray> {
+        Ok(self.typed(name, &DataType::Boolean)?.as_boolean().clone())
+    }
+
+    pub(super) fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Told<PrimitiveArray<T>> {
+        Ok(self.typed(name, &T::DATA_TYPE)?.as_primitive::<T>().clone())
+    }
+
+    pub(super) fn kind(&self, name: &str) -> Told<DataType> {
+        Ok(self.find(name)?.data_type().clone())
+    }
+
+    /// A column of ranks, none of them absent.
+    pub(super) fn ranks(&self, name: &str) -> Told<Vec<Rank>> {
+        let column = self.bytes(name)?;
+        (0..column.len()).map(|row| required(rank_at(&column, row, name)?, name, row)).collect()
+    }
+
+    /// A column of ranks, if it is there; some may be absent.
+    pub(super) fn ranks_if(&self, name: &str) -> Told<Vec<Option<Rank>>> {
+        if !self.has(name) {
+            return Ok(vec![None; self.0.num_rows()]);
+        }
+        let column = self.bytes(name)?;
+        (0..column.len()).map(|row| rank_at(&column, row, name)).collect()
+    }
+
+    /// A column of hashes of 16 bytes.
+    pub(super) fn hashes(&self, name: &str) -> Told<Vec<[u8; 16]>> {
+        let column = self.bytes(name)?;
+        let one = |(row, bytes): (usize, Option<&[u8]>)| {
+            bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+                format!("column `{name}`, row {row}: a hash of 16 bytes is expected")
+            })
+        };
+        column.iter().enumerate().map(one).collect()
+    }
+
+    /// The batch without the columns named, and with others behind them.
+    pub(super) fn replaced(&self, gone: &[&str], new: Vec<(&str, ArrayRef)>) -> Told<RecordBatch> {
+        let schema = self.0.schema();
+        let kept = schema.fields().iter().zip(self.0.columns());
+        let kept = kept.filter(|(field, _)| !gone.contains(&field.name().as_str()));
+        let mut columns: Vec<(&str, ArrayRef)> =
+            kept.map(|(field, column)| (field.name().as_str(), Arc::clone(column))).collect();
+        columns.extend(new);
+        batch(columns)
+    }
+}
+
+/// What is not there, refused by name and row.
+pub(super) fn required<T>(value: Option<T>, name: &str, row: usize) -> Told<T> {
+    value.ok_or_else(|| format!("column `{name}`, row {row} has no value"))
+}
+
+fn rank_at(column: &LargeBinaryArray, row: usize, name: &str) -> Told<Option<Rank>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    let bytes = column.value(row);
+    Rank::from_bytes(bytes).map(Some).ok_or_else(|| {
+        let bytes = bytes.len();
+        format!("column `{name}`, row {row}: a rank has {} bytes, not {bytes}", Rank::LEN)
+    })
+}
+
+/// A batch of columns, all of which may have rows without a value.
+pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> Told<RecordBatch> {
+    let field = |(name, column): &(&str, ArrayRef)| {
+        Field::new((*name).to_owned(), column.data_type().clone(), true)
+    };
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    RecordBatch::try_new(Arc::new(schema), columns).map_err(worded)
+}
+
+/// A column of values of so many bytes each.
+pub(super) fn fixed<B: AsRef<[u8]>>(
+    width: usize,
+    values: impl IntoIterator<Item = Option<B>>,
+) -> Told<ArrayRef> {
+    let mut column = FixedSizeBinaryBuilder::new(i32::try_from(width).unwrap_or(i32::MAX));
+    for value in values {
+        match value {
+            Some(value) => column.append_value(value).map_err(worded)?,
+            None => column.append_null(),
+        }
+    }
+    Ok(Arc::new(column.finish()))
+}
+
+/// A column of ranks.
+pub(super) fn ranks(values: impl IntoIterator<Item = Option<Rank>>) -> Told<ArrayRef> {
+    fixed(Rank::LEN, values.into_iter().map(|rank| rank.map(Rank::to_bytes)))
+}

@@ -1,0 +1,82 @@
+//! What stays of documents whose similarities are known.
+
+use super::columns::{Columns, batch, ranks};
+use super::pairs::count_columns;
+use super::{Reading, Told, answer};
+use crate::policy::PolicySettings;
+use corpusdb::arrow::array::{Array, Float64Array, RecordBatch, StringArray};
+use corpusdb::arrow::datatypes::UInt32Type;
+use corpusdb::dedup::MatchKind;
+use corpusdb::kernel::{Edge, Member, Outcome, Overlap, Witness, decide};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
+use std::sync::Arc;
+
+/// Decides members, given every pair of them that is similar.
+#[pyfunction]
+pub(crate) fn kernel_decide(
+    py: Python<'_>,
+    members: PyRecordBatchReader,
+    edges: PyRecordBatchReader,
+    settings: PolicySettings,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    let (members, edges) = (Reading::of(members)?, Reading::of(edges)?);
+    answer(py, move || {
+        let members = read_members(&Columns(&members.rows()?))?;
+        let edges = read_edges(&Columns(&edges.rows()?))?;
+        told(&decide(&members, &edges, &policy))
+    })
+}
+
+fn read_members(columns: &Columns<'_>) -> Told<Vec<Member>> {
+    let (texts, raws) = (columns.hashes("text_hash")?, columns.hashes("raw_hash")?);
+    let tokens = columns.numbers::<UInt32Type>("tokens")?;
+    let shingles = columns.numbers::<UInt32Type>("shingles")?;
+    let open = if columns.has("open") { Some(columns.booleans("open")?) } else { None };
+    let rows = columns.ranks("rank")?.into_iter().zip(texts).zip(raws).enumerate();
+    let member = |(row, ((rank, text), raw))| Member {
+        rank,
+        text,
+        raw,
+        tokens: tokens.value(row),
+        shingles: shingles.value(row),
+        is_open: open.as_ref().is_some_and(|open| open.is_valid(row) && open.value(row)),
+    };
+    Ok(rows.map(member).collect())
+}
+
+fn read_edges(columns: &Columns<'_>) -> Told<Vec<Edge>> {
+    let names = ["shared", "left_shingles", "right_shingles"];
+    let [shared, left, right] = names.map(|name| columns.numbers::<UInt32Type>(name));
+    let (shared, left, right) = (shared?, left?, right?);
+    let ends = columns.ranks("left")?.into_iter().zip(columns.ranks("right")?).enumerate();
+    let edge = |(row, (from, to))| {
+        // An unverified link has no overlap.
+        let count = |of: &corpusdb::arrow::array::UInt32Array| {
+            if of.is_null(row) { 0 } else { of.value(row) }
+        };
+        let (shared, left, right) = (count(&shared), count(&left), count(&right));
+        Edge { left: from, right: to, overlap: Overlap { shared, left, right } }
+    };
+    Ok(ends.map(edge).collect())
+}
+
+fn told(outcomes: &[Outcome]) -> Told<RecordBatch> {
+    let witnesses: Vec<Option<Witness>> = outcomes.iter().map(|one| one.witness).collect();
+    let overlaps: Vec<Option<Overlap>> =
+        witnesses.iter().map(|one| one.and_then(|one| one.overlap)).collect();
+    let standing = outcomes.iter().map(|one| one.standing.map(|one| one.name()));
+    let kind = witnesses.iter().map(|one| one.map(|one| MatchKind::name(one.kind)));
+    let mut columns = vec![
+        ("rank", ranks(outcomes.iter().map(|one| Some(one.rank)))?),
+        ("standing", Arc::new(standing.collect::<StringArray>()) as _),
+        ("kind", Arc::new(kind.collect::<StringArray>()) as _),
+        ("witness", ranks(witnesses.iter().map(|one| one.map(|one| one.rank)))?),
+    ];
+    columns.extend(count_columns(&overlaps, ["removed_shingles", "witness_shingles"]));
+    let jaccard = witnesses.iter().map(|one| one.and_then(|one| one.jaccard()));
+    columns.push(("jaccard", Arc::new(jaccard.collect::<Float64Array>())));
+    columns.push(("cluster", ranks(outcomes.iter().map(Outcome::cluster))?));
+    batch(columns)
+}

@@ -1,0 +1,44 @@
+//! Texts to token ids, by the encoder that a corpus uses.
+
+use super::columns::{Columns, required};
+use super::each;
+use crate::blocking::soon;
+use crate::tokenizers::Encoder;
+use corpusdb::arrow::array::{Array, ListBuilder, UInt32Builder};
+use corpusdb::tokenizer::Tokenizer;
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
+use std::sync::Arc;
+
+/// Loads the bytes of a `tokenizer.json`, without a corpus.
+#[pyfunction]
+pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<Encoder> {
+    let tokenizer = soon(py, || Ok(Tokenizer::load(&file, &[])?))?;
+    Ok(Encoder::new(String::new(), Arc::new(tokenizer)))
+}
+
+/// The ids of the texts of a column, in its place.
+#[pyfunction]
+pub(crate) fn kernel_encode(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    encoder: &Encoder,
+    text: String,
+) -> PyResult<PyRecordBatch> {
+    let tokenizer = encoder.tokenizer();
+    each(py, batches, move |batch| {
+        let columns = Columns(batch);
+        let texts = columns.strings(&text)?;
+        let mut encoder = tokenizer.encoder();
+        let mut column = ListBuilder::new(UInt32Builder::new());
+        let mut ids = Vec::new();
+        for row in 0..texts.len() {
+            let one = required(texts.is_valid(row).then(|| texts.value(row)), &text, row)?;
+            ids.clear();
+            encoder.encode(one, &mut ids).map_err(|error| format!("row {row}: {error}"))?;
+            column.values().append_slice(&ids);
+            column.append(true);
+        }
+        columns.replaced(&[&text], vec![("ids", Arc::new(column.finish()))])
+    })
+}

@@ -1,0 +1,75 @@
+//! The kernel over Arrow: record batches in, one record batch out; keeps nothing, and runs without the interpreter's lock.
+
+mod columns;
+mod decide;
+mod encode;
+mod pairs;
+mod prints;
+
+pub(crate) use decide::kernel_decide;
+pub(crate) use encode::{kernel_encode, load_encoder};
+pub(crate) use pairs::{kernel_close, kernel_components, kernel_near, kernel_verify};
+pub(crate) use prints::kernel_fingerprint;
+
+use crate::error::named;
+use corpusdb::arrow::array::{RecordBatch, RecordBatchReader};
+use corpusdb::arrow::compute::concat_batches;
+use corpusdb::arrow::error::ArrowError;
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
+
+/// What is wrong with what was given, in words.
+pub(crate) type Told<T> = Result<T, String>;
+
+fn worded(error: ArrowError) -> String {
+    error.to_string()
+}
+
+/// All batches of a reader, and their schema.
+struct Reading(Box<dyn RecordBatchReader + Send>);
+
+impl Reading {
+    fn of(given: PyRecordBatchReader) -> PyResult<Self> {
+        given.into_reader().map(Self)
+    }
+
+    /// At least one batch, which may be empty.
+    fn batches(self) -> Told<Vec<RecordBatch>> {
+        let schema = self.0.schema();
+        let mut batches = self.0.collect::<Result<Vec<_>, _>>().map_err(worded)?;
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(schema));
+        }
+        Ok(batches)
+    }
+
+    /// All rows as one batch.
+    fn rows(self) -> Told<RecordBatch> {
+        let batches = self.batches()?;
+        let schema = batches.first().map(RecordBatch::schema).ok_or("no batch was given")?;
+        concat_batches(&schema, &batches).map_err(worded)
+    }
+}
+
+/// Runs `work` on all batches that were given, an empty one where there are none, and puts the answers together.
+fn each(
+    py: Python<'_>,
+    given: PyRecordBatchReader,
+    mut work: impl FnMut(&RecordBatch) -> Told<RecordBatch> + Send,
+) -> PyResult<PyRecordBatch> {
+    let reading = Reading::of(given)?;
+    answer(py, move || {
+        let done = reading.batches()?.iter().map(&mut work).collect::<Told<Vec<_>>>()?;
+        let schema = done.first().map(RecordBatch::schema).ok_or("no batch was given")?;
+        concat_batches(&schema, &done).map_err(worded)
+    })
+}
+
+/// Runs `work` without the interpreter's lock; what is wrong becomes an exception.
+fn answer(
+    py: Python<'_>,
+    work: impl FnOnce() -> Told<RecordBatch> + Send,
+) -> PyResult<PyRecordBatch> {
+    let done = py.detach(work);
+    done.map(PyRecordBatch::new).map_err(|why| named(py, "BadInput", &why))
+}

@@ -1,0 +1,152 @@
+//! Pairs of documents: which are close enough, how similar their texts are, and what they connect.
+
+use super::columns::{Columns, batch, ranks};
+use super::{Reading, Told, answer, each, worded};
+use crate::policy::PolicySettings;
+use corpusdb::Policy;
+use corpusdb::arrow::array::{
+    Array, ArrayRef, BooleanArray, Float64Array, LargeBinaryArray, UInt32Array,
+};
+use corpusdb::arrow::compute::filter_record_batch;
+use corpusdb::dedup::{Sketch, estimate_floor};
+use corpusdb::kernel::{Overlap, Overlaps, Seat, components, near_in_bucket};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The exact overlap of the texts `left_text` and `right_text` of each row, in their place.
+#[pyfunction]
+pub(crate) fn kernel_verify(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    settings: PolicySettings,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    let mut overlaps = Overlaps::new(&policy);
+    each(py, batches, move |batch| {
+        let columns = Columns(batch);
+        let (left, right) = (columns.strings("left_text")?, columns.strings("right_text")?);
+        let mut found: Vec<Option<Overlap>> = Vec::with_capacity(left.len());
+        for row in 0..left.len() {
+            let is_whole = left.is_valid(row) && right.is_valid(row);
+            found.push(is_whole.then(|| overlaps.of(left.value(row), right.value(row))));
+        }
+        let mut new = count_columns(&found, ["left_shingles", "right_shingles"]);
+        let jaccard = found.iter().map(|found| found.map(Overlap::jaccard));
+        new.push(("jaccard", Arc::new(jaccard.collect::<Float64Array>())));
+        let similar = found.iter().map(|found| found.map(|one| one.reaches(policy.threshold)));
+        new.push(("similar", Arc::new(similar.collect::<BooleanArray>())));
+        columns.replaced(&["left_text", "right_text"], new)
+    })
+}
+
+/// Columns of overlaps: shared shingles, and those of each side by these names.
+pub(super) fn count_columns<'n>(
+    found: &[Option<Overlap>],
+    [left, right]: [&'n str; 2],
+) -> Vec<(&'n str, ArrayRef)> {
+    let count = |of: fn(Overlap) -> u32| -> ArrayRef {
+        Arc::new(found.iter().map(|found| found.map(of)).collect::<UInt32Array>())
+    };
+    vec![
+        ("shared", count(|one| one.shared)),
+        (left, count(|one| one.left)),
+        (right, count(|one| one.right)),
+    ]
+}
+
+/// The rows whose sketches `left_sketch` and `right_sketch` are close enough for their texts to be compared, without them.
+#[pyfunction]
+pub(crate) fn kernel_close(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    settings: PolicySettings,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    let floor = estimate_floor(&policy);
+    each(py, batches, move |batch| {
+        let columns = Columns(batch);
+        let (left, right) = (columns.bytes("left_sketch")?, columns.bytes("right_sketch")?);
+        let mut is_close = Vec::with_capacity(left.len());
+        for row in 0..left.len() {
+            let one = sketch_at(&left, row, &policy, "left_sketch")?;
+            let other = sketch_at(&right, row, &policy, "right_sketch")?;
+            is_close.push(one.estimate(&other) >= floor);
+        }
+        let close = filter_record_batch(batch, &BooleanArray::from(is_close)).map_err(worded)?;
+        Columns(&close).replaced(&["left_sketch", "right_sketch"], Vec::new())
+    })
+}
+
+fn sketch_at(column: &LargeBinaryArray, row: usize, policy: &Policy, name: &str) -> Told<Sketch> {
+    let bytes = if column.is_valid(row) { column.value(row) } else { &[] };
+    Sketch::from_bytes(bytes, policy).ok_or_else(|| {
+        let bytes = bytes.len();
+        format!("column `{name}`, row {row}: {bytes} bytes are no sketch of this policy")
+    })
+}
+
+/// Of each bucket the pairs of its first `most` live members with those to whom they matter; and behind them, without a
+/// right side, the live members beyond.
+#[pyfunction]
+pub(crate) fn kernel_near(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    settings: PolicySettings,
+    most: usize,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    let reading = Reading::of(batches)?;
+    answer(py, move || {
+        let mut buckets: BTreeMap<Vec<u8>, Vec<Seat>> = BTreeMap::new();
+        for batch in reading.batches()? {
+            seat(&Columns(&batch), &policy, &mut buckets)?;
+        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for seats in buckets.values() {
+            let (pairs, open) = near_in_bucket(seats, &policy, most);
+            left.extend(pairs.iter().map(|pair| Some(pair.0)).chain(open.into_iter().map(Some)));
+            right.extend(pairs.iter().map(|pair| Some(pair.1)));
+            right.resize(left.len(), None);
+        }
+        batch(vec![("left", ranks(left)?), ("right", ranks(right)?)])
+    })
+}
+
+fn seat(
+    columns: &Columns<'_>,
+    policy: &Policy,
+    buckets: &mut BTreeMap<Vec<u8>, Vec<Seat>>,
+) -> Told<()> {
+    let (bucket, sketches) = (columns.bytes("bucket")?, columns.bytes("sketch")?);
+    let (bounds, clusters) = (columns.ranks_if("bound")?, columns.ranks_if("cluster")?);
+    let live = if columns.has("live") { Some(columns.booleans("live")?) } else { None };
+    let rows = columns.ranks("rank")?.into_iter().zip(bounds).zip(clusters).enumerate();
+    for (row, ((rank, bound), cluster)) in rows {
+        let is_live = live.as_ref().is_none_or(|live| live.is_null(row) || live.value(row));
+        let sketch = sketch_at(&sketches, row, policy, "sketch")?;
+        let seat = Seat { rank, sketch, bound: bound.unwrap_or(rank), is_live, cluster };
+        buckets.entry(bucket.value(row).to_vec()).or_default().push(seat);
+    }
+    Ok(())
+}
+
+/// Every rank in the pairs `left` and `right` as `node`, with the best rank that it is connected to as `component`.
+#[pyfunction]
+pub(crate) fn kernel_components(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+) -> PyResult<PyRecordBatch> {
+    let reading = Reading::of(batches)?;
+    answer(py, move || {
+        let mut links = Vec::new();
+        for batch in reading.batches()? {
+            let columns = Columns(&batch);
+            links.extend(columns.ranks("left")?.into_iter().zip(columns.ranks("right")?));
+        }
+        let (nodes, roots): (Vec<_>, Vec<_>) = components(&links).into_iter().unzip();
+        let column = |found: Vec<_>| ranks(found.into_iter().map(Some));
+        batch(vec![("node", column(nodes)?), ("component", column(roots)?)])
+    })
+}

@@ -1,0 +1,142 @@
+//! Texts to what is compared of them.
+
+use super::columns::{Columns, batch, fixed, ranks, required};
+use super::{Told, each};
+use crate::error::named;
+use crate::policy::PolicySettings;
+use corpusdb::arrow::array::{
+    Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt32Array, UInt64Array,
+};
+use corpusdb::arrow::datatypes::{Float64Type, Int64Type};
+use corpusdb::dedup::{Compared, KeepOrder, Signature, Sketch};
+use corpusdb::kernel::{Print, Printer, sortable_float};
+use corpusdb::{DocId, Policy};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
+use std::sync::Arc;
+
+/// Bytes of the hash of a band.
+const BAND: usize = 5;
+
+/// Names of the columns that are read.
+struct Names {
+    text: String,
+    key: Option<String>,
+    source: Option<String>,
+    order: Option<String>,
+    number: Option<String>,
+}
+
+/// What is compared of each text; columns key, source and order as they were given.
+#[pyfunction]
+#[pyo3(signature = (batches, settings, *, text, key=None, source=None, order=None, number=None))]
+pub(crate) fn kernel_fingerprint(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    settings: PolicySettings,
+    text: String,
+    key: Option<String>,
+    source: Option<String>,
+    order: Option<String>,
+    number: Option<String>,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    if policy.compared == Compared::Turns {
+        let why = "a policy that compares turns needs conversations, and here are texts: give compare=\"text\"";
+        return Err(named(py, "BadPolicy", why));
+    }
+    if matches!(policy.keep, KeepOrder::Field(_)) && order.is_some() && number.is_none() {
+        let why = "the keep order looks at a field: name the column that has its numbers";
+        return Err(named(py, "BadPolicy", why));
+    }
+    let names = Names { text, key, source, order, number };
+    let mut printer = Printer::new(&policy);
+    each(py, batches, move |batch| prints(&mut printer, &policy, &names, &Columns(batch)))
+}
+
+fn prints(
+    printer: &mut Printer,
+    policy: &Policy,
+    names: &Names,
+    columns: &Columns<'_>,
+) -> Told<RecordBatch> {
+    let texts = columns.strings(&names.text)?;
+    let sources = columns.strings_if(names.source.as_deref())?;
+    let order =
+        names.order.as_deref().map(|name| columns.numbers::<Int64Type>(name)).transpose()?;
+    let numbers = names.number.as_deref().map(|name| numbers(columns, name)).transpose()?;
+    let mut found: Vec<Print> = Vec::with_capacity(texts.len());
+    let mut places = Vec::with_capacity(texts.len());
+    for row in 0..texts.len() {
+        let text = required(texts.is_valid(row).then(|| texts.value(row)), &names.text, row)?;
+        let source = source_at(sources.as_ref(), row);
+        let print = printer.print(text, source);
+        if let (Some(order), Some(name)) = (&order, &names.order) {
+            let place = required(order.is_valid(row).then(|| order.value(row)), name, row)?;
+            let place = u64::try_from(place).map_err(|_| {
+                format!(
+                    "column `{name}`, row {row}: {place} is below 0, and places count from there"
+                )
+            })?;
+            let number = numbers.as_ref().and_then(|numbers| numbers.get(row).copied().flatten());
+            places.push(Some(printer.rank(&print, source, number, DocId(place))));
+        }
+        found.push(print);
+    }
+    let mut made: Vec<(&str, ArrayRef)> = Vec::new();
+    if let Some(key) = columns.strings_if(names.key.as_deref())? {
+        made.push(("key", Arc::new(key)));
+    }
+    if let Some(source) = sources {
+        made.push(("source", Arc::new(source)));
+    }
+    if let Some(order) = order {
+        made.push(("order", Arc::new(order)));
+        made.push(("rank", ranks(places)?));
+    }
+    made.extend(described(&found, policy)?);
+    batch(made)
+}
+
+fn source_at(sources: Option<&LargeStringArray>, row: usize) -> &str {
+    sources.filter(|sources| sources.is_valid(row)).map_or("", |sources| sources.value(row))
+}
+
+/// The columns of the prints themselves.
+fn described(found: &[Print], policy: &Policy) -> Told<Vec<(&'static str, ArrayRef)>> {
+    let slots = match policy.signature {
+        Signature::Native => Sketch::LEN,
+        Signature::Bigcode => {
+            usize::try_from(policy.hashes).unwrap_or(usize::MAX).saturating_mul(4)
+        }
+    };
+    let width = usize::try_from(policy.bands).unwrap_or(usize::MAX).saturating_mul(BAND);
+    let bands = |print: &Print| {
+        let bands =
+            print.bands.iter().flat_map(|band| band.to_be_bytes().into_iter().skip(8 - BAND));
+        (!print.bands.is_empty()).then(|| bands.collect::<Vec<u8>>())
+    };
+    let count = |of: fn(&Print) -> u32| -> ArrayRef {
+        Arc::new(found.iter().map(of).collect::<UInt32Array>())
+    };
+    Ok(vec![
+        ("raw_hash", fixed(16, found.iter().map(|print| Some(print.raw)))?),
+        ("text_hash", fixed(16, found.iter().map(|print| Some(print.text)))?),
+        ("tokens", count(|print| print.tokens)),
+        ("shingles", count(|print| print.shingles)),
+        ("chars", Arc::new(found.iter().map(|print| print.chars).collect::<UInt64Array>())),
+        ("sketch", fixed(slots, found.iter().map(|p| p.sketch.as_ref().map(Sketch::as_bytes)))?),
+        ("bands", fixed(width, found.iter().map(bands))?),
+    ])
+}
+
+/// Numbers in the integer form of columns.
+fn numbers(columns: &Columns<'_>, name: &str) -> Told<Vec<Option<i64>>> {
+    if columns.kind(name)?.is_floating() {
+        let found = columns.numbers::<Float64Type>(name)?;
+        let usable = |number: Option<f64>| number.filter(|number| !number.is_nan());
+        return Ok(found.iter().map(|number| usable(number).map(sortable_float)).collect());
+    }
+    let found: Int64Array = columns.numbers::<Int64Type>(name)?;
+    Ok(found.iter().collect())
+}

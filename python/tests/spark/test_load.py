@@ -1,0 +1,81 @@
+"""What a cluster decided, loaded into a corpus, is what an ingest of the same files would have stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import family
+from test_dedup import frame
+
+import corpusdb
+from corpusdb.errors import BadInput
+
+NAMES = {"order": "number", "key": "key", "source": "source"}
+
+
+def ingested(path: Path, load: Path, policy: dict[str, Any], dropped: tuple[str, ...]) -> str:
+    """The digest of the ingest that a load stands for."""
+    corpusdb.create(path, fields={"year": int}, **policy).close()
+    with corpusdb.open(path, mode="w", memory="128MiB") as w:
+        w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
+                 text_field="text", format="parquet", drop_fields=dropped)
+        return w.digest()
+
+
+@pytest.mark.parametrize(("mode", "keep"), [("witness", "first"), ("witness", "longest"), ("components", "field:year"), ("exact", "first")])
+def test_a_load_is_the_ingest_of_its_files(session: Any, tmp_path: Path, mode: str, keep: str) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy = {"mode": mode, "keep": keep, "threshold": 0.6}
+    documents = family(len(keep), 120)
+    df = frame(session, documents, 3)
+    done = spark.dedup(df, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    load = tmp_path / "load"
+    spark.write_load(df, done, policy, load, part_rows=50, **NAMES)
+    files = sorted(load.glob("documents/*/*.parquet"))
+    assert [file.parent.name for file in files] == ["part=000000", "part=000001", "part=000002"]
+
+    corpusdb.create(tmp_path / "loaded", fields={"year": int}, **policy).close()
+    with corpusdb.open(tmp_path / "loaded", mode="w", memory="128MiB") as w:
+        tried = w.bulk_load(load, dry_run=True)
+        assert (tried.added, tried.dry_run, len(w)) == (120, True, 0)
+        report = w.bulk_load(load, check="all", batch_bytes=3000)
+        assert report.added == 120 and report.compared == report.exact_duplicates + report.near_duplicates > 20
+        assert (report.later > 0) == (keep != "first")
+        assert w.check("deep").faults == []
+        assert w.digest() == ingested(tmp_path / "ingested", load, policy, DECISIONS)
+        fields = json.loads(w.sql("SELECT meta FROM documents WHERE key = 'k5' LIMIT 1").fetchall()[0][0])
+        assert set(fields) <= {"year"}
+        again = w.bulk_load(str(load))
+        assert (again.added, again.commits) == (0, 0)
+
+
+def test_a_load_for_another_policy_and_a_frame_with_reserved_columns_are_refused(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    policy = {"threshold": 0.7}
+    df = frame(session, family(3, 30), 2)
+    done = spark.dedup(df, policy, order="number", checkpoint=str(tmp_path / "stages"))
+    with pytest.raises(BadInput, match="a column 'key', which means something else in a load"):
+        spark.write_load(df, done, policy, tmp_path / "load", order="number")
+    df = df.selectExpr("number", "text", "year", "source AS site")
+    spark.write_load(df, done, policy, tmp_path / "load", order="number", source_name="crawl", tokenizers={"own": "00"})
+    corpusdb.create(tmp_path / "other", threshold=0.8).close()
+    corpusdb.create(tmp_path / "same", threshold=0.7).close()
+    with corpusdb.open(tmp_path / "other", mode="w") as w:
+        with pytest.raises(BadInput, match=r"policy .*threshold 0\.7.* and the corpus has .*threshold 0\.8"):
+            w.bulk_load(tmp_path / "load")
+        with pytest.raises(ValueError, match="'sample' or 'all'"):
+            w.bulk_load(tmp_path / "load", check="some")  # type: ignore[arg-type]
+    with corpusdb.open(tmp_path / "same", mode="w") as w:
+        with pytest.raises(BadInput, match="tokenizer `own` 00, and the corpus has none of that name"):
+            w.bulk_load(tmp_path / "load")
+        manifest = next((tmp_path / "load" / "manifest").glob("[!_.]*"))
+        manifest.write_text(manifest.read_text().replace('[{"name": "own", "hash": "00"}]', "[]"))
+        assert w.bulk_load(tmp_path / "load").added == 30
+        rows = w.sql("SELECT key, source, meta FROM documents WHERE id = 7").fetchall()
+        assert [(key, source, json.loads(meta).get("site")) for key, source, meta in rows] == [("7", "crawl", "web")]

@@ -1,0 +1,60 @@
+//! `corpusdb bulk-load`: documents with the decisions that a cluster made about them.
+
+use super::ingest::report;
+use super::setup::{Context, bytes, stores};
+use super::{Outcome, print};
+use corpusdb::ingest::LoadOptions;
+use corpusdb::{CorpusWriter, IngestOptions};
+use std::path::PathBuf;
+
+/// Bring in documents with the decisions that corpusdb.spark made about them, without deciding again
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  corpusdb bulk-load crawl s3://crawl/load-2026
+  corpusdb bulk-load crawl load-2026 --check
+
+DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were decided
+with, and no other documents. Run the same command again after an interrupt: it goes on where it stopped.")]
+pub(super) struct Args {
+    /// The corpus
+    corpus: PathBuf,
+    /// The load: a directory, also in a store (s3://, gs://, az://)
+    #[arg(value_name = "DIR")]
+    directory: String,
+    /// Compare every removed document with its witness, not one of 64
+    #[arg(long)]
+    check: bool,
+    /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    batch_bytes: Option<u64>,
+    /// Check and report, but change nothing (works on a copy that is removed; needs the room of the load)
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+    let options = LoadOptions {
+        threads: context.threads,
+        batch_bytes: args
+            .batch_bytes
+            .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
+        check_all: args.check,
+        stores: stores(),
+    };
+    let target = context.target(&args.corpus, args.dry_run)?;
+    let mut writer: CorpusWriter = context.write(target.path())?;
+    let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+    let done = writer.bulk_load(&args.directory, &options, progress, interrupt)?;
+    if context.json {
+        print::report("bulk-load", &done, args.dry_run)?;
+        return Ok(Outcome::Good);
+    }
+    report::show(&done.ingest, args.dry_run)?;
+    print::line(&format!(
+        "  {} removed documents compared with their witnesses; {} came before theirs",
+        print::number(done.compared),
+        print::number(done.later)
+    ))?;
+    Ok(Outcome::Good)
+}

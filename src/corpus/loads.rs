@@ -1,0 +1,28 @@
+//! Loads: documents with the decisions that were made about them elsewhere.
+
+use super::CorpusWriter;
+use crate::error::Error;
+use crate::ingest::{self, Crafts, LoadOptions, LoadReport};
+use crate::model::{Context, Interrupt, Progress};
+
+impl CorpusWriter {
+    /// Brings in a directory of documents with the decisions that `corpusdb.spark` made about them, without deciding again:
+    /// what is stored is what an ingest of the same files would have stored. What the rows say is checked, the similarity
+    /// of removed documents to their witnesses of a sample of them. The corpus must have the policy that they were decided
+    /// with, and no other documents. After an interrupt the same again goes on.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays.
+    pub fn bulk_load(
+        &mut self,
+        directory: &str,
+        options: &LoadOptions,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<LoadReport, Error> {
+        let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
+        let (loaded, seeds) = self.ready(&context)?;
+        let crafts = Crafts { filter: None, tokenizers: &loaded, seeds, judge: None };
+        Ok(ingest::load(&mut self.writer, directory, options, crafts, &context)?)
+    }
+}

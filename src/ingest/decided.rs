@@ -1,0 +1,151 @@
+//! What a row of a load says was decided about its document.
+
+use super::read::apart;
+use crate::model::Standing;
+use std::str::FromStr;
+
+/// Columns with what was decided; all others are of the document.
+pub(super) const COLUMNS: [&str; 10] = [
+    "_order",
+    "_standing",
+    "_kind",
+    "_witness",
+    "_witness_source",
+    "_jaccard",
+    "_shared",
+    "_removed_shingles",
+    "_witness_shingles",
+    "_cluster",
+];
+
+/// The decision of a row, as it is spelled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// The place in which the document came.
+    pub order: u64,
+    /// Its standing.
+    pub standing: Standing,
+    /// Why it is removed.
+    pub removal: Option<Removal>,
+    /// The key of what is kept for it.
+    pub cluster: Option<String>,
+}
+
+/// For the sake of which document one is removed, and how similar they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Removal {
+    /// The key of the witness.
+    pub witness: String,
+    /// Its source; none: the document's own.
+    pub source: Option<String>,
+    /// Distinct shingles that the two share.
+    pub shared: u32,
+    /// Those of the removed document.
+    pub removed_shingles: u32,
+    /// Those of the witness.
+    pub witness_shingles: u32,
+    /// The similarity that these make, if it is told.
+    pub jaccard: Option<f64>,
+}
+
+/// The fields of a document, and what was decided about it.
+///
+/// # Errors
+/// Which column has no value that can be used.
+pub fn decided(metadata: &str) -> Result<(String, Decided), String> {
+    let (fields, values) = apart(metadata, COLUMNS)?;
+    let [order, standing, kind, witness, source, jaccard, shared, removed, of_witness, cluster] =
+        values.map(|value| value.filter(|value| value != "null"));
+    let order = number("_order", order)?;
+    let name = text("_standing", standing)?.ok_or("`_standing` has no value")?;
+    let standing = match name.as_str() {
+        "kept" => Standing::Kept,
+        "exact" => Standing::Exact,
+        "near" => Standing::Near,
+        "empty" => Standing::Empty,
+        _ => return Err(format!("`_standing` is {name:?}, not kept, exact, near or empty")),
+    };
+    let is_removed = matches!(standing, Standing::Exact | Standing::Near);
+    let kind = text("_kind", kind)?;
+    if kind.as_ref().is_some_and(|kind| *kind != name) {
+        let kind = kind.unwrap_or_default();
+        return Err(format!("`_kind` is {kind:?}, and `_standing` is {name:?}"));
+    }
+    let witness = text("_witness", witness)?;
+    let removal = match (witness, is_removed) {
+        (Some(witness), true) => Some(Removal {
+            witness,
+            source: text("_witness_source", source)?,
+            shared: number("_shared", shared)?,
+            removed_shingles: number("_removed_shingles", removed)?,
+            witness_shingles: number("_witness_shingles", of_witness)?,
+            jaccard: jaccard.map(|value| number("_jaccard", Some(value))).transpose()?,
+        }),
+        (None, false) => None,
+        (None, true) => {
+            return Err(format!("`_standing` is {name:?}, and `_witness` has no value"));
+        }
+        (Some(_), false) => {
+            return Err(format!("`_standing` is {name:?}, and `_witness` has a value"));
+        }
+    };
+    let cluster = text("_cluster", cluster)?;
+    Ok((fields, Decided { order, standing, removal, cluster }))
+}
+
+fn text(column: &str, value: Option<String>) -> Result<Option<String>, String> {
+    let Some(value) = value else { return Ok(None) };
+    let read = serde_json::from_str(&value);
+    read.map(Some).map_err(|_| format!("`{column}` is {value}, not a text"))
+}
+
+fn number<T: FromStr>(column: &str, value: Option<String>) -> Result<T, String> {
+    let value = value.ok_or_else(|| format!("`{column}` has no value"))?;
+    value.parse().map_err(|_| format!("`{column}` is {value}, not a number that it can be"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOVED: &str = r#"{"url":"u","_order":3,"_standing":"near","_kind":"near","_witness":"a\"","_witness_source":"web","_jaccard":0.9,"_shared":9,"_removed_shingles":10,"_witness_shingles":9,"_cluster":"a\"","score":1.50}"#;
+
+    #[test]
+    fn fields_and_decision_are_told_apart() {
+        let (fields, found) = decided(REMOVED).unwrap();
+        assert_eq!(fields, r#"{"url":"u","score":1.50}"#);
+        let removal = Removal {
+            witness: "a\"".to_owned(),
+            source: Some("web".to_owned()),
+            shared: 9,
+            removed_shingles: 10,
+            witness_shingles: 9,
+            jaccard: Some(0.9),
+        };
+        let cluster = Some("a\"".to_owned());
+        let near = Decided { order: 3, standing: Standing::Near, removal: Some(removal), cluster };
+        assert_eq!(found, near);
+        let (fields, found) =
+            decided(r#"{"_order":0,"_standing":"kept","_witness":null}"#).unwrap();
+        assert_eq!((fields.as_str(), found.standing, found.removal), ("{}", Standing::Kept, None));
+    }
+
+    #[test]
+    fn a_decision_that_is_none_is_refused_by_its_column() {
+        for (from, to, told) in [
+            ("\"_order\":3,", "", "`_order` has no value"),
+            ("\"_order\":3,", "\"_order\":-3,", "`_order` is -3"),
+            ("\"_shared\":9", "\"_shared\":9.5", "`_shared` is 9.5"),
+            ("\"_standing\":\"near\"", "\"_standing\":\"superseded\"", "\"superseded\", not kept"),
+            ("\"_standing\":\"near\"", "\"_standing\":7", "`_standing` is 7, not a text"),
+            ("\"_standing\":\"near\"", "\"_standing\":\"exact\"", "`_kind` is \"near\""),
+            ("\"_witness\":\"a\\\"\",", "", "`_witness` has no value"),
+            ("near", "kept", "`_witness` has a value"),
+        ] {
+            let changed = REMOVED.replace(from, to);
+            assert_ne!(changed, REMOVED, "{from}");
+            let why = decided(&changed).unwrap_err();
+            assert!(why.contains(told), "{why}");
+        }
+    }
+}

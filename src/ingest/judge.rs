@@ -1,0 +1,245 @@
+//! Holds the rows of a load against the documents that they are about, and takes their decisions over.
+
+use super::decided::{Decided, Removal};
+use super::error::IngestError;
+use super::identify::{Fate, New};
+use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::sources::ChunkSources;
+use crate::decide::{DecideError, Given, Session, Untrue};
+use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
+use crate::store::View;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// Of so many removed documents one is compared with its witness, unless all are.
+pub(super) const SAMPLE: u8 = 64;
+
+/// What is known of the rows so far.
+pub struct Judge {
+    /// All removed documents are compared with their witnesses.
+    pub(super) checks_all: bool,
+    /// The source of documents that name none.
+    pub(super) source: String,
+    /// The place of the last row.
+    last: Option<u64>,
+    /// Documents that were compared with their witnesses.
+    pub(super) compared: u64,
+    /// Documents whose witnesses were not there when they came.
+    pub(super) later: u64,
+}
+
+/// What is wrong with a row.
+pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestError {
+    IngestError::LoadRow { path: path.to_path_buf(), row, why: why.into() }
+}
+
+impl Judge {
+    pub(super) const fn new(source: String, checks_all: bool) -> Self {
+        Self { checks_all, source, last: None, compared: 0, later: 0 }
+    }
+
+    /// Every row of a chunk must be a document that the corpus does not have, behind those before it.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for the first that is not.
+    pub(super) fn rows(
+        &mut self,
+        view: &View,
+        chunk: &PreparedChunk,
+        sources: &ChunkSources,
+        (new, fates): (&[New<'_>], &[Fate]),
+    ) -> Result<(), IngestError> {
+        let (mut new, mut fates) = (new.iter().peekable(), fates.iter());
+        let mut last = self.last;
+        for (at, items) in chunk.items.iter().enumerate() {
+            for item in items {
+                let prepared = match item {
+                    Ready::Document(prepared) => prepared.as_ref(),
+                    Ready::Reject(reject, _) => {
+                        let (path, row) = (&reject.origin.path, reject.origin.number);
+                        return Err(wrong(path, row, reject.reason.to_string()));
+                    }
+                };
+                let order = decided(prepared)?.order;
+                if let Some(before) = last.filter(|before| *before >= order) {
+                    let why = format!("`_order` is {order} behind {before}: rows must be in order");
+                    return Err(of_row(prepared, why));
+                }
+                last = Some(order);
+                let id = match fates.next() {
+                    Some(Fate::Document(id)) => *id,
+                    _ => return Err(of_row(prepared, "what it says was purged")),
+                };
+                let is_new = new.next_if(|new| new.id == id);
+                let is_again = match is_new {
+                    Some(new) => new.supersedes.is_some(),
+                    None if id.0 < view.documents() => {
+                        let header = view.expect_header(id)?;
+                        let file = sources.file(at, sources.source(&prepared.record));
+                        (header.file, header.number) != (file, prepared.record.origin.number)
+                    }
+                    None => true,
+                };
+                if is_again {
+                    let why = "an earlier row of its source has the same key";
+                    return Err(of_row(prepared, why));
+                }
+            }
+        }
+        self.last = last;
+        Ok(())
+    }
+
+    /// Has a session take over what the rows say of its newcomers.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
+    pub(super) fn settle(
+        &mut self,
+        session: &mut Session,
+        view: &View,
+        new: &[New<'_>],
+    ) -> Result<(), IngestError> {
+        let witnesses = self.witnesses(view, new)?;
+        let (mut given, mut sample, mut later) = (BTreeMap::new(), Vec::new(), 0);
+        for New { id, prepared, .. } in new {
+            let decided = decided(prepared)?;
+            let (key, source) = (key_of(prepared), self.source_of(prepared));
+            let taken = match &decided.removal {
+                None => Given::Kept,
+                Some(removal) => {
+                    let witness = self.identity(removal, source);
+                    match witnesses.get(&witness) {
+                        Some(witness) => {
+                            let matched = matched(decided.standing, removal, *witness);
+                            if self.is_compared(&prepared.identity) {
+                                sample.push((*id, matched));
+                            }
+                            Given::Removed(matched)
+                        }
+                        None if session.keeps_first() => {
+                            let why = "its witness does not come before it, as it must where the first is kept";
+                            return Err(of_row(prepared, why));
+                        }
+                        None => Given::Later,
+                    }
+                }
+            };
+            agrees(decided, key).map_err(|why| of_row(prepared, why))?;
+            later += u64::from(taken == Given::Later);
+            given.insert(*id, taken);
+        }
+        let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
+        let named = |error: DecideError| match error {
+            DecideError::Untrue(Untrue { document, why }) => match prepared_of(document) {
+                Some(prepared) => of_row(prepared, why),
+                None => IngestError::Decide(DecideError::Untrue(Untrue { document, why })),
+            },
+            error => IngestError::Decide(error),
+        };
+        session.settle_given(&given).map_err(named)?;
+        for New { id, prepared, .. } in new {
+            let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?.standing);
+            let is_later = given.get(id) == Some(&Given::Later);
+            if !is_later && said != found {
+                return Err(of_row(
+                    prepared,
+                    format!("it is said to be `{said}`, and is `{found}`"),
+                ));
+            }
+        }
+        session.compare_given(&sample).map_err(named)?;
+        self.compared += sample.len() as u64;
+        self.later += later;
+        Ok(())
+    }
+
+    /// The documents that the rows name as witnesses, of those that are there.
+    fn witnesses(
+        &self,
+        view: &View,
+        new: &[New<'_>],
+    ) -> Result<HashMap<[u8; 16], DocId>, IngestError> {
+        let mut known: HashMap<[u8; 16], DocId> =
+            new.iter().map(|new| (new.prepared.identity, new.id)).collect();
+        let mut asked = Vec::new();
+        for New { prepared, .. } in new {
+            if let Some(removal) = &decided(prepared)?.removal {
+                let witness = self.identity(removal, self.source_of(prepared));
+                if !known.contains_key(&witness) {
+                    asked.push(witness);
+                }
+            }
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        let found = view.identities(&asked)?;
+        known.extend(asked.into_iter().zip(found).filter_map(|(key, found)| Some((key, found?))));
+        Ok(known)
+    }
+
+    /// Under which key the store has the witness of a document of a source.
+    pub(super) fn identity(&self, removal: &Removal, source: &str) -> [u8; 16] {
+        key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
+    }
+
+    /// Whether the document under that key is compared with its witness.
+    pub(super) fn is_compared(&self, identity: &[u8; 16]) -> bool {
+        self.checks_all || identity.first().is_some_and(|first| first % SAMPLE == 0)
+    }
+
+    fn source_of<'a>(&'a self, prepared: &'a Prepared) -> &'a str {
+        prepared.record.source.as_deref().unwrap_or(&self.source)
+    }
+}
+
+/// A removal as it is stored.
+pub(super) fn matched(standing: Standing, removal: &Removal, witness: DocId) -> Match {
+    let Removal { shared, removed_shingles, witness_shingles, .. } = *removal;
+    let kind = if standing == Standing::Exact { MatchKind::Exact } else { MatchKind::Near };
+    Match { kind, witness, shared, removed_shingles, witness_shingles }
+}
+
+/// What a row says twice must be said alike.
+///
+/// # Errors
+/// What is not.
+pub(super) fn agrees(decided: &Decided, key: &str) -> Result<(), String> {
+    let Decided { standing, removal, cluster, .. } = decided;
+    let kept = match removal {
+        Some(removal) => Some(removal.witness.as_str()),
+        None => Some(key).filter(|_| *standing == Standing::Kept),
+    };
+    if let Some(cluster) = cluster
+        && kept != Some(cluster.as_str())
+    {
+        let kept = kept.map_or("none".to_owned(), |kept| format!("{kept:?}"));
+        return Err(format!("`_cluster` is {cluster:?}, and what is kept for it is {kept}"));
+    }
+    if let Some(removal) = removal
+        && let Some(said) = removal.jaccard
+    {
+        let computed = matched(*standing, removal, DocId(0)).jaccard();
+        // Written as a text and read again, it is the same to the last digit.
+        if (said - computed).abs() > 1e-12 || said.is_nan() {
+            return Err(format!("`_jaccard` is {said}, and its counts make {computed}"));
+        }
+    }
+    Ok(())
+}
+
+fn decided(prepared: &Prepared) -> Result<&Decided, IngestError> {
+    prepared.decided.as_ref().ok_or_else(|| of_row(prepared, "nothing was decided about it"))
+}
+
+fn key_of(prepared: &Prepared) -> &str {
+    match &prepared.record.key {
+        RecordKey::Given(key) => key,
+        RecordKey::Position => "",
+    }
+}
+
+fn of_row(prepared: &Prepared, why: impl Into<String>) -> IngestError {
+    let origin = &prepared.record.origin;
+    wrong(&origin.path, origin.number, why)
+}

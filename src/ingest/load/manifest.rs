@@ -1,0 +1,98 @@
+//! What a load was decided with, as it says itself: it must be what the corpus decides with.
+
+use crate::ingest::error::IngestError;
+use crate::ingest::read::{Format, Item, ReadOptions, Reader, expand};
+use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
+use crate::remote::Stores;
+use crate::store::View;
+use serde::Deserialize;
+
+/// The version of the layout that is read.
+const FORMAT: u32 = 1;
+
+/// What stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    format: u32,
+    signature_version: u32,
+    policy: serde_json::Value,
+    documents: u64,
+    source: String,
+    #[serde(default)]
+    tokenizers: Vec<TokenizerOfLoad>,
+}
+
+/// A tokenizer whose ids the documents bring.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenizerOfLoad {
+    name: String,
+    hash: String,
+}
+
+/// What the loader needs of it.
+pub(super) struct Manifest {
+    /// Documents of the load.
+    pub(super) documents: u64,
+    /// The source of documents that name none, under which the files are booked.
+    pub(super) source: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of a directory, here or in a store, and holds it against a corpus.
+    ///
+    /// # Errors
+    /// [`IngestError::Load`] when it is none, or the load was decided with something else than the corpus has;
+    /// [`IngestError`] when it cannot be read.
+    pub(super) fn read(
+        directory: &str,
+        stores: &Stores,
+        view: &View,
+        interrupt: &Interrupt,
+    ) -> Result<Self, IngestError> {
+        let path = format!("{directory}/manifest");
+        let fail = |why: &str| IngestError::Load(format!("{path}: {why}"));
+        let read = ReadOptions {
+            format: Format::Json,
+            whole: true,
+            stores: stores.clone(),
+            ..ReadOptions::default()
+        };
+        let files = expand(std::slice::from_ref(&path), stores, interrupt)?;
+        // Spark leaves marks of its own beside what it writes.
+        let mut files = files.iter().filter(|file| !file.name().starts_with(['_', '.']));
+        let (Some(file), None) = (files.next(), files.next()) else {
+            return Err(fail("there is not one file in it"));
+        };
+        let Some(Item::Record(record)) = Reader::open(file, &read)?.next()? else {
+            return Err(fail("it is no JSON object"));
+        };
+        let told = |error: serde_json::Error| fail(&format!("not a manifest of a load: {error}"));
+        let manifest: Told = serde_json::from_str(&record.metadata).map_err(told)?;
+        let differs = |what: &str, has: &dyn std::fmt::Display, corpus: &dyn std::fmt::Display| {
+            fail(&format!("the load was decided with {what} {has}, and the corpus has {corpus}"))
+        };
+        if manifest.format != FORMAT {
+            let why = format!("format {} of loads; this release reads {FORMAT}", manifest.format);
+            return Err(fail(&why));
+        }
+        if manifest.signature_version != SIGNATURE_VERSION {
+            let (has, corpus) = (manifest.signature_version, SIGNATURE_VERSION);
+            return Err(differs("signature version", &has, &corpus));
+        }
+        let policy: Policy = serde_json::from_value(manifest.policy).map_err(told)?;
+        if policy != *view.policy() {
+            return Err(differs("the policy", &policy, view.policy()));
+        }
+        for TokenizerOfLoad { name, hash } in &manifest.tokenizers {
+            let of_corpus = view.tokenizers().find(|(_, record)| record.name == *name);
+            let has = of_corpus.map(|(_, record)| blake3::Hash::from(record.hash).to_hex());
+            if has.as_ref().is_none_or(|has| has.as_str() != hash) {
+                let has = has.as_ref().map_or("none of that name", |has| has.as_str());
+                return Err(differs(&format!("tokenizer `{name}`"), hash, &has));
+            }
+        }
+        Ok(Self { documents: manifest.documents, source: manifest.source })
+    }
+}

@@ -1,0 +1,181 @@
+//! What stays of documents whose similarities are known: the same rule by which a corpus decides.
+//!
+//! Documents of equal text have the same neighbours, so that the best-ranked of them decides for all: if it is kept, it
+//! is the witness of the others; if not, its witness is theirs.
+
+use super::forest::Forest;
+use super::outcome::{Outcome, Witness};
+use super::overlap::Overlap;
+use crate::dedup::Rank;
+use crate::model::{DedupMode, Policy, Standing};
+use std::collections::BTreeMap;
+
+/// A document to be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its rank, which no other has.
+    pub rank: Rank,
+    /// The key under which documents of equal text meet ([`Print::text`](super::Print::text)).
+    pub text: [u8; 16],
+    /// Hash of the raw bytes.
+    pub raw: [u8; 16],
+    /// Tokens after normalisation.
+    pub tokens: u32,
+    /// Distinct shingles.
+    pub shingles: u32,
+    /// Whether there may be better-ranked candidates that it was not compared with.
+    pub is_open: bool,
+}
+
+/// A pair whose texts were compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// One document.
+    pub left: Rank,
+    /// The other.
+    pub right: Rank,
+    /// Their overlap, that of `left` first.
+    pub overlap: Overlap,
+}
+
+/// What is known of the leader of a text, the best-ranked document that has it.
+#[derive(Clone, Copy)]
+enum Decided {
+    Kept,
+    /// With the number of the kept leader, and the overlap with it if an edge tells it.
+    Removed(usize, Option<Overlap>),
+    Unknown,
+}
+
+/// Leaders in rank order, who leads whom, and who is similar to whom.
+struct Graph<'m> {
+    leaders: Vec<&'m Member>,
+    /// The number of its leader, for each member; none for an empty document.
+    led: Vec<Option<usize>>,
+    /// Better-ranked neighbours of each leader, best first, with the overlap seen from the leader.
+    better: Vec<Vec<(usize, Overlap)>>,
+}
+
+/// Decides members, given every pair of them that reaches the threshold (pairs that do not are passed over, but in mode
+/// `lsh`, where every pair links). Edges that name documents which are no members are left out. The answers stand in the
+/// order of the members.
+#[must_use]
+pub fn decide(members: &[Member], edges: &[Edge], policy: &Policy) -> Vec<Outcome> {
+    let graph = Graph::new(members, edges, policy);
+    let decided = if policy.mode.is_transitive() { graph.connected() } else { graph.independent() };
+    let answer = |(member, led): (&Member, &Option<usize>)| graph.outcome(member, *led, &decided);
+    members.iter().zip(&graph.led).map(answer).collect()
+}
+
+impl<'m> Graph<'m> {
+    fn new(members: &'m [Member], edges: &[Edge], policy: &Policy) -> Self {
+        let is_near = policy.mode.is_near();
+        let mut sorted: Vec<(usize, &Member)> = members.iter().enumerate().collect();
+        sorted.sort_unstable_by_key(|(_, member)| member.rank);
+        let mut leaders: Vec<&Member> = Vec::new();
+        let mut led = vec![None; members.len()];
+        let mut by_text = BTreeMap::new();
+        let mut by_rank = BTreeMap::new();
+        for (at, member) in sorted {
+            if is_near && member.tokens == 0 {
+                continue;
+            }
+            let new = leaders.len();
+            let leader = match policy.mode {
+                DedupMode::None => new,
+                _ => *by_text.entry(member.text).or_insert(new),
+            };
+            if leader == new {
+                leaders.push(member);
+            }
+            by_rank.insert(member.rank, leader);
+            if let Some(place) = led.get_mut(at) {
+                *place = Some(leader);
+            }
+        }
+        let mut better = vec![Vec::new(); leaders.len()];
+        let counts =
+            |edge: &&Edge| policy.mode == DedupMode::Lsh || edge.overlap.reaches(policy.threshold);
+        for edge in edges.iter().filter(|edge| is_near && counts(edge)) {
+            let ends = (by_rank.get(&edge.left), by_rank.get(&edge.right));
+            let (Some(left), Some(right)) = ends else { continue };
+            let (best, other, overlap) = match left < right {
+                true => (*left, *right, edge.overlap.turned()),
+                false => (*right, *left, edge.overlap),
+            };
+            if best != other
+                && let Some(neighbours) = better.get_mut(other)
+            {
+                neighbours.push((best, overlap));
+            }
+        }
+        better.iter_mut().for_each(|neighbours: &mut Vec<(usize, Overlap)>| {
+            neighbours.sort_unstable_by_key(|(other, _)| *other);
+        });
+        Self { leaders, led, better }
+    }
+
+    /// The lexicographically first maximal independent set.
+    fn independent(&self) -> Vec<Decided> {
+        let mut decided: Vec<Decided> = Vec::with_capacity(self.leaders.len());
+        for (leader, neighbours) in self.leaders.iter().zip(&self.better) {
+            let mut is_unknown = leader.is_open;
+            let mut found = None;
+            for (other, overlap) in neighbours {
+                match decided.get(*other) {
+                    Some(Decided::Kept) => {
+                        found = Some(Decided::Removed(*other, Some(*overlap)));
+                        break;
+                    }
+                    Some(Decided::Unknown) => is_unknown = true,
+                    _ => {}
+                }
+            }
+            let undecided = if is_unknown { Decided::Unknown } else { Decided::Kept };
+            decided.push(found.unwrap_or(undecided));
+        }
+        decided
+    }
+
+    /// The best-ranked of every component.
+    fn connected(&self) -> Vec<Decided> {
+        let mut forest = Forest::new(self.leaders.len());
+        for (leader, neighbours) in self.better.iter().enumerate() {
+            neighbours.iter().for_each(|(other, _)| forest.join(leader, *other));
+        }
+        let one = |(leader, neighbours): (usize, &Vec<(usize, Overlap)>)| {
+            let root = forest.find(leader);
+            if root == leader {
+                return Decided::Kept;
+            }
+            let edge = neighbours.iter().find(|(other, _)| *other == root);
+            // An unverified link says nothing of an overlap.
+            Decided::Removed(root, edge.map(|(_, overlap)| *overlap).filter(|one| one.left > 0))
+        };
+        self.better.iter().enumerate().map(one).collect()
+    }
+
+    fn outcome(&self, member: &Member, led: Option<usize>, decided: &[Decided]) -> Outcome {
+        let rank = member.rank;
+        let Some(led) = led else {
+            return Outcome { rank, standing: Some(Standing::Empty), witness: None };
+        };
+        let is_leader = self.leaders.get(led).is_some_and(|leader| leader.rank == rank);
+        let (witness, overlap) = match decided.get(led) {
+            Some(Decided::Kept) if is_leader => {
+                return Outcome { rank, standing: Some(Standing::Kept), witness: None };
+            }
+            Some(Decided::Kept) => (led, Some(Overlap::whole(member.shingles))),
+            Some(Decided::Removed(kept, overlap)) => (*kept, *overlap),
+            Some(Decided::Unknown) | None => {
+                return Outcome { rank, standing: None, witness: None };
+            }
+        };
+        let Some(kept) = self.leaders.get(witness) else {
+            return Outcome { rank, standing: None, witness: None };
+        };
+        let (standing, kind) = Standing::of_duplicate(kept.raw == member.raw);
+        let witness = Witness { rank: kept.rank, kind, overlap };
+        Outcome { rank, standing: Some(standing), witness: Some(witness) }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is compared of one text, and its place in the keep order.
+
+use crate::dedup::{BandHash, Fingerprinter, Rank, Sketch, bands};
+use crate::model::{DedupMode, DocId, KeepOrder, Policy, Scope, text_hash};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What dedup has to know of one text of a source: a function of the two and the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Print {
+    /// Hash of the raw bytes.
+    pub raw: [u8; 16],
+    /// The key under which documents of equal text meet: of the raw bytes in mode `exact`, else of the normalised text;
+    /// with the source in scope per source.
+    pub text: [u8; 16],
+    /// Tokens after normalisation; a text without any is empty.
+    pub tokens: u32,
+    /// Distinct shingles.
+    pub shingles: u32,
+    /// Characters of the text.
+    pub chars: u64,
+    /// None for a text of fewer tokens than a shingle, which matches only by its text.
+    pub sketch: Option<Sketch>,
+    /// The buckets in which similar documents meet, by band; none without a sketch, or where mode asks for none.
+    pub bands: Vec<BandHash>,
+}
+
+/// Makes prints under one policy. Holds scratch memory; have one per thread.
+#[derive(Clone, Debug)]
+pub struct Printer {
+    policy: Policy,
+    craft: Fingerprinter,
+}
+
+impl Printer {
+    /// For texts under this policy. Where it compares turns, give what is said in them.
+    #[must_use]
+    pub fn new(policy: &Policy) -> Self {
+        Self { policy: policy.clone(), craft: Fingerprinter::new(policy) }
+    }
+
+    /// The print of a text of a source.
+    pub fn print(&mut self, text: &str, source: &str) -> Print {
+        let found = self.craft.fingerprint(text);
+        let raw = text_hash(text);
+        let mode = self.policy.mode;
+        let key = if mode == DedupMode::Exact { raw } else { found.normalised };
+        let mut bands = match &found.sketch {
+            Some(sketch) if mode.is_near() => bands(sketch, &self.policy),
+            _ => Vec::new(),
+        };
+        if self.policy.scope == Scope::PerSource {
+            // Sources have no numbers here: their names keep documents apart.
+            let mix = xxh3_64(source.as_bytes()) >> 24;
+            bands.iter_mut().for_each(|band| *band ^= mix);
+        }
+        Print {
+            raw,
+            text: self.scoped(key, source),
+            tokens: found.tokens,
+            shingles: u32::try_from(found.shingles.len()).unwrap_or(u32::MAX),
+            chars: text.chars().count() as u64,
+            sketch: found.sketch,
+            bands,
+        }
+    }
+
+    fn scoped(&self, key: [u8; 16], source: &str) -> [u8; 16] {
+        match self.policy.scope {
+            Scope::Global => key,
+            Scope::PerSource => {
+                let named = xxh3_64(source.as_bytes()).to_le_bytes();
+                let mut key = key;
+                key.iter_mut().zip(named).for_each(|(byte, part)| *byte ^= part);
+                key
+            }
+        }
+    }
+
+    /// The rank of a document of a source: `number` is its value in the field that the keep order looks at, in the
+    /// integer form of columns, and `document` the place in which it came.
+    #[must_use]
+    pub fn rank(&self, print: &Print, source: &str, number: Option<i64>, document: DocId) -> Rank {
+        let place = match &self.policy.keep {
+            KeepOrder::First => return Rank::first(document),
+            KeepOrder::Longest => Rank::place_of_length(print.chars),
+            KeepOrder::SourcePriority(named) => Rank::place_of_source(named, source),
+            KeepOrder::Field(_) => Rank::place_of_number(number),
+        };
+        Rank::at(place, &print.raw, document)
+    }
+}

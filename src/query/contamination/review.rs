@@ -1,0 +1,228 @@
+//! Pairs of an item and a document, side by side, for somebody who is to say what they are.
+
+use super::found::ItemEvidence;
+use super::weighed::{Weighed, Whose};
+use crate::contamination::{Excerpt, Rule, SuitePart, excerpts};
+use crate::dedup::Places;
+use crate::model::{ByteSpan, DocId, SuiteId, SuiteItem};
+use crate::query::error::QueryError;
+use crate::store::View;
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// Bytes shown before and behind what is marked.
+const AROUND: usize = 160;
+/// Bytes shown of a part of an item, and of a document for it, at most.
+const SHOWN: usize = 4000;
+
+/// Which pairs are reviewed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReviewOptions {
+    /// Of this suite only.
+    pub suite: Option<String>,
+    /// From where on a document counts as contaminated: pairs below it are not shown.
+    pub rule: Rule,
+    /// How many pairs.
+    pub limit: usize,
+    /// Also those that have a verdict.
+    pub judged: bool,
+    /// Drawn by chance with this seed, in the place of the worst: only of such is the precision an estimate for all.
+    pub sample: Option<u64>,
+}
+
+impl Default for ReviewOptions {
+    fn default() -> Self {
+        Self { suite: None, rule: Rule::default(), limit: 10, judged: false, sample: None }
+    }
+}
+
+/// An item, and a document that has it by a rule.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReviewPair {
+    /// The suite.
+    pub suite: String,
+    /// The id of the item.
+    pub item: String,
+    /// The document: of several with the same text the first.
+    pub document: u64,
+    /// Its key, or its file and number.
+    pub key: String,
+    /// Its source.
+    pub source: String,
+    /// The highest score of the parts of which the rule holds.
+    pub score: f64,
+    /// Whether the item says no answer.
+    pub weak: bool,
+    /// What was decided: `accepted` or `rejected`.
+    pub verdict: Option<&'static str>,
+    /// The parts that the document has something of.
+    pub parts: Vec<ReviewPart>,
+}
+
+/// A part of an item beside what a document has of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReviewPart {
+    /// `question`, `answer` or `passage`.
+    pub part: &'static str,
+    /// The weighted share of it that stands in the document.
+    pub score: f64,
+    /// Tokens of it that do, and the longest run of these.
+    pub tokens: u32,
+    /// The longest run of them.
+    pub longest_run: u32,
+    /// Whether this is enough by the rule.
+    pub enough: bool,
+    /// The text of the part, with what stands in the document marked.
+    pub asked: Vec<Excerpt>,
+    /// The text of the document around what it has, which is marked.
+    pub found: Vec<Excerpt>,
+}
+
+/// A pair that may be shown, by what orders it.
+struct Candidate {
+    /// Smaller first.
+    order: [u64; 3],
+    suite: usize,
+    item: u32,
+    text: [u8; 16],
+    document: DocId,
+    /// What the document has of the item.
+    evidence: Vec<ItemEvidence>,
+}
+
+/// The pairs of kept documents that a rule holds of, worst first, each item and text once.
+///
+/// # Errors
+/// [`QueryError`] when there is no such suite, or rows cannot be read.
+pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewPair>, QueryError> {
+    let mut suites = Vec::new();
+    match &options.suite {
+        Some(name) => suites.push(view.expect_suite(name)?),
+        None => suites.extend(view.suites()?.iter().cloned()),
+    }
+    let kept = view.kept()?;
+    let mut first = Vec::new();
+    for (at, (suite, record)) in suites.iter().enumerate() {
+        let mut weighed = Weighed::among(view, (*suite, record), &options.rule, &kept)?;
+        candidates(view, &mut weighed, (at, options, &kept), &mut first)?;
+    }
+    prune(&mut first, options.limit);
+    let of_suite = |candidate: &Candidate| suites.get(candidate.suite);
+    let shown =
+        first.iter().filter_map(|one| of_suite(one).map(|(suite, _)| pair(view, *suite, one)));
+    shown.collect()
+}
+
+fn candidates(
+    view: &View,
+    weighed: &mut Weighed<'_>,
+    (suite, options, kept): (usize, &ReviewOptions, &RoaringTreemap),
+    found: &mut Vec<Candidate>,
+) -> Result<(), QueryError> {
+    for row in view.all_sightings(weighed.suite)? {
+        let (document, sightings) = row?;
+        if !kept.contains(document.0) {
+            continue;
+        }
+        let evidence = weighed.told(Whose::Document(document), &sightings, &options.rule)?;
+        let is_shown =
+            |one: &&ItemEvidence| one.is_enough && (options.judged || one.verdict.is_none());
+        let mut text = None;
+        for of_item in evidence.chunk_by(|a, b| a.number == b.number) {
+            let shown = of_item.iter().filter(is_shown);
+            let Some(worst) = shown.min_by(|a, b| a.worst_first(b)) else { continue };
+            let text = match text {
+                Some(text) => text,
+                None => *text.insert(view.expect_header(document)?.raw),
+            };
+            let item = worst.number;
+            let order = match options.sample {
+                Some(seed) => drawn(seed, (&weighed.record.hash, item), &text),
+                None => [u64::from(worst.weak), below(worst.score), !u64::from(worst.longest_run)],
+            };
+            let evidence = of_item.to_vec();
+            found.push(Candidate { order, suite, item, text, document, evidence });
+        }
+        if found.len() >= options.limit.saturating_mul(2).max(64) {
+            prune(found, options.limit);
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the first, each item and text once.
+fn prune(found: &mut Vec<Candidate>, limit: usize) {
+    let by = |one: &Candidate| (one.order, one.suite, one.item, one.text);
+    found.sort_by_key(|one| (by(one), one.document));
+    found.dedup_by(|a, b| by(a) == by(b));
+    found.truncate(limit);
+}
+
+/// Smaller for higher scores, which are from 0 to 1: there the order of bits is that of numbers.
+fn below(score: f64) -> u64 {
+    !score.max(0.0).to_bits()
+}
+
+/// A number by chance for an item of a suite and a text, the same whenever it is asked for.
+fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(suite);
+    hasher.update(&item.to_le_bytes());
+    hasher.update(text);
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    [u64::from_le_bytes(first), 0, 0]
+}
+
+fn pair(view: &View, suite: SuiteId, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
+    let Candidate { document, evidence, .. } = candidate;
+    let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
+    let item = view.suite_item(suite, candidate.item)?.unwrap_or_default();
+    let enough = evidence.iter().filter(|one| one.is_enough);
+    Ok(ReviewPair {
+        suite: evidence.first().map(|one| one.suite.clone()).unwrap_or_default(),
+        document: document.0,
+        key: view.display_key(&header)?,
+        source: view.source_name(header.source).to_owned(),
+        score: enough.map(|one| one.score).fold(0.0, f64::max),
+        weak: item.is_weak(),
+        verdict: evidence.first().and_then(|one| one.verdict),
+        parts: evidence.iter().map(|one| side_by_side(one, &item, &text)).collect(),
+        item: item.id,
+    })
+}
+
+fn side_by_side(one: &ItemEvidence, item: &SuiteItem, text: &str) -> ReviewPart {
+    let part = SuitePart::ALL.into_iter().find(|part| part.name() == one.part);
+    let asked = part.map_or("", |part| item.part(part));
+    ReviewPart {
+        part: one.part,
+        score: one.score,
+        tokens: one.tokens,
+        longest_run: one.longest_run,
+        enough: one.is_enough,
+        // All of it, up to where it is cut.
+        asked: excerpts(asked, &marked(asked, &one.covered), SHOWN, SHOWN),
+        found: excerpts(text, &one.spans, AROUND, SHOWN),
+    }
+}
+
+/// The bytes of tokens of a part, from and up to.
+fn marked(text: &str, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
+    let ends = |(from, to): &(u32, u32)| [u64::from(*from), u64::from(to.saturating_sub(1))];
+    let mut asked: Vec<u64> = covered.iter().flat_map(ends).collect();
+    asked.dedup();
+    let spans = Places::default().of(text, &asked);
+    let span = |token: u64| {
+        asked.binary_search(&token).ok().and_then(|at| spans.get(at)).copied().unwrap_or_default()
+    };
+    let between = |ends: [u64; 2]| {
+        let [first, last] = ends.map(span);
+        (first.0, last.1.max(first.0))
+    };
+    covered.iter().map(ends).map(between).collect()
+}

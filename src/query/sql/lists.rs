@@ -1,0 +1,196 @@
+//! Lists of a condition written so that the optimiser, which merges lists of one expression, cannot lose a null.
+//!
+//! The engine's simplifier makes `x IN (a) AND x IN (b)` false and `x NOT IN (a) OR x NOT IN (b)` true, where x may be
+//! null and both are null; and it takes the values of two lists for the same or for others by how they are written, also
+//! where one is NULL or a column. This rule runs before it: a list keeps its literals, what else it has stands beside
+//! it, and where lists of one expression may meet and a null would show, each stands behind `x IS NOT NULL`.
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+/// Rewrites every expression of a plan.
+#[derive(Debug)]
+pub(super) struct ListsKeepNulls;
+
+impl AnalyzerRule for ListsKeepNulls {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let rewritten = plan.transform_up_with_subqueries(|node| {
+            // It asks of its condition only whether it is true.
+            let truth = matches!(node, LogicalPlan::Filter(_));
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expression| {
+                let name = names.save(&expression);
+                let kept = if truth { keep_truth(expression) } else { keep_value(expression) };
+                kept.map(|kept| kept.update_data(|expression| name.restore(expression)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        });
+        rewritten.map(|rewritten| rewritten.data)
+    }
+
+    fn name(&self) -> &str {
+        "lists_keep_nulls"
+    }
+}
+
+/// `condition` with lists that can be merged, where null counts as false.
+pub(super) fn keep_truth(condition: Expr) -> Result<Transformed<Expr>> {
+    keep(condition, true)
+}
+
+fn keep_value(expression: Expr) -> Result<Transformed<Expr>> {
+    keep(expression, false)
+}
+
+/// Rewrites the conditions of `expression`: its own when it is one, and those inside of it.
+fn keep(expression: Expr, truth: bool) -> Result<Transformed<Expr>> {
+    let mut outermost = truth;
+    expression.transform_down(|part| {
+        let truth = std::mem::take(&mut outermost);
+        if !is_condition(&part) {
+            return Ok(Transformed::no(part));
+        }
+        let meeting: Vec<Expr> = meeting(&part, truth).into_iter().cloned().collect();
+        let kept = leaves(part, &|leaf| {
+            let meets = tested(&leaf).is_some_and(|of| meeting.contains(of));
+            let leaf = leaf.map_children(keep_value)?.data;
+            let of = if meets { tested(&leaf).cloned() } else { None };
+            let leaf = match leaf {
+                Expr::InList(list) => literals_apart(list),
+                other => other,
+            };
+            Ok(match of {
+                Some(of) => behind_not_null(of, leaf),
+                None => leaf,
+            })
+        })?;
+        Ok(Transformed::new(kept, true, TreeNodeRecursion::Jump))
+    })
+}
+
+fn is_condition(part: &Expr) -> bool {
+    is_connective(part) || matches!(part, Expr::InList(_))
+}
+
+/// Whether it is AND, OR or NOT.
+fn is_connective(part: &Expr) -> bool {
+    match part {
+        Expr::Not(_) => true,
+        Expr::BinaryExpr(binary) => matches!(binary.op, Operator::And | Operator::Or),
+        _ => false,
+    }
+}
+
+/// Puts what `make` gives in place of what stands under AND, OR and NOT.
+fn leaves(condition: Expr, make: &impl Fn(Expr) -> Result<Expr>) -> Result<Expr> {
+    let rewritten = condition.transform_down(|part| {
+        if is_connective(&part) {
+            return Ok(Transformed::no(part));
+        }
+        Ok(Transformed::new(make(part)?, true, TreeNodeRecursion::Jump))
+    });
+    rewritten.map(|rewritten| rewritten.data)
+}
+
+/// The expression that a leaf compares with literals, for equality.
+fn tested(leaf: &Expr) -> Option<&Expr> {
+    match leaf {
+        Expr::InList(list) if !list.expr.is_volatile() => Some(&list.expr),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq | Operator::NotEq, right }) => {
+            match (&**left, &**right) {
+                (Expr::Literal(..), Expr::Literal(..)) => None,
+                (of, Expr::Literal(..)) | (Expr::Literal(..), of) => Some(of),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What two lists of one condition test, when a null of it would show.
+fn meeting(condition: &Expr, truth: bool) -> Vec<&Expr> {
+    let mut found: Vec<Tests<'_>> = Vec::new();
+    let mut left = vec![(condition, false, false)];
+    while let Some((part, negated, alternative)) = left.pop() {
+        match part {
+            Expr::Not(inner) => left.push((inner, !negated, alternative)),
+            Expr::BinaryExpr(BinaryExpr {
+                left: a,
+                op: op @ (Operator::And | Operator::Or),
+                right: b,
+            }) => {
+                let alternative = alternative || (*op == Operator::Or) != negated;
+                left.extend([(&**b, negated, alternative), (&**a, negated, alternative)]);
+            }
+            leaf => {
+                let Some(of) = tested(leaf) else { continue };
+                let (weight, turned) = match leaf {
+                    Expr::InList(list) => (LIST, list.negated),
+                    Expr::BinaryExpr(binary) => (EQUALITY, binary.op == Operator::NotEq),
+                    _ => continue,
+                };
+                // NOT reaches the leaves before lists are merged: only where one of several such tests
+                // suffices are they merged to what is true.
+                let shows = !truth || (alternative && turned != negated);
+                match found.iter_mut().find(|known| known.of == of) {
+                    None => found.push(Tests { of, weight, shows }),
+                    Some(known) => {
+                        known.weight += weight;
+                        known.shows |= shows;
+                    }
+                }
+            }
+        }
+    }
+    found.retain(|tests| tests.shows && tests.weight >= LIST + LIST);
+    found.into_iter().map(|tests| tests.of).collect()
+}
+
+/// Two equalities can become a list.
+const EQUALITY: usize = 1;
+const LIST: usize = 2;
+
+/// The tests of one expression in a condition.
+struct Tests<'a> {
+    of: &'a Expr,
+    weight: usize,
+    /// Whether false or true instead of null changes what the condition says.
+    shows: bool,
+}
+
+/// A list of literals; what else stood in it stands beside it.
+fn literals_apart(list: InList) -> Expr {
+    let plain = |value: &Expr| matches!(value, Expr::Literal(value, _) if !value.is_null());
+    if list.list.iter().all(plain) || list.expr.is_volatile() {
+        return Expr::InList(list);
+    }
+    let InList { expr, list, negated } = list;
+    let (literals, others): (Vec<Expr>, Vec<Expr>) = list.into_iter().partition(plain);
+    let mut is_in = match literals.is_empty() {
+        true => None,
+        false => Some(Expr::InList(InList::new(expr.clone(), literals, false))),
+    };
+    for other in others {
+        let equal = match other {
+            Expr::Literal(..) => lit(ScalarValue::Boolean(None)),
+            other => expr.as_ref().clone().eq(other),
+        };
+        is_in = Some(match is_in {
+            None => equal,
+            Some(before) => before.or(equal),
+        });
+    }
+    let is_in = is_in.unwrap_or_else(|| lit(false));
+    if negated { Expr::Not(Box::new(is_in)) } else { is_in }
+}
+
+/// `test`, which is null where `of` is.
+fn behind_not_null(of: Expr, test: Expr) -> Expr {
+    let unknown = of.clone().is_null().and(lit(ScalarValue::Boolean(None)));
+    of.is_not_null().and(test).or(unknown)
+}

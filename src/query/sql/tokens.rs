@@ -1,0 +1,41 @@
+//! Cuts texts into the engine's tokens, with their places.
+
+use super::dialect::CorpusDialect;
+use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer, TokenizerError};
+
+pub(super) static DIALECT: CorpusDialect = CorpusDialect;
+
+/// The tokens of `sql` with their places, up to the first thing that is none, and what is wrong with that.
+pub(super) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
+    let mut tokens = Vec::new();
+    let failed = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).err();
+    (tokens, failed)
+}
+
+/// Finds the byte of a place: the tokenizer counts lines and characters. Places are asked for in ascending order.
+pub(super) struct Places<'a> {
+    text: &'a str,
+    byte: usize,
+    at: Location,
+}
+
+impl<'a> Places<'a> {
+    /// The places of a text, none asked for yet.
+    pub(super) const fn of(text: &'a str) -> Self {
+        Self { text, byte: 0, at: Location { line: 1, column: 1 } }
+    }
+
+    pub(super) fn byte_of(&mut self, place: Location) -> usize {
+        for c in self.text.get(self.byte..).unwrap_or_default().chars() {
+            if self.at >= place {
+                break;
+            }
+            self.byte += c.len_utf8();
+            self.at = match c {
+                '\n' => Location { line: self.at.line + 1, column: 1 },
+                _ => Location { line: self.at.line, column: self.at.column + 1 },
+            };
+        }
+        self.byte
+    }
+}

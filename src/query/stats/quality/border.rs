@@ -1,0 +1,100 @@
+//! The documents at the border of a rule: those whose scores are nearest to its threshold, on either side.
+
+use crate::model::DocId;
+use crate::signals::SignalRule;
+
+/// A document near a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Near {
+    pub(super) document: DocId,
+    pub(super) value: f64,
+}
+
+/// The nearest documents on one side of a threshold, nearest first, of equal ones those that came first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Side {
+    found: Vec<Near>,
+}
+
+impl Side {
+    /// Takes a document; those taken later have higher ids.
+    fn take(&mut self, near: Near, threshold: f64, most: usize) {
+        let distance = |it: &Near| (it.value - threshold).abs();
+        let place = self.found.partition_point(|it| distance(it) <= distance(&near));
+        if place < most {
+            self.found.insert(place, near);
+            self.found.truncate(most);
+        }
+    }
+
+    pub(super) fn found(&self) -> &[Near] {
+        &self.found
+    }
+}
+
+/// One threshold of a rule.
+#[derive(Clone, Debug)]
+pub(super) struct Threshold {
+    /// Whether a value may not be less; else it may not be more.
+    pub(super) is_least: bool,
+    pub(super) at: f64,
+    pub(super) outside: Side,
+    pub(super) inside: Side,
+}
+
+impl Threshold {
+    /// The thresholds of a rule, as numbers.
+    pub(super) fn of(rule: &SignalRule) -> Vec<Self> {
+        let of = |text: Option<&str>, is_least| {
+            let at = text?.parse().ok()?;
+            Some(Self { is_least, at, outside: Side::default(), inside: Side::default() })
+        };
+        [of(rule.least, true), of(rule.most, false)].into_iter().flatten().collect()
+    }
+
+    /// Whether a value is on the side that stays. What is not a number is not.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        if self.is_least { value >= self.at } else { value <= self.at }
+    }
+
+    /// Looks whether a document is among the `most` nearest of its side.
+    pub(super) fn look(&mut self, near: Near, most: usize) {
+        if near.value.is_nan() {
+            return;
+        }
+        let side = if self.holds(near.value) { &mut self.inside } else { &mut self.outside };
+        side.take(near, self.at, most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_nearest_of_each_side_are_found(
+            values in prop::collection::vec(0_u32..30, 0..80), at in 0_u32..30, is_least: bool, most in 0_usize..5,
+        ) {
+            let at = f64::from(at);
+            let mut threshold =
+                Threshold { is_least, at, outside: Side::default(), inside: Side::default() };
+            let all: Vec<Near> = (0_u64..)
+                .zip(&values)
+                .map(|(id, value)| Near { document: DocId(id), value: f64::from(*value) })
+                .collect();
+            all.iter().for_each(|near| threshold.look(*near, most));
+            for (found, holds) in [(&threshold.inside, true), (&threshold.outside, false)] {
+                let mut expected: Vec<Near> = all
+                    .iter()
+                    .filter(|it| (if is_least { it.value >= at } else { it.value <= at }) == holds)
+                    .copied()
+                    .collect();
+                expected.sort_by(|a, b| (a.value - at).abs().total_cmp(&(b.value - at).abs()));
+                expected.truncate(most);
+                prop_assert_eq!(found.found(), expected.as_slice());
+            }
+        }
+    }
+}

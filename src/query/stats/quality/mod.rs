@@ -1,0 +1,104 @@
+//! What published rules would remove of a corpus: how each score is spread by source, what each rule takes, and which
+//! documents stand at its threshold.
+//!
+//! One walk over the kept documents. `scored` has their scores, of columns or of texts; `sketch` counts how they are
+//! spread, `border` keeps the nearest to each threshold, `walk` does all of it document by document, and `told` is what it
+//! comes to. What is held is a sketch a score and source, and a few thousand documents' scores.
+
+mod border;
+mod scored;
+mod sketch;
+mod told;
+mod walk;
+
+pub use told::{
+    QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
+};
+
+use super::{Moment, StatsOptions};
+use crate::model::{BLOCK_SIZE, DocId, Interrupt, Progress, SourceId};
+use crate::query::error::QueryError;
+use crate::query::stats::scope::{Member, Scope};
+use crate::signals::SignalSet;
+use crate::store::View;
+use scored::Scored;
+use std::cmp::Reverse;
+use walk::Walk;
+
+/// Sources that are told apart, those with most kept documents.
+const SOURCES: usize = 16;
+/// Documents whose scores are held at once.
+const TOGETHER: usize = 4096;
+/// Examples of one side of a threshold, at most.
+const EXAMPLES: usize = 100;
+
+/// Which rules are looked at, and over which documents. By default all, over all kept documents, with 2 examples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QualityOptions {
+    /// The rules, and their scores.
+    pub set: SignalSet,
+    /// Documents of this source alone.
+    pub source: Option<String>,
+    /// A SQL boolean expression over `documents`.
+    pub condition: Option<String>,
+    /// Documents shown on either side of each threshold, at most 100.
+    pub examples: usize,
+}
+
+impl Default for QualityOptions {
+    fn default() -> Self {
+        Self { set: SignalSet::All, source: None, condition: None, examples: 2 }
+    }
+}
+
+/// What the rules of a set would remove of the kept documents. Counts are exact, and all of it is a function of the commit
+/// and the options; no document is removed.
+///
+/// # Errors
+/// [`QueryError`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
+pub fn quality(
+    view: &View,
+    options: &QualityOptions,
+    progress: &dyn Progress,
+    interrupt: &Interrupt,
+) -> Result<QualityReport, QueryError> {
+    let moment = Moment::named(view, None)?;
+    let looked_at = StatsOptions {
+        condition: options.condition.clone(),
+        source: options.source.clone(),
+        snapshot: None,
+    };
+    let scope = Scope::new(view, &looked_at, &moment)?;
+    let scored = Scored::of(view, options.set);
+    let sources = told_apart(view, options.source.as_deref());
+    let mut walk =
+        Walk::new(view, &scored, (options.set, options.examples.min(EXAMPLES)), &sources);
+    progress.begin("scoring", Some(view.documents()));
+    for block in scope.blocks() {
+        let members = (0..=u16::MAX).zip(scope.members(block)?);
+        let kept = members.filter(|(_, member)| *member == Member::Kept);
+        let kept: Vec<DocId> = kept.map(|(slot, _)| DocId::at(block, slot)).collect();
+        if kept.is_empty() {
+            continue;
+        }
+        walk.enter(block)?;
+        for documents in kept.chunks(TOGETHER) {
+            if interrupt.is_raised() {
+                return Err(QueryError::Interrupted);
+            }
+            walk.take(documents, &scored.values(view, documents)?);
+            progress.advance(documents.last().map_or(0, |document| document.0 + 1));
+        }
+        progress.advance(((block + 1) * BLOCK_SIZE).min(view.documents()));
+    }
+    progress.end();
+    walk.told(options)
+}
+
+/// The sources with most kept documents, most first; the one that was asked for alone.
+fn told_apart(view: &View, only: Option<&str>) -> Vec<SourceId> {
+    let asked = view.sources().filter(|(_, it)| only.is_none_or(|only| it.name == only));
+    let mut all: Vec<_> = asked.filter(|(_, source)| source.kept > 0).collect();
+    all.sort_by(|(_, a), (_, b)| (Reverse(a.kept), &a.name).cmp(&(Reverse(b.kept), &b.name)));
+    all.into_iter().take(SOURCES).map(|(id, _)| id).collect()
+}

@@ -1,0 +1,107 @@
+//! What is told of rules and scores.
+
+use crate::query::snapshots::DocumentCounts;
+use crate::query::stats::{ColumnStats, SourceSpread, StatsValue};
+use serde::Serialize;
+
+/// What the rules of a published filter would remove of the kept documents.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QualityReport {
+    /// The set of rules.
+    pub set: &'static str,
+    /// The condition, as it was given.
+    #[serde(rename = "where")]
+    pub condition: Option<String>,
+    /// The source asked for.
+    pub source: Option<String>,
+    /// The documents that were looked at: the kept ones of these.
+    pub documents: DocumentCounts,
+    /// Those of them that break a rule at least.
+    pub removes: DocumentCounts,
+    /// The same by source, those with most kept documents first, at most 16.
+    pub sources: Vec<QualitySource>,
+    /// Sources that are not told apart. They are in all other counts.
+    pub sources_left_out: u64,
+    /// Each rule of the set, in the order in which it was published.
+    pub rules: Vec<QualityRule>,
+    /// How each score of the set is spread that is a number.
+    pub scores: Vec<QualityScore>,
+}
+
+/// What the rules would remove of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct QualitySource {
+    /// Its name.
+    pub source: String,
+    /// Its documents that were looked at.
+    pub documents: DocumentCounts,
+    /// Those of them that break a rule at least.
+    pub removes: DocumentCounts,
+}
+
+/// What one rule would remove.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QualityRule {
+    /// Its score.
+    pub signal: &'static str,
+    /// What it asks, as a condition.
+    pub rule: String,
+    /// What it would remove if it stood alone.
+    pub removes: DocumentCounts,
+    /// What no other rule of the set removes.
+    pub only: DocumentCounts,
+    /// Documents that it would remove of each source, in the order of [`QualityReport::sources`].
+    pub by_source: Vec<u64>,
+    /// Its thresholds.
+    pub thresholds: Vec<QualityThreshold>,
+}
+
+/// A threshold of a rule, with the documents at it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QualityThreshold {
+    /// `least`, when a value may not be less; `most`, when it may not be more.
+    pub bound: &'static str,
+    /// The value.
+    pub at: f64,
+    /// The nearest documents that it removes, nearest first.
+    pub outside: Vec<QualityExample>,
+    /// The nearest documents that it leaves, nearest first.
+    pub inside: Vec<QualityExample>,
+}
+
+/// A document at a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QualityExample {
+    /// Its number.
+    pub id: u64,
+    /// Its key, as it is shown.
+    pub key: String,
+    /// The name of its source.
+    pub source: String,
+    /// Its score.
+    pub value: StatsValue,
+    /// The beginning of its text, on one line.
+    pub text: String,
+}
+
+/// How a score is spread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QualityScore {
+    /// Its name.
+    pub signal: &'static str,
+    /// The function that it is, in SQL over `documents`.
+    pub expression: &'static str,
+    /// `stored`, where it was read of a field; `text`, where it was found in the texts.
+    pub origin: &'static str,
+    /// How it is spread among all that were looked at. Quantiles are values that there are: exact for counts below 512,
+    /// otherwise at most one part in 256 too low.
+    pub spread: ColumnStats,
+    /// The same by source, as far as they are told apart.
+    pub sources: Vec<SourceSpread>,
+}

@@ -1,0 +1,250 @@
+//! The one walk: counts what every rule takes, how scores are spread, and who stands at the thresholds.
+
+use super::QualityOptions;
+use super::border::{Near, Side, Threshold};
+use super::scored::Scored;
+use super::sketch::Sketch;
+use super::told::{
+    QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
+};
+use crate::model::{DocId, FieldKind, SourceId};
+use crate::query::duplicates::beginning;
+use crate::query::error::QueryError;
+use crate::query::groups::source_of;
+use crate::query::stats::groups::{Block, Sum};
+use crate::query::stats::{SourceSpread, StatsValue};
+use crate::signals::{SignalRule, SignalSet};
+use crate::store::View;
+
+/// Everything that is counted.
+pub(super) struct Walk<'a> {
+    view: &'a View,
+    scored: &'a Scored,
+    /// Documents kept on either side of a threshold.
+    examples: usize,
+    sources: &'a [SourceId],
+    /// The columns of the block at hand.
+    block: Option<Block>,
+    all: Total,
+    /// In the order of `sources`.
+    by_source: Vec<Total>,
+    rules: Vec<Counted>,
+    /// By score: of all, then of each source.
+    sketches: Vec<(Sketch, Vec<Sketch>)>,
+}
+
+/// Documents, and those that a rule at least would remove.
+#[derive(Clone, Default)]
+struct Total {
+    documents: Sum,
+    removed: Sum,
+}
+
+/// A rule, and what it takes.
+struct Counted {
+    rule: SignalRule,
+    /// The place of its score.
+    score: usize,
+    thresholds: Vec<Threshold>,
+    removed: Sum,
+    only: Sum,
+    by_source: Vec<u64>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        view: &'a View,
+        scored: &'a Scored,
+        (set, examples): (SignalSet, usize),
+        sources: &'a [SourceId],
+    ) -> Self {
+        let rule = |rule: SignalRule| {
+            Some(Counted {
+                rule,
+                score: scored.place(rule.signal)?,
+                thresholds: Threshold::of(&rule),
+                removed: Sum::default(),
+                only: Sum::default(),
+                by_source: vec![0; sources.len()],
+            })
+        };
+        Self {
+            view,
+            scored,
+            examples,
+            sources,
+            block: None,
+            all: Total::default(),
+            by_source: vec![Total::default(); sources.len()],
+            rules: set.rules().into_iter().filter_map(rule).collect(),
+            sketches: vec![
+                (Sketch::default(), vec![Sketch::default(); sources.len()]);
+                scored.signals.len()
+            ],
+        }
+    }
+
+    /// Reads the columns of the block whose documents come next.
+    pub(super) fn enter(&mut self, block: u64) -> Result<(), QueryError> {
+        self.block = Some(Block::read(self.view, block, None)?);
+        Ok(())
+    }
+
+    /// Takes documents of the block that was entered, with their scores.
+    pub(super) fn take(&mut self, documents: &[DocId], scores: &[Vec<f64>]) {
+        let Some(block) = self.block.take() else { return };
+        for (row, document) in documents.iter().enumerate() {
+            let source = source_of(&block.sources, *document);
+            let place = self.sources.iter().position(|known| *known == source);
+            self.document(*document, &block.sum(document.slot()), place, |score| {
+                scores.get(score).and_then(|values| values.get(row)).copied().unwrap_or(f64::NAN)
+            });
+        }
+        self.block = Some(block);
+    }
+
+    fn document(
+        &mut self,
+        document: DocId,
+        size: &Sum,
+        source: Option<usize>,
+        score: impl Fn(usize) -> f64,
+    ) {
+        let mut broken = 0_u64;
+        for (rule, bit) in self.rules.iter_mut().zip(0..) {
+            let value = score(rule.score);
+            // What has no score is not true of any rule.
+            if rule.thresholds.iter().any(|threshold| !threshold.holds(value)) {
+                broken |= 1 << bit;
+                rule.removed.add(size);
+                let count = source.and_then(|source| rule.by_source.get_mut(source));
+                count.into_iter().for_each(|count| *count += 1);
+            }
+            for threshold in &mut rule.thresholds {
+                threshold.look(Near { document, value }, self.examples);
+            }
+        }
+        if let (1, Some(only)) =
+            (broken.count_ones(), self.rules.get_mut(broken.trailing_zeros() as usize))
+        {
+            only.only.add(size);
+        }
+        let of_source = source.and_then(|source| self.by_source.get_mut(source));
+        for total in [Some(&mut self.all), of_source].into_iter().flatten() {
+            total.documents.add(size);
+            if broken != 0 {
+                total.removed.add(size);
+            }
+        }
+        for (at, (all, by_source)) in self.sketches.iter_mut().enumerate() {
+            all.take(score(at));
+            let of_source = source.and_then(|source| by_source.get_mut(source));
+            of_source.into_iter().for_each(|sketch| sketch.take(score(at)));
+        }
+    }
+
+    /// What it came to. Reads the texts of the examples.
+    pub(super) fn told(self, options: &QualityOptions) -> Result<QualityReport, QueryError> {
+        let view = self.view;
+        let is_met: Vec<bool> =
+            self.by_source.iter().map(|total| total.documents.documents > 0).collect();
+        let apart: u64 = self.by_source.iter().map(|total| total.documents.documents).sum();
+        let named = self.sources.iter().map(|source| view.source_name(*source).to_owned());
+        let names: Vec<String> = named.collect();
+        let sources = met(&is_met, names.iter().zip(&self.by_source));
+        let sources = sources.map(|(source, total)| QualitySource {
+            source: source.clone(),
+            documents: total.documents.told(view),
+            removes: total.removed.told(view),
+        });
+        let sources = sources.collect();
+        let stored = view.sources().filter(|(_, source)| source.kept > 0).count();
+        let has_more = self.all.documents.documents > apart;
+        let left_out = if has_more { stored.saturating_sub(self.sources.len()) } else { 0 };
+        Ok(QualityReport {
+            set: options.set.name(),
+            condition: options.condition.clone(),
+            source: options.source.clone(),
+            documents: self.all.documents.told(view),
+            removes: self.all.removed.told(view),
+            sources,
+            sources_left_out: left_out as u64,
+            rules: self.rules(&is_met)?,
+            scores: self.scores(&is_met, &names),
+        })
+    }
+
+    fn rules(&self, is_met: &[bool]) -> Result<Vec<QualityRule>, QueryError> {
+        let told = |counted: &Counted| {
+            let threshold = |threshold: &Threshold| {
+                Ok(QualityThreshold {
+                    bound: if threshold.is_least { "least" } else { "most" },
+                    at: threshold.at,
+                    outside: self.examples(&threshold.outside, counted.score)?,
+                    inside: self.examples(&threshold.inside, counted.score)?,
+                })
+            };
+            let is_stored = self.column(counted.score);
+            let thresholds = counted.thresholds.iter().map(threshold);
+            Ok(QualityRule {
+                signal: counted.rule.signal,
+                rule: counted.rule.condition(!is_stored),
+                removes: counted.removed.told(self.view),
+                only: counted.only.told(self.view),
+                by_source: met(is_met, counted.by_source.iter()).copied().collect(),
+                thresholds: thresholds.collect::<Result<_, QueryError>>()?,
+            })
+        };
+        self.rules.iter().map(told).collect()
+    }
+
+    /// Whether a score is read of a column.
+    fn column(&self, score: usize) -> bool {
+        self.scored.signals.get(score).is_some_and(|(_, column)| column.is_some())
+    }
+
+    fn is_whole(&self, score: usize) -> bool {
+        self.scored.signals.get(score).is_some_and(|(signal, _)| signal.kind == FieldKind::Int)
+    }
+
+    fn examples(&self, side: &Side, score: usize) -> Result<Vec<QualityExample>, QueryError> {
+        let example = |near: &Near| {
+            let header = self.view.expect_header(near.document)?;
+            let text = self.view.text_of_owner(header.text_owner(near.document))?;
+            Ok(QualityExample {
+                id: near.document.0,
+                key: self.view.display_key(&header)?,
+                source: self.view.source_name(header.source).to_owned(),
+                value: match self.is_whole(score) {
+                    true => StatsValue::Int(near.value as i64),
+                    false => StatsValue::Float(near.value),
+                },
+                text: beginning(&text),
+            })
+        };
+        side.found().iter().map(example).collect()
+    }
+
+    fn scores(&self, is_met: &[bool], names: &[String]) -> Vec<QualityScore> {
+        let told = |(at, (all, by_source)): (usize, &(Sketch, Vec<Sketch>))| {
+            let (signal, column) = self.scored.signals.get(at)?;
+            let of_source = |(source, sketch): (&String, &Sketch)| SourceSpread {
+                source: source.clone(),
+                column: sketch.told(signal.name, self.is_whole(at)),
+            };
+            Some(QualityScore {
+                signal: signal.name,
+                expression: signal.expression,
+                origin: if column.is_some() { "stored" } else { "text" },
+                spread: all.told(signal.name, self.is_whole(at)),
+                sources: met(is_met, names.iter().zip(by_source)).map(of_source).collect(),
+            })
+        };
+        self.sketches.iter().enumerate().filter_map(told).collect()
+    }
+}
+
+/// What belongs to sources of which a document was looked at.
+fn met<T>(is_met: &[bool], all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    all.zip(is_met).filter_map(|(one, is_met)| is_met.then_some(one))
+}

@@ -1,0 +1,540 @@
+//! Documents with decisions made elsewhere come in as an ingest of the same files would have stored them.
+
+use crate::splits::trained;
+use crate::support::{
+    Page, Random, Scratch, command, corpusdb, crawl, digest, ingest, lines, pour, reader, sound,
+    sound_digest, writer,
+};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::json::ReaderBuilder;
+use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::ingest::{Format, LoadOptions, LoadReport, ReadOptions};
+use corpusdb::{
+    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
+    Silent,
+};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What decisions are made of, in the columns of a load.
+const COLUMNS: [&str; 10] = [
+    "_order",
+    "_standing",
+    "_kind",
+    "_witness",
+    "_witness_source",
+    "_jaccard",
+    "_shared",
+    "_removed_shingles",
+    "_witness_shingles",
+    "_cluster",
+];
+
+const FIELDS: [(&str, FieldKind); 2] = [("year", FieldKind::Int), ("url", FieldKind::Keyword)];
+
+fn policies() -> Vec<Policy> {
+    let modes = [
+        DedupMode::Witness,
+        DedupMode::Components,
+        DedupMode::Lsh,
+        DedupMode::Exact,
+        DedupMode::None,
+    ];
+    let keeps = [
+        KeepOrder::First,
+        KeepOrder::Longest,
+        KeepOrder::SourcePriority(vec!["books".to_owned()]),
+        KeepOrder::Field("year".to_owned()),
+    ];
+    let mut all = Vec::new();
+    for mode in modes {
+        for (at, keep) in keeps.iter().enumerate() {
+            let scope = if at % 2 == 0 { Scope::Global } else { Scope::PerSource };
+            let policy = Policy::new(mode, 0.6).unwrap();
+            all.push(Policy { keep: keep.clone(), scope, ..policy });
+        }
+    }
+    all
+}
+
+/// Documents of two sources under keys that two of them may share.
+fn documents(seed: u64, count: usize) -> Vec<Value> {
+    let mut random = Random::new(seed);
+    let mut pages = crawl(seed, count, false);
+    pages.push(Page::new("..."));
+    let rows = pages.into_iter().enumerate().map(|(at, page)| {
+        let source = ["web", "books"][usize::from(random.chance(30))];
+        let mut row = json!({ "text": page.text, "key": format!("page-{}", at), "source": source });
+        for name in ["url", "language", "quality", "year"] {
+            let value = &page.fields[name];
+            if !(value.is_null() || name == "year" && value.is_string()) {
+                row[name] = value.clone();
+            }
+        }
+        row
+    });
+    let mut rows: Vec<Value> = rows.collect();
+    // The same key in another source is another document.
+    let other = if rows[3]["source"] == "web" { "books" } else { "web" };
+    rows[9]["key"] = rows[3]["key"].clone();
+    rows[9]["source"] = other.into();
+    rows
+}
+
+fn make(path: &Path, policy: &Policy) -> CorpusWriter {
+    let fields = FIELDS.map(|(name, kind)| (name.to_owned(), kind));
+    Corpus::init(path, policy, &fields).unwrap();
+    writer(path)
+}
+
+/// Adds what one ingest of all decides about them.
+fn decide(policy: &Policy, mut rows: Vec<Value>) -> Vec<Value> {
+    let scratch = Scratch::new();
+    let mut writer = make(&scratch.path("corpus"), policy);
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let file = scratch.write("rows.jsonl", text);
+    let read = ReadOptions {
+        id_field: Some("key".to_owned()),
+        source_field: Some("source".to_owned()),
+        ..ReadOptions::default()
+    };
+    pour(&mut writer, &[file], &IngestOptions { read, ..IngestOptions::new("web") });
+    let view = writer.view();
+    let names: Vec<(Value, Value)> =
+        rows.iter().map(|row| (row["key"].clone(), row["source"].clone())).collect();
+    for (id, row) in (0..).zip(&mut rows) {
+        let standing = view.standing(DocId(id)).unwrap();
+        // Any distinct ascending numbers.
+        row["_order"] = (id * 3 + 1).into();
+        row["_standing"] = standing.name().into();
+        if standing == Standing::Kept {
+            row["_cluster"] = row["key"].clone();
+        }
+        if let Some(found) = view.match_of(DocId(id)).unwrap() {
+            let (key, source) = &names[found.witness.0 as usize];
+            row["_kind"] = found.kind.name().into();
+            row["_witness"] = key.clone();
+            row["_witness_source"] = source.clone();
+            row["_jaccard"] = found.jaccard().into();
+            row["_shared"] = found.shared.into();
+            row["_removed_shingles"] = found.removed_shingles.into();
+            row["_witness_shingles"] = found.witness_shingles.into();
+            row["_cluster"] = key.clone();
+        }
+    }
+    rows
+}
+
+fn schema(without: Option<&str>) -> Arc<Schema> {
+    let whole = ["_order", "_shared", "_removed_shingles", "_witness_shingles", "year"];
+    let names = ["text", "key", "source", "url", "language", "quality", "year"];
+    let fields = names.iter().chain(&COLUMNS).filter(|name| Some(**name) != without);
+    let field = |name: &&str| {
+        let kind = match *name {
+            "_jaccard" | "quality" => DataType::Float64,
+            name if whole.contains(&name) => DataType::Int64,
+            _ => DataType::Utf8,
+        };
+        Field::new(*name, kind, true)
+    };
+    Arc::new(Schema::new(fields.map(field).collect::<Vec<_>>()))
+}
+
+/// A directory as `corpusdb.spark.write_load` writes it, in files of these many rows.
+fn write_load(directory: &Path, policy: &Policy, rows: &[Value], parts: &[usize]) {
+    write_rows(directory, rows, parts, schema(None));
+    manifest(directory, policy, rows.len(), |_| {});
+}
+
+fn write_rows(directory: &Path, rows: &[Value], parts: &[usize], schema: Arc<Schema>) {
+    let mut rest = rows;
+    for (at, part) in parts.iter().copied().chain([usize::MAX]).enumerate() {
+        let (rows, behind) = rest.split_at(part.min(rest.len()));
+        rest = behind;
+        if rows.is_empty() {
+            continue;
+        }
+        let path = directory.join(format!("documents/part={at:05}"));
+        std::fs::create_dir_all(&path).unwrap();
+        let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).build_decoder().unwrap();
+        decoder.serialize(rows).unwrap();
+        let file = File::create(path.join("rows.parquet")).unwrap();
+        let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), None).unwrap();
+        while let Some(batch) = decoder.flush().unwrap() {
+            writer.write(&batch).unwrap();
+            decoder.serialize(&[] as &[Value]).unwrap();
+        }
+        writer.close().unwrap();
+    }
+}
+
+fn manifest(directory: &Path, policy: &Policy, documents: usize, change: impl Fn(&mut Value)) {
+    let mut manifest = json!({
+        "format": 1,
+        "signature_version": policy.signature_version,
+        "policy": policy,
+        "documents": documents,
+        "source": "web",
+    });
+    change(&mut manifest);
+    std::fs::create_dir_all(directory.join("manifest")).unwrap();
+    std::fs::write(directory.join("manifest/_SUCCESS"), "").unwrap();
+    std::fs::write(directory.join("documents/_SUCCESS"), "").unwrap();
+    std::fs::write(directory.join("manifest/part-0.txt"), manifest.to_string()).unwrap();
+}
+
+fn load(
+    writer: &mut CorpusWriter,
+    directory: &Path,
+    options: &LoadOptions,
+) -> Result<LoadReport, Error> {
+    let directory = directory.display().to_string();
+    writer.bulk_load(&directory, options, &Silent, &Interrupt::default())
+}
+
+/// The ingest that a load stands for.
+fn same_ingest(writer: &mut CorpusWriter, directory: &Path) {
+    let read = ReadOptions {
+        format: Format::Parquet,
+        text_field: Some("text".to_owned()),
+        id_field: Some("key".to_owned()),
+        source_field: Some("source".to_owned()),
+        drop_fields: COLUMNS.map(str::to_owned).to_vec(),
+        ..ReadOptions::default()
+    };
+    let options = IngestOptions { read, ..IngestOptions::new("web") };
+    let directory = directory.join("documents/*/*.parquet").display().to_string();
+    pour(writer, &[directory], &options);
+}
+
+fn refused(done: Result<LoadReport, Error>) -> String {
+    done.expect_err("a load that cannot be true was taken").to_string()
+}
+
+#[test]
+fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
+    let (mut later, mut compared) = (0, 0);
+    for (seed, policy) in (0..).zip(policies()) {
+        let mut random = Random::new(seed + 70);
+        let scratch = Scratch::new();
+        let rows = decide(&policy, documents(seed + 500, 150));
+        let directory = scratch.path("load");
+        let parts = [random.between(1, 60), random.between(1, 60)];
+        write_load(&directory, &policy, &rows, &parts);
+        let mut ingested = make(&scratch.path("ingested"), &policy);
+        same_ingest(&mut ingested, &directory);
+        let expected = sound_digest(&ingested.corpus());
+
+        let mut loaded = make(&scratch.path("loaded"), &policy);
+        let batch_bytes = [2000, 9000, 1 << 20][random.below(3)];
+        let check_all = random.chance(50);
+        let options = LoadOptions { threads: 2, batch_bytes, check_all, ..LoadOptions::default() };
+        let done = load(&mut loaded, &directory, &options).unwrap();
+        assert_eq!(done.ingest.added, rows.len() as u64);
+        assert_eq!(sound_digest(&loaded.corpus()), expected, "{policy}, {batch_bytes} bytes");
+        let removed = rows.iter().filter(|row| row["_witness"].is_string()).count() as u64;
+        assert!(!check_all || done.compared == removed, "{} of {removed}", done.compared);
+        assert_eq!(done.ingest.exact_duplicates + done.ingest.near_duplicates, removed);
+        later += done.later;
+        compared += done.compared;
+        // Once more, and nothing happens: neither by a load nor by the ingest.
+        let again = load(&mut loaded, &directory, &options).unwrap();
+        same_ingest(&mut loaded, &directory);
+        assert_eq!((again.ingest.added, again.ingest.commits), (0, 0));
+        assert_eq!(loaded.corpus().digest(&Silent).unwrap(), expected);
+
+        // What comes next finds the same texts, buckets and clusters.
+        let more = scratch.write("more.jsonl", lines(&crawl(seed + 500, 220, false)));
+        let other = Policy::new(DedupMode::Witness, 0.8).unwrap();
+        let digests = [&mut ingested, &mut loaded].map(|writer| {
+            pour(writer, std::slice::from_ref(&more), &IngestOptions::new("books"));
+            let before = sound_digest(&writer.corpus());
+            let (first, year) = (KeepOrder::First, KeepOrder::Field("year".to_owned()));
+            let keep = if policy.keep == first { year } else { first };
+            let near = if policy.mode.is_near() { policy.mode } else { other.mode };
+            let redone = Policy { keep, mode: near, ..policy.clone() };
+            writer.redo(&redone, &Silent, &Interrupt::default()).unwrap();
+            (before, sound_digest(&writer.corpus()))
+        });
+        assert_eq!(digests[0], digests[1], "{policy}");
+    }
+    assert!(
+        later > 50 && compared > 100,
+        "{later} came before their witnesses, {compared} compared"
+    );
+}
+
+#[test]
+fn a_killed_load_goes_on_to_the_same_end() {
+    let keep = KeepOrder::Longest;
+    let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.7).unwrap() };
+    let scratch = Scratch::new();
+    let rows = decide(&policy, documents(81, 300));
+    write_load(&scratch.path("load"), &policy, &rows, &[90, 120]);
+    let tokenizer = scratch.write("tokenizer.json", trained());
+    let made = |name: &str| {
+        let corpus = scratch.arg(name);
+        drop(make(&scratch.path(name), &policy));
+        corpusdb(&["tokenizer", "add", &corpus, "own", &tokenizer]).good();
+        corpus
+    };
+    let words = |corpus: &str| {
+        let words = ["bulk-load", corpus, &scratch.arg("load"), "--batch-bytes", "2500", "--json"];
+        words.map(str::to_owned)
+    };
+    let journal = |corpus: &str| {
+        std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
+    };
+    let whole = made("whole");
+    let before = journal(&whole);
+    let report = corpusdb(&words(&whole)).good().json();
+    assert!(report["later"].as_u64() > Some(10), "{report}");
+    sound(&whole);
+    let (expected, commits) = (digest(&whole), journal(&whole));
+    assert!(commits > before + 20, "{commits} commits are too few to be killed between");
+    let ingested = made("ingested");
+    let dropped = COLUMNS.join(",");
+    let flags = ["--source", "web", "--source-from", "source", "--id-field", "key"];
+    let flags =
+        [&flags[..], &["--text-field", "text", "--format", "parquet", "--drop-fields", &dropped]]
+            .concat();
+    ingest(&ingested, &[&scratch.arg("load/documents/*/*.parquet")], &flags);
+    assert_eq!(digest(&ingested), expected);
+
+    let mut random = Random::new(5);
+    let mut killed = 0;
+    for round in 0..6 {
+        let corpus = made(&format!("killed-{round}"));
+        let moment = before + random.below((commits - before) as usize) as u64;
+        let mut child =
+            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += u64::from(journal(&corpus) < commits);
+        sound(&corpus);
+        corpusdb(&words(&corpus)).good();
+        sound(&corpus);
+        assert_eq!(digest(&corpus), expected, "killed at commit {moment}");
+    }
+    assert!(killed > 2, "killed {killed} times before the end");
+}
+
+#[test]
+fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() {
+    let policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
+    let longest = Policy { keep: KeepOrder::Longest, ..policy.clone() };
+    let good = decide(&policy, documents(83, 120));
+    let at = |standing: &str, from: usize| {
+        (from..).find(|at| good[*at]["_standing"] == standing).expect("a row of every standing")
+    };
+    let (near, exact) = (at("near", 60), at("exact", 50));
+    let is_witness = |at: usize| good.iter().any(|row| row["_witness"] == good[at]["key"]);
+    let alone = |at: &usize| good[*at]["_standing"] == "kept" && !is_witness(*at);
+    let kept = (70..good.len()).find(alone).expect("a document that is like no other");
+    let less = |row: &Value, name: &str| Value::from(row[name].as_i64().unwrap() - 1);
+    let other_kept = &good[at("kept", 0)]["key"];
+    type Change<'c> = Box<dyn Fn(&mut Value) + 'c>;
+    let set = |name: &'static str, value: Value| -> Change<'_> {
+        Box::new(move |row| row[name] = value.clone())
+    };
+    let changes: Vec<(usize, Change<'_>, &str)> = vec![
+        (near, set("_jaccard", json!(0.99)), "`_jaccard` is 0.99, and its counts make"),
+        (
+            near,
+            Box::new(|row| {
+                row["_shared"] = less(row, "_shared");
+                row["_jaccard"] = Value::Null;
+            }),
+            "shingles with its witness",
+        ),
+        (near, set("_removed_shingles", less(&good[near], "_removed_shingles")), "`_jaccard` is"),
+        (
+            near,
+            Box::new(|row| {
+                row["_removed_shingles"] = less(row, "_removed_shingles");
+                row["_jaccard"] = Value::Null;
+            }),
+            "it is said to have",
+        ),
+        (
+            near,
+            Box::new(|row| {
+                row["_witness"] = other_kept.clone();
+                row["_cluster"] = other_kept.clone();
+                row["_witness_source"] = good[at("kept", 0)]["source"].clone();
+            }),
+            "its witness is said to have",
+        ),
+        (
+            near,
+            Box::new(|row| {
+                row["_witness"] = "nobody".into();
+                row["_cluster"] = Value::Null;
+            }),
+            "its witness does not come before it",
+        ),
+        (
+            near,
+            Box::new(|row| {
+                row["_witness"] = row["key"].clone();
+                row["_witness_source"] = row["source"].clone();
+                row["_cluster"] = Value::Null;
+            }),
+            "its witness does not outrank it",
+        ),
+        (near, set("_cluster", "another".into()), "`_cluster` is \"another\""),
+        (near, set("_kind", "exact".into()), "`_kind` is \"exact\""),
+        (near, set("_standing", Value::Null), "`_standing` has no value"),
+        (near, set("_order", json!(2)), "rows must be in order"),
+        (near, set("_order", Value::Null), "`_order` has no value"),
+        (kept, set("key", good[5]["key"].clone()), "an earlier row of its source has the same key"),
+        (kept, set("text", Value::Null), "text"),
+        (kept, set("text", "".into()), "it is said to be `kept`, and is `empty`"),
+        (
+            exact,
+            Box::new(|row| {
+                for name in COLUMNS {
+                    if name != "_order" {
+                        row[name] = Value::Null;
+                    }
+                }
+                row["_standing"] = "kept".into();
+            }),
+            "a better-ranked document has the same text",
+        ),
+        (
+            exact,
+            Box::new(|row| {
+                row["_standing"] = "near".into();
+                row["_kind"] = "near".into();
+            }),
+            "it is said to be `near`, and is `exact`",
+        ),
+    ];
+    let options = LoadOptions { threads: 1, check_all: true, ..LoadOptions::default() };
+    for (at, change, told) in changes {
+        let scratch = Scratch::new();
+        let mut rows = good.clone();
+        if told.contains("same key") {
+            rows[at]["source"] = rows[5]["source"].clone();
+        }
+        change(&mut rows[at]);
+        write_load(&scratch.path("load"), &policy, &rows, &[40]);
+        let mut writer = make(&scratch.path("corpus"), &policy);
+        let why = refused(load(&mut writer, &scratch.path("load"), &options));
+        let place = format!("part=00001/rows.parquet: row {} (counted from 0): ", at - 40);
+        assert!(why.contains(&place) && why.contains(told), "{told}: {why}");
+        assert_eq!(writer.view().documents(), 0, "one batch has them all");
+        // In small batches those before are there, and sound.
+        let small = LoadOptions { batch_bytes: 3000, ..options.clone() };
+        refused(load(&mut writer, &scratch.path("load"), &small));
+        let stored = writer.view().documents();
+        assert!(stored > 0 && stored <= at as u64, "{stored} documents before row {at}");
+        sound_digest(&writer.corpus());
+    }
+
+    // Where witnesses may come later, it is found out at the end.
+    let good = decide(&longest, documents(83, 120));
+    let small = LoadOptions { batch_bytes: 3000, ..options };
+    let later = |row: &&Value| {
+        let witness = good.iter().position(|one| one["key"] == row["_witness"]);
+        witness.is_some_and(|at| good[at]["_order"].as_u64() > row["_order"].as_u64())
+            && row["_standing"] == "near"
+    };
+    let at = good.iter().position(|row| later(&row)).expect("a witness that comes later");
+    for (change, told) in [
+        (
+            json!({ "_witness": "nobody", "_cluster": null }),
+            "no document has the key of its witness",
+        ),
+        (
+            json!({ "_shared": good[at]["_shared"].as_i64().unwrap() - 1, "_jaccard": null }),
+            "shingles with its witness",
+        ),
+        (
+            json!({ "_standing": "exact", "_kind": "exact", "_jaccard": 1.0 }),
+            "is said to be `exact`",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        let mut rows = good.clone();
+        for (name, value) in change.as_object().unwrap() {
+            rows[at][name] = value.clone();
+        }
+        write_load(&scratch.path("load"), &longest, &rows, &[]);
+        let mut writer = make(&scratch.path("corpus"), &longest);
+        let why = refused(load(&mut writer, &scratch.path("load"), &small));
+        let place = format!("rows.parquet: row {at} (counted from 0): ");
+        assert!(why.contains(&place) && why.contains(told), "{told}: {why}");
+        sound_digest(&writer.corpus());
+    }
+}
+
+#[test]
+fn a_load_for_another_corpus_is_refused_with_both_values() {
+    let policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
+    let rows = decide(&policy, documents(84, 40));
+    let scratch = Scratch::new();
+    let directory = scratch.path("load");
+    write_load(&directory, &policy, &rows, &[]);
+    let corpus = scratch.path("corpus");
+    let mut writer = make(&corpus, &policy);
+    let options = LoadOptions::default();
+    let other = Policy::new(DedupMode::Witness, 0.8).unwrap();
+    let hash = "0".repeat(64);
+    let tokenizers = json!([{ "name": "own", "hash": hash }]);
+    for (name, value, told) in [
+        ("format", json!(2), vec!["format 2 of loads; this release reads 1"]),
+        ("signature_version", json!(7), vec!["signature version 7, and the corpus has 1"]),
+        ("policy", json!(other), vec!["threshold 0.8", "and the corpus has", "threshold 0.7"]),
+        ("tokenizers", tokenizers, vec![hash.as_str(), "and the corpus has none of that name"]),
+        ("documents", Value::Null, vec!["not a manifest of a load"]),
+        ("author", json!("me"), vec!["not a manifest of a load", "author"]),
+    ] {
+        manifest(&directory, &policy, rows.len(), |manifest| manifest[name] = value.clone());
+        let why = refused(load(&mut writer, &directory, &options));
+        assert!(told.iter().all(|told| why.contains(told)), "{told:?}: {why}");
+        assert_eq!(writer.view().documents(), 0);
+    }
+    std::fs::remove_file(directory.join("manifest/part-0.txt")).unwrap();
+    let why = refused(load(&mut writer, &directory, &options));
+    assert!(why.contains("manifest: there is not one file in it"), "{why}");
+
+    // A column that is not there, a file that is missing, and a corpus that has other documents.
+    for (column, told) in [
+        ("key", "key"),
+        ("_standing", "`_standing` has no value"),
+        ("_witness", "`_witness` has no value"),
+        ("_shared", "`_shared` has no value"),
+    ] {
+        let scratch = Scratch::new();
+        let directory = scratch.path("load");
+        write_rows(&directory, &rows, &[], schema(Some(column)));
+        manifest(&directory, &policy, rows.len(), |_| {});
+        let why = refused(load(&mut writer, &directory, &options));
+        assert!(why.contains(told) && why.contains("rows.parquet"), "{why}");
+        assert_eq!(writer.view().documents(), 0);
+    }
+    manifest(&directory, &policy, rows.len() + 1, |_| {});
+    let why = refused(load(&mut writer, &directory, &options));
+    let count = rows.len();
+    assert!(why.contains(&format!(
+        "{count} documents were loaded, and its manifest counts {}",
+        count + 1
+    )));
+    manifest(&directory, &policy, rows.len(), |_| {});
+    load(&mut writer, &directory, &options).unwrap();
+    let file = scratch.write("more.jsonl", lines(&[Page::new("one page more")]));
+    pour(&mut writer, &[file], &IngestOptions::new("web"));
+    let why = refused(load(&mut writer, &directory, &options));
+    assert!(why.contains("load it into a new corpus"), "{why}");
+    assert_eq!(reader(&corpus).view().documents(), count as u64 + 1);
+}
