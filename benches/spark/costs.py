@@ -8,13 +8,13 @@ command `zstd` reads them. Prints one line of JSON.
 import argparse
 import json
 import random
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute
+from engine import texts
 
 from corpusdb import kernel
 
@@ -31,15 +31,12 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--data", type=Path, required=True)
     given = asked.parse_args()
-    texts = []
-    for file in sorted(given.data.glob("*.jsonl.zst")):
-        lines = subprocess.run(["zstd", "-dc", file], check=True, capture_output=True, text=True).stdout.splitlines()
-        texts += [record["text"] for record in map(json.loads, lines[:4000]) if record.get("text")]
-    size, draw = sum(len(text.encode()) for text in texts), random.Random(1)
-    table = pa.table({"text": pa.array(texts, pa.large_string()), "number": list(range(len(texts)))})
+    read = [text for file in sorted(given.data.glob("*.jsonl.zst")) for text in texts(file, lambda lines: lines[:4000])]
+    size, draw = sum(len(text.encode()) for text in read), random.Random(1)
+    table = pa.table({"text": pa.array(read, pa.large_string()), "number": list(range(len(read)))})
     prints, fingerprint = timed(lambda: kernel.fingerprint(table, POLICY, order="number"))
-    row = sum(prints[name].nbytes for name in prints.column_names) / len(texts)
-    pairs = [(draw.randrange(len(texts)), draw.randrange(len(texts))) for _ in range(20_000)]
+    row = sum(prints[name].nbytes for name in prints.column_names) / len(read)
+    pairs = [(draw.randrange(len(read)), draw.randrange(len(read))) for _ in range(20_000)]
     left, right = (pa.array([pair[side] for pair in pairs]) for side in (0, 1))
     compared = {"left_text": table["text"].take(left), "right_text": table["text"].take(right)}
     _, verify = timed(lambda: kernel.verify(pa.table(compared), POLICY))
@@ -56,7 +53,7 @@ def main() -> int:
     edges = links.append_column("shared", ones).append_column("left_shingles", ones).append_column("right_shingles", ones)
     _, decide = timed(lambda: kernel.decide(members, edges, POLICY))
     print(json.dumps({
-        "documents": len(texts), "bytes_a_document": round(size / len(texts)), "fingerprint_us": round(fingerprint / len(texts) * 1e6, 1),
+        "documents": len(read), "bytes_a_document": round(size / len(read)), "fingerprint_us": round(fingerprint / len(read) * 1e6, 1),
         "fingerprint_mb_s": round(size / fingerprint / 1e6, 1), "fingerprint_row_bytes": round(row),
         "verify_us_a_pair": round(verify / len(pairs) * 1e6, 1), "estimate_ns_a_pair": round(near / (len(seats) * (len(seats) - 1) / 2) * 1e9, 1),
         "components_us_an_edge": round(components, 2), "decide_us_an_edge": round(decide, 2),

@@ -1,7 +1,9 @@
 """What the programs beside this one have in common: a session, a frame, an ingest to compare with, and processor time."""
 
+import json
 import os
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +17,12 @@ def frame(running, rows: list[dict], partitions: int):
     mixed = random.Random(partitions).sample(rows, len(rows))
     values = [tuple(one[name.split()[0]] for name in FIELDS.split(", ")) for one in mixed]
     return running.createDataFrame(values, FIELDS).repartition(partitions)
+
+
+def texts(file: Path, choose=lambda lines: lines) -> list[str]:
+    """The texts of those lines of a .jsonl.zst file that are chosen, without empty ones; the command `zstd` reads it."""
+    lines = subprocess.run(["zstd", "-dc", file], check=True, capture_output=True, text=True).stdout.splitlines()
+    return [record["text"] for record in map(json.loads, choose(lines)) if record.get("text")]
 
 
 def told(rows) -> list[tuple]:

@@ -11,14 +11,13 @@ import argparse
 import itertools
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from edits import KINDS, edited
-from engine import frame, ingested, session, told
+from engine import frame, ingested, session, texts, told
 
 from corpusdb import spark
 
@@ -28,9 +27,8 @@ def documents(data: Path, count: int) -> list[dict]:
     draw, found = random.Random(11), []
     files = sorted(data.glob("*.jsonl.zst"))
     for file in files:
-        lines = subprocess.run(["zstd", "-dc", file], check=True, capture_output=True, text=True).stdout.splitlines()
-        records = [record for record in map(json.loads, draw.sample(lines, min(len(lines), count // len(files)))) if record.get("text")]
-        found += [{"source": file.name.split(".")[0], "text": record["text"][:20_000], "edit": None} for record in records]
+        drawn = texts(file, lambda lines: draw.sample(lines, min(len(lines), count // len(files))))
+        found += [{"source": file.name.split(".")[0], "text": text[:20_000], "edit": None} for text in drawn]
     originals = list(found)
     for kind, one in zip(itertools.cycle(KINDS), draw.choices(originals, k=len(originals) // 3), strict=False):
         found.append({"source": one["source"], "text": edited(draw, kind, one["text"], draw.choice(originals)["text"]), "edit": kind})

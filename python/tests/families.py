@@ -41,6 +41,12 @@ def family(seed: int, count: int) -> list[dict[str, Any]]:
     ]
 
 
+def told(rows: Any) -> list[tuple[Any, ...]]:
+    """Key, standing, witness, similarity and cluster of each row of an answer, in the order of the documents."""
+    found = sorted(rows.collect(), key=lambda row: row["order"])
+    return [(row["key"], row["standing"], row["witness"], row["jaccard"], row["cluster"]) for row in found]
+
+
 def ingested(path: Path, documents: list[dict[str, Any]], policy: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Key, standing, witness, similarity and cluster of each document, as a corpus has them."""
     corpusdb.create(path, fields={"year": int}, **policy).close()

@@ -14,8 +14,9 @@ Examples:
   corpusdb bulk-load crawl s3://crawl/load-2026
   corpusdb bulk-load crawl load-2026 --check
 
-DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were decided
-with, and no other documents. Run the same command again after an interrupt: it goes on where it stopped.")]
+DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were
+decided with, and of other documents none but those that they were decided against. Run the same
+command again after an interrupt: it goes on where it stopped.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,

@@ -4,7 +4,7 @@ use super::error::ExportError;
 use super::layout::{compression, ending};
 use super::manifest::ExportedFile;
 use super::options::{ExportCompression, ExportFormat, ExportJob};
-use super::place::Target;
+use super::place::Destination;
 use super::write::{ArrowShard, ParquetShard, Part, PartRows, Shard};
 use crate::output::{Frame, HashedFile, ManifestFile, Sink, WriteError};
 use crate::query::{Format, Printer, Rows};
@@ -59,11 +59,11 @@ pub fn write_answer(
 ) -> Result<ExportedFile, ExportError> {
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let form = Form::of(options, &name)?;
-    let target = Target::of(job, false, PART_MEMORY)?;
+    let destination = Destination::of(job, false, PART_MEMORY)?;
     refuse_same_names(&rows.schema())?;
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
-    let place = target.enter(&mark)?;
+    let place = destination.enter(&mark)?;
     let begun = place.resume().and_then(|_| place.begin(&name));
     match begun.and_then(|file| form.write(rows, file, job)) {
         Ok(ManifestFile { name, bytes, rows, blake3 }) => {

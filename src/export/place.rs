@@ -10,13 +10,13 @@ use std::fs;
 use std::path::PathBuf;
 
 /// What an export is to become, before anything is written.
-pub(super) enum Target {
+pub(super) enum Destination {
     Local { to: PathBuf, is_directory: bool },
     Remote(Box<RemoteTarget>),
 }
 
-impl Target {
-    /// The target of a job, unless it is taken; `memory` decides how large the parts are in which a store gets files.
+impl Destination {
+    /// The destination of a job, unless it is taken; `memory` decides how large the parts are in which a store gets files.
     pub fn of(job: &ExportJob<'_>, is_directory: bool, memory: u64) -> Result<Self, ExportError> {
         if let Some(target) = RemoteTarget::of(job, is_directory, memory)? {
             return Ok(Self::Remote(Box::new(target)));

@@ -6,7 +6,7 @@ use super::manifest::{ExportManifest, ExportedFile};
 use super::options::{ExportFormat, ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::pieces::{Pieces, Window};
-use super::place::{Place, Target};
+use super::place::{Destination, Place};
 use super::selection::selected;
 use super::staging::FinishedFile;
 use super::write::{ArrowShard, Encoder, LineShard, ParquetShard, Shard, Shards, group_bytes};
@@ -121,11 +121,11 @@ pub fn export(
 ) -> Result<ExportManifest, ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
-    let target = Target::of(job, is_directory, context.memory)?;
+    let destination = Destination::of(job, is_directory, context.memory)?;
     on_threads(context.threads, || {
         let partitions = partitions(view, &task.selected, &options.partition_by)?;
         let hash = identity(&task, options, corpus);
-        let staging = target.enter(&hash)?;
+        let staging = destination.enter(&hash)?;
         let written = write_files(&task, options, &partitions, &staging, job.to);
         match written {
             Ok(manifest) => staging.publish(&manifest).map(|()| manifest),

@@ -5,12 +5,13 @@ use crate::model::Standing;
 use std::str::FromStr;
 
 /// Columns with what was decided; all others are of the document.
-pub(super) const COLUMNS: [&str; 10] = [
+pub(super) const COLUMNS: [&str; 11] = [
     "_order",
     "_standing",
     "_kind",
     "_witness",
     "_witness_source",
+    "_witness_id",
     "_jaccard",
     "_shared",
     "_removed_shingles",
@@ -38,6 +39,8 @@ pub struct Removal {
     pub witness: String,
     /// Its source; none: the document's own.
     pub source: Option<String>,
+    /// Its number, where the corpus had it before the load.
+    pub id: Option<u64>,
     /// Distinct shingles that the two share.
     pub shared: u32,
     /// Those of the removed document.
@@ -54,8 +57,9 @@ pub struct Removal {
 /// Which column has no value that can be used.
 pub fn decided(metadata: &str) -> Result<(String, Decided), String> {
     let (fields, values) = apart(metadata, COLUMNS)?;
-    let [order, standing, kind, witness, source, jaccard, shared, removed, of_witness, cluster] =
-        values.map(|value| value.filter(|value| value != "null"));
+    let values = values.map(|value| value.filter(|value| value != "null"));
+    let [order, standing, kind, witness, values @ ..] = values;
+    let [source, id, jaccard, shared, removed, of_witness, cluster] = values;
     let order = number("_order", order)?;
     let name = text("_standing", standing)?.ok_or("`_standing` has no value")?;
     let standing = match name.as_str() {
@@ -76,6 +80,7 @@ pub fn decided(metadata: &str) -> Result<(String, Decided), String> {
         (Some(witness), true) => Some(Removal {
             witness,
             source: text("_witness_source", source)?,
+            id: id.map(|value| number("_witness_id", Some(value))).transpose()?,
             shared: number("_shared", shared)?,
             removed_shingles: number("_removed_shingles", removed)?,
             witness_shingles: number("_witness_shingles", of_witness)?,
@@ -117,6 +122,7 @@ mod tests {
         let removal = Removal {
             witness: "a\"".to_owned(),
             source: Some("web".to_owned()),
+            id: None,
             shared: 9,
             removed_shingles: 10,
             witness_shingles: 9,
@@ -125,6 +131,8 @@ mod tests {
         let cluster = Some("a\"".to_owned());
         let near = Decided { order: 3, standing: Standing::Near, removal: Some(removal), cluster };
         assert_eq!(found, near);
+        let of_corpus = REMOVED.replace("\"_shared\"", "\"_witness_id\":7,\"_shared\"");
+        assert_eq!(decided(&of_corpus).unwrap().1.removal.unwrap().id, Some(7));
         let (fields, found) =
             decided(r#"{"_order":0,"_standing":"kept","_witness":null}"#).unwrap();
         assert_eq!((fields.as_str(), found.standing, found.removal), ("{}", Standing::Kept, None));
@@ -136,6 +144,7 @@ mod tests {
             ("\"_order\":3,", "", "`_order` has no value"),
             ("\"_order\":3,", "\"_order\":-3,", "`_order` is -3"),
             ("\"_shared\":9", "\"_shared\":9.5", "`_shared` is 9.5"),
+            ("\"_shared\"", "\"_witness_id\":-1,\"_shared\"", "`_witness_id` is -1"),
             ("\"_standing\":\"near\"", "\"_standing\":\"superseded\"", "\"superseded\", not kept"),
             ("\"_standing\":\"near\"", "\"_standing\":7", "`_standing` is 7, not a text"),
             ("\"_standing\":\"near\"", "\"_standing\":\"exact\"", "`_kind` is \"near\""),

@@ -20,6 +20,8 @@ pub struct Judge {
     pub(super) checks_all: bool,
     /// The source of documents that name none.
     pub(super) source: String,
+    /// Documents that the corpus had before the load: those that it was decided against.
+    pub(super) before: u64,
     /// The place of the last row.
     last: Option<u64>,
     /// Documents that were compared with their witnesses.
@@ -34,8 +36,8 @@ pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestErro
 }
 
 impl Judge {
-    pub(super) const fn new(source: String, checks_all: bool) -> Self {
-        Self { checks_all, source, last: None, compared: 0, later: 0 }
+    pub(super) const fn new(source: String, before: u64, checks_all: bool) -> Self {
+        Self { checks_all, source, before, last: None, compared: 0, later: 0 }
     }
 
     /// Every row of a chunk must be a document that the corpus does not have, behind those before it.
@@ -71,17 +73,23 @@ impl Judge {
                     _ => return Err(of_row(prepared, "what it says was purged")),
                 };
                 let is_new = new.next_if(|new| new.id == id);
-                let is_again = match is_new {
-                    Some(new) => new.supersedes.is_some(),
+                let holder = match is_new {
+                    Some(new) => new.supersedes,
                     None if id.0 < view.documents() => {
                         let header = view.expect_header(id)?;
                         let file = sources.file(at, sources.source(&prepared.record));
-                        (header.file, header.number) != (file, prepared.record.origin.number)
+                        let is_it =
+                            (header.file, header.number) == (file, prepared.record.origin.number);
+                        (!is_it).then_some(id)
                     }
-                    None => true,
+                    None => Some(id),
                 };
-                if is_again {
-                    let why = "an earlier row of its source has the same key";
+                if let Some(holder) = holder {
+                    let why = if holder.0 < self.before {
+                        "the corpus has a document of its source with the same key: leave it out of the load, and ingest it"
+                    } else {
+                        "an earlier row of its source has the same key"
+                    };
                     return Err(of_row(prepared, why));
                 }
             }
@@ -108,10 +116,16 @@ impl Judge {
             let taken = match &decided.removal {
                 None => Given::Kept,
                 Some(removal) => {
-                    let witness = self.identity(removal, source);
-                    match witnesses.get(&witness) {
+                    let witness = match removal.id {
+                        Some(id) => Some(
+                            self.stored_witness(view, removal, source, id)?
+                                .map_err(|why| of_row(prepared, why))?,
+                        ),
+                        None => witnesses.get(&self.identity(removal, source)).copied(),
+                    };
+                    match witness {
                         Some(witness) => {
-                            let matched = matched(decided.standing, removal, *witness);
+                            let matched = matched(decided.standing, removal, witness);
                             if self.is_compared(&prepared.identity) {
                                 sample.push((*id, matched));
                             }
@@ -130,22 +144,14 @@ impl Judge {
             given.insert(*id, taken);
         }
         let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
-        let named = |error: DecideError| match error {
-            DecideError::Untrue(Untrue { document, why }) => match prepared_of(document) {
-                Some(prepared) => of_row(prepared, why),
-                None => IngestError::Decide(DecideError::Untrue(Untrue { document, why })),
-            },
-            error => IngestError::Decide(error),
-        };
+        let named =
+            |error| named(error, |document, why| prepared_of(document).map(|row| of_row(row, why)));
         session.settle_given(&given).map_err(named)?;
         for New { id, prepared, .. } in new {
             let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?.standing);
             let is_later = given.get(id) == Some(&Given::Later);
-            if !is_later && said != found {
-                return Err(of_row(
-                    prepared,
-                    format!("it is said to be `{said}`, and is `{found}`"),
-                ));
+            if !is_later {
+                as_said(said, found).map_err(|why| of_row(prepared, why))?;
             }
         }
         session.compare_given(&sample).map_err(named)?;
@@ -164,7 +170,9 @@ impl Judge {
             new.iter().map(|new| (new.prepared.identity, new.id)).collect();
         let mut asked = Vec::new();
         for New { prepared, .. } in new {
-            if let Some(removal) = &decided(prepared)?.removal {
+            if let Some(removal) = &decided(prepared)?.removal
+                && removal.id.is_none()
+            {
                 let witness = self.identity(removal, self.source_of(prepared));
                 if !known.contains_key(&witness) {
                     asked.push(witness);
@@ -181,6 +189,33 @@ impl Judge {
     /// Under which key the store has the witness of a document of a source.
     pub(super) fn identity(&self, removal: &Removal, source: &str) -> [u8; 16] {
         key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
+    }
+
+    /// The witness that the corpus had before the load under a number, of a document of a source; why it is none.
+    ///
+    /// # Errors
+    /// [`IngestError`] when the store cannot be read.
+    pub(super) fn stored_witness(
+        &self,
+        view: &View,
+        removal: &Removal,
+        source: &str,
+        id: u64,
+    ) -> Result<Result<DocId, String>, IngestError> {
+        if id >= self.before {
+            let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
+            return Ok(Err(why));
+        }
+        let header = view.expect_header(DocId(id))?;
+        let (key, of) = (view.display_key(&header)?, view.source_name(header.source));
+        let said = (removal.witness.as_str(), removal.source.as_deref().unwrap_or(source));
+        if said == (key.as_str(), of) {
+            return Ok(Ok(DocId(id)));
+        }
+        Ok(Err(format!(
+            "its witness is said to be {:?} of `{}`, and document {id} of the corpus is {key:?} of `{of}`",
+            said.0, said.1
+        )))
     }
 
     /// Whether the document under that key is compared with its witness.
@@ -226,6 +261,30 @@ pub(super) fn agrees(decided: &Decided, key: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A decision that cannot be true, as an error of its row; `row` makes that of the document and the reason.
+pub(super) fn named(
+    error: DecideError,
+    row: impl Fn(DocId, &str) -> Option<IngestError>,
+) -> IngestError {
+    if let DecideError::Untrue(Untrue { document, why }) = &error
+        && let Some(of_row) = row(*document, why)
+    {
+        return of_row;
+    }
+    IngestError::Decide(error)
+}
+
+/// Whether a document has the standing that its row says.
+///
+/// # Errors
+/// What is told when it has not.
+pub(super) fn as_said(said: Standing, found: Standing) -> Result<(), String> {
+    if said == found {
+        return Ok(());
+    }
+    Err(format!("it is said to be `{said}`, and is `{found}`"))
 }
 
 fn decided(prepared: &Prepared) -> Result<&Decided, IngestError> {

@@ -223,11 +223,20 @@ pub fn inlets(
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
 ) -> Result<Vec<Inlet<'static>>, IngestError> {
-    match expand(paths, stores, interrupt).map_err(IngestError::from) {
-        Ok(inputs) => Ok(inputs.into_iter().map(Inlet::File).collect()),
-        Err(error) if is_stop(&error) => Err(stopped()),
-        Err(error) => Err(error),
-    }
+    let inputs = inputs(paths, stores, interrupt, stopped)?;
+    Ok(inputs.into_iter().map(Inlet::File).collect())
+}
+
+/// The files that path arguments stand for; `stopped` as for [`inlets`].
+pub(super) fn inputs(
+    paths: &[String],
+    stores: &Stores,
+    interrupt: &Interrupt,
+    stopped: impl FnOnce() -> IngestError,
+) -> Result<Vec<Input>, IngestError> {
+    expand(paths, stores, interrupt)
+        .map_err(IngestError::from)
+        .map_err(|error| if is_stop(&error) { stopped() } else { error })
 }
 
 /// Whether reading ended because a stop was asked for.

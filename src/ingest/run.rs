@@ -49,13 +49,10 @@ pub fn ingest(
 ) -> Result<IngestReport, IngestError> {
     let Crafts { filter, tokenizers, seeds, judge } = crafts;
     let started = Instant::now();
-    let Context { progress, interrupt, threads, .. } = *context;
+    let Context { progress, interrupt, .. } = *context;
     let former = Former::new(options, tokenizers, interrupt)?.with_filter(filter, options);
     let former = former.with_seeds(seeds).with_decisions(judge.is_some());
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| IngestError::Threads { threads, why: error.to_string() })?;
+    let pool = pool(context)?;
     let first = DocId(writer.view().documents());
     let watch = Watch::new(options, writer.view());
     let inputs_size = inlets.iter().map(Inlet::size).sum();
@@ -90,6 +87,18 @@ pub fn ingest(
         return Err(IngestError::Interrupted { report: Box::new(report) });
     }
     Ok(report)
+}
+
+/// The threads that fingerprint and encode.
+///
+/// # Errors
+/// [`IngestError::Threads`] when they cannot be started.
+pub(super) fn pool(context: &Context<'_>) -> Result<ThreadPool, IngestError> {
+    let threads = context.threads;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| IngestError::Threads { threads, why: error.to_string() })
 }
 
 /// Runs the stages side by side: one thread reads, one fingerprints on the pool, this one writes.

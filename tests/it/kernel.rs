@@ -1,7 +1,7 @@
 //! The kernel decides as an ingest of the same documents does, row for row.
 
-use crate::support::{Page, Random, Scratch, crawl, lines, pour, writer};
-use corpusdb::dedup::{KeepOrder, Scope, Sketch, Standing, estimate_floor};
+use crate::support::{Page, Random, Scratch, crawl, lines, policies, pour, writer};
+use corpusdb::dedup::{Sketch, Standing, estimate_floor};
 use corpusdb::kernel::{Edge, Member, Overlaps, Print, Printer, Rank, decide};
 use corpusdb::{Corpus, DedupMode, DocId, FieldKind, IngestOptions, Policy};
 use std::collections::BTreeMap;
@@ -14,31 +14,6 @@ struct Row {
     standing: Standing,
     witness: Option<u64>,
     overlap: Option<(u32, u32, u32)>,
-}
-
-fn policies() -> Vec<Policy> {
-    let modes = [
-        DedupMode::Witness,
-        DedupMode::Components,
-        DedupMode::Lsh,
-        DedupMode::Exact,
-        DedupMode::None,
-    ];
-    let keeps = [
-        KeepOrder::First,
-        KeepOrder::Longest,
-        KeepOrder::SourcePriority(vec!["books".to_owned()]),
-        KeepOrder::Field("year".to_owned()),
-    ];
-    let mut all = Vec::new();
-    for mode in modes {
-        for (at, keep) in keeps.iter().enumerate() {
-            let scope = if at % 2 == 0 { Scope::Global } else { Scope::PerSource };
-            let policy = Policy::new(mode, 0.6).unwrap();
-            all.push(Policy { keep: keep.clone(), scope, ..policy });
-        }
-    }
-    all
 }
 
 /// What the store decided about documents that came in two sources.

@@ -2,12 +2,12 @@
 
 use crate::splits::trained;
 use crate::support::{
-    Page, Random, Scratch, command, corpusdb, crawl, digest, ingest, lines, pour, reader, sound,
-    sound_digest, writer,
+    Page, Random, Scratch, command, copy, corpusdb, crawl, digest, ingest, lines, policies, pour,
+    reader, sound, sound_digest, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
-use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::{Format, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
@@ -22,12 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What decisions are made of, in the columns of a load.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "_order",
     "_standing",
     "_kind",
     "_witness",
     "_witness_source",
+    "_witness_id",
     "_jaccard",
     "_shared",
     "_removed_shingles",
@@ -36,31 +37,6 @@ const COLUMNS: [&str; 10] = [
 ];
 
 const FIELDS: [(&str, FieldKind); 2] = [("year", FieldKind::Int), ("url", FieldKind::Keyword)];
-
-fn policies() -> Vec<Policy> {
-    let modes = [
-        DedupMode::Witness,
-        DedupMode::Components,
-        DedupMode::Lsh,
-        DedupMode::Exact,
-        DedupMode::None,
-    ];
-    let keeps = [
-        KeepOrder::First,
-        KeepOrder::Longest,
-        KeepOrder::SourcePriority(vec!["books".to_owned()]),
-        KeepOrder::Field("year".to_owned()),
-    ];
-    let mut all = Vec::new();
-    for mode in modes {
-        for (at, keep) in keeps.iter().enumerate() {
-            let scope = if at % 2 == 0 { Scope::Global } else { Scope::PerSource };
-            let policy = Policy::new(mode, 0.6).unwrap();
-            all.push(Policy { keep: keep.clone(), scope, ..policy });
-        }
-    }
-    all
-}
 
 /// Documents of two sources under keys that two of them may share.
 fn documents(seed: u64, count: usize) -> Vec<Value> {
@@ -92,34 +68,61 @@ fn make(path: &Path, policy: &Policy) -> CorpusWriter {
     writer(path)
 }
 
-/// Adds what one ingest of all decides about them.
-fn decide(policy: &Policy, mut rows: Vec<Value>) -> Vec<Value> {
-    let scratch = Scratch::new();
-    let mut writer = make(&scratch.path("corpus"), policy);
+/// Ingests rows as lines.
+fn pour_rows(writer: &mut CorpusWriter, scratch: &Scratch, name: &str, rows: &[Value]) {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    let file = scratch.write("rows.jsonl", text);
     let read = ReadOptions {
         id_field: Some("key".to_owned()),
         source_field: Some("source".to_owned()),
         ..ReadOptions::default()
     };
-    pour(&mut writer, &[file], &IngestOptions { read, ..IngestOptions::new("web") });
+    pour(
+        writer,
+        &[scratch.write(name, text)],
+        &IngestOptions { read, ..IngestOptions::new("web") },
+    );
+}
+
+/// Adds what one ingest of all decides about them.
+fn decide(policy: &Policy, rows: Vec<Value>) -> Vec<Value> {
+    decide_against(policy, &[], rows).0
+}
+
+/// Adds what an ingest into a corpus of others decides about them, and says whether these stand otherwise then.
+fn decide_against(policy: &Policy, stored: &[Value], mut rows: Vec<Value>) -> (Vec<Value>, bool) {
+    let scratch = Scratch::new();
+    let mut writer = make(&scratch.path("corpus"), policy);
+    pour_rows(&mut writer, &scratch, "stored.jsonl", stored);
+    let first = stored.len() as u64;
+    let decided = |writer: &CorpusWriter| -> Vec<_> {
+        let view = writer.view();
+        let of = |id| (view.standing(DocId(id)).unwrap(), view.match_of(DocId(id)).unwrap());
+        (0..first).map(of).collect()
+    };
+    let before = decided(&writer);
+    pour_rows(&mut writer, &scratch, "rows.jsonl", &rows);
+    let is_changed = decided(&writer) != before;
     let view = writer.view();
+    let all = stored.iter().chain(&rows);
     let names: Vec<(Value, Value)> =
-        rows.iter().map(|row| (row["key"].clone(), row["source"].clone())).collect();
-    for (id, row) in (0..).zip(&mut rows) {
-        let standing = view.standing(DocId(id)).unwrap();
+        all.map(|row| (row["key"].clone(), row["source"].clone())).collect();
+    for (at, row) in (0..).zip(&mut rows) {
+        let id = DocId(first + at);
+        let standing = view.standing(id).unwrap();
         // Any distinct ascending numbers.
-        row["_order"] = (id * 3 + 1).into();
+        row["_order"] = (at * 3 + 1).into();
         row["_standing"] = standing.name().into();
         if standing == Standing::Kept {
             row["_cluster"] = row["key"].clone();
         }
-        if let Some(found) = view.match_of(DocId(id)).unwrap() {
+        if let Some(found) = view.match_of(id).unwrap() {
             let (key, source) = &names[found.witness.0 as usize];
             row["_kind"] = found.kind.name().into();
             row["_witness"] = key.clone();
             row["_witness_source"] = source.clone();
+            if found.witness.0 < first {
+                row["_witness_id"] = found.witness.0.into();
+            }
             row["_jaccard"] = found.jaccard().into();
             row["_shared"] = found.shared.into();
             row["_removed_shingles"] = found.removed_shingles.into();
@@ -127,11 +130,12 @@ fn decide(policy: &Policy, mut rows: Vec<Value>) -> Vec<Value> {
             row["_cluster"] = key.clone();
         }
     }
-    rows
+    (rows, is_changed)
 }
 
 fn schema(without: Option<&str>) -> Arc<Schema> {
-    let whole = ["_order", "_shared", "_removed_shingles", "_witness_shingles", "year"];
+    let whole =
+        ["_order", "_witness_id", "_shared", "_removed_shingles", "_witness_shingles", "year"];
     let names = ["text", "key", "source", "url", "language", "quality", "year"];
     let fields = names.iter().chain(&COLUMNS).filter(|name| Some(**name) != without);
     let field = |name: &&str| {
@@ -267,6 +271,116 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
         later > 50 && compared > 100,
         "{later} came before their witnesses, {compared} compared"
     );
+}
+
+/// A load, as it says against how many documents it was decided.
+fn write_load_against(directory: &Path, policy: &Policy, rows: &[Value], stored: usize) {
+    write_load(directory, policy, rows, &[30]);
+    manifest(directory, policy, rows.len(), |manifest| {
+        manifest["against"] = json!({ "documents": stored });
+    });
+}
+
+#[test]
+fn a_load_comes_into_the_corpus_that_it_was_decided_against() {
+    let (mut loads, mut of_stored) = (0, 0);
+    for (seed, policy) in (0..).zip(policies()) {
+        let mut stored = documents(seed + 900, 160);
+        let rows = stored.split_off(90);
+        let (rows, is_changed) = decide_against(&policy, &stored, rows);
+        if is_changed {
+            continue;
+        }
+        let scratch = Scratch::new();
+        let directory = scratch.path("load");
+        write_load_against(&directory, &policy, &rows, stored.len());
+        let made = |name: &str| {
+            let mut writer = make(&scratch.path(name), &policy);
+            pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
+            writer
+        };
+        let mut ingested = made("ingested");
+        same_ingest(&mut ingested, &directory);
+        let expected = sound_digest(&ingested.corpus());
+
+        let mut loaded = made("loaded");
+        let options = LoadOptions {
+            threads: 2,
+            batch_bytes: 4000,
+            check_all: true,
+            ..LoadOptions::default()
+        };
+        // Half of it, and then the rest.
+        let (part, aside) = (directory.join("documents/part=00001"), scratch.path("aside"));
+        std::fs::rename(&part, &aside).unwrap();
+        let why = refused(load(&mut loaded, &directory, &options));
+        assert!(why.contains("30 documents were loaded, and its manifest counts"), "{why}");
+        std::fs::rename(&aside, &part).unwrap();
+        let done = load(&mut loaded, &directory, &options).unwrap();
+        assert_eq!(done.ingest.added, rows.len() as u64 - 30);
+        assert_eq!(sound_digest(&loaded.corpus()), expected, "{policy}");
+        let again = load(&mut loaded, &directory, &options).unwrap();
+        assert_eq!((again.ingest.added, again.ingest.commits), (0, 0));
+        loads += 1;
+        of_stored += rows.iter().filter(|row| row["_witness_id"].is_u64()).count();
+    }
+    assert!(loads > 5 && of_stored > 60, "{loads} loads, {of_stored} with stored witnesses");
+}
+
+#[test]
+fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
+    let policy = Policy::new(DedupMode::Witness, 0.6).unwrap();
+    let mut stored = documents(905, 160);
+    let rows = stored.split_off(90);
+    let (good, is_changed) = decide_against(&policy, &stored, rows);
+    assert!(!is_changed);
+    let options = LoadOptions::default();
+    let removed = good.iter().position(|row| row["_witness_id"].is_u64()).unwrap();
+    let kept = good.iter().position(|row| row["_standing"] == "kept").unwrap();
+    let id = good[removed]["_witness_id"].as_u64().unwrap();
+    for (at, change, told) in [
+        (removed, json!({ "_witness_id": 90 }), "it was decided against 90"),
+        (removed, json!({ "_witness_id": (id + 1) % 90 }), "its witness is said to be"),
+        (
+            kept,
+            json!({ "key": stored[5]["key"], "source": stored[5]["source"], "_cluster": null }),
+            "the corpus has a document of its source with the same key",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        let mut rows = good.clone();
+        for (name, value) in change.as_object().unwrap() {
+            rows[at][name] = value.clone();
+        }
+        write_load_against(&scratch.path("load"), &policy, &rows, stored.len());
+        let mut writer = make(&scratch.path("corpus"), &policy);
+        pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
+        let why = refused(load(&mut writer, &scratch.path("load"), &options));
+        assert!(why.contains("rows.parquet: row ") && why.contains(told), "{told}: {why}");
+        assert_eq!(writer.view().documents(), 90);
+    }
+
+    let scratch = Scratch::new();
+    let directory = scratch.path("load");
+    write_load_against(&directory, &policy, &good, stored.len());
+    let mut writer = make(&scratch.path("corpus"), &policy);
+    let why = refused(load(&mut writer, &directory, &options));
+    assert!(why.contains("a corpus of 90 documents, and this one holds 0"), "{why}");
+    pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
+    drop(writer);
+    // A witness that was removed since is none.
+    let which = format!("id = {id}");
+    let other = scratch.path("blocking");
+    copy(&scratch.path("corpus"), &other);
+    corpusdb(&["remove", &scratch.arg("blocking"), "--where", &which]).good();
+    let why = refused(load(&mut self::writer(&other), &directory, &options));
+    assert!(why.contains("row ") && why.contains("its witness is not kept"), "{why}");
+    // Another document, and it is another corpus.
+    let mut writer = self::writer(&scratch.path("corpus"));
+    let file = scratch.write("more.jsonl", lines(&[Page::new("one page more")]));
+    pour(&mut writer, &[file], &IngestOptions::new("web"));
+    let why = refused(load(&mut writer, &directory, &options));
+    assert!(why.contains("a corpus of 90 documents, and this one holds 91"), "{why}");
 }
 
 #[test]

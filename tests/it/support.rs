@@ -1,6 +1,7 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
 use corpusdb::curate::TrainedOn;
+use corpusdb::dedup::{KeepOrder, Scope};
 use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
@@ -283,7 +284,32 @@ pub fn reader(path: &Path) -> Corpus {
     Corpus::options().memory(MEMORY).open(path).unwrap()
 }
 
-/// Ingests through the library.
+/// Every mode with every kind of keep order, in one scope or the other.
+pub fn policies() -> Vec<Policy> {
+    let modes = [
+        DedupMode::Witness,
+        DedupMode::Components,
+        DedupMode::Lsh,
+        DedupMode::Exact,
+        DedupMode::None,
+    ];
+    let keeps = [
+        KeepOrder::First,
+        KeepOrder::Longest,
+        KeepOrder::SourcePriority(vec!["books".to_owned()]),
+        KeepOrder::Field("year".to_owned()),
+    ];
+    let mut all = Vec::new();
+    for mode in modes {
+        for (at, keep) in keeps.iter().enumerate() {
+            let scope = if at % 2 == 0 { Scope::Global } else { Scope::PerSource };
+            let policy = Policy::new(mode, 0.6).unwrap();
+            all.push(Policy { keep: keep.clone(), scope, ..policy });
+        }
+    }
+    all
+}
+
 /// Trains on all kept documents; answers the `tokenizer.json`.
 pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u8> {
     let specials = specials.iter().map(|token| (*token).to_owned()).collect();
@@ -292,6 +318,7 @@ pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u
     writer.train_tokenizer(&options, &on, &Silent, &Interrupt::default()).unwrap().json
 }
 
+/// Ingests through the library.
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
     writer.ingest(paths, options, &[], &Silent, &Interrupt::default()).unwrap()
 }

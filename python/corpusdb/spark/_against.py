@@ -35,6 +35,8 @@ class Compared:
     #: One row for every stored document whose standing is another now: `order` is its number, `before` its standing in the
     #: export. Those whose key comes again are `superseded`.
     changed: DataFrame
+    #: Documents that the corpus had: one more than the largest number of the export.
+    stored: int
     #: What was made, in order, with the rows of each.
     stages: list[Stage]
     #: Members of the largest buckets, largest first.
@@ -74,24 +76,27 @@ def against(
     superseded = stages.keep("superseded", _STORED, lambda: _superseded(known, new, key is not None))
     is_settled = job.keep == "first" and not job.is_transitive and not superseded.where("standing = 'kept'").limit(1).count()
     taken = ("kept",) if is_settled else _ELIGIBLE
-    offset = 1 + (known.selectExpr("max(order) AS last").collect()[0]["last"] or 0)
+    last = known.selectExpr("max(order) AS last").collect()[0]["last"]
+    offset = 0 if last is None else last + 1
     part = known.where(f"standing IN ({_quoted(taken)})").select("order").join(superseded.select("order"), "order", "left_anti")
     placed = f"CASE WHEN order >= 0 THEN order + {offset} ELSE order END AS order"
     others = [name for name in old.columns if name != "order"]
     named = old.join(part, "order").select(*others, "order").unionByName(new.selectExpr(*others, placed))
     prints = stages.keep("fingerprints", PRINTS, lambda: prints_of(named, job))
     came = prints.where(f"order >= {offset}")
-    fields = [f"order - {offset} AS order" if name == "order" else name for name in names(PRINTS)]
-    _answer.refuse_repeated(stages, came.selectExpr(*fields), has_keys=key is not None)
+    _answer.refuse_repeated(stages, came.selectExpr(*_as_given(PRINTS, offset)), has_keys=key is not None)
     if is_settled:
         job = _with_first(job, came)
     rows, largest = decisions(stages, prints, named, job)
     told = rows.selectExpr(*(_told(name, offset) for name in names(_answer.RESULT)), f"witness_order < {offset} AS witness_is_stored")
-    result = told.where(f"order >= {offset}").selectExpr(
-        *(f"order - {offset} AS order" if name == "order" else name for name in names(_TOLD))
-    )
+    result = told.where(f"order >= {offset}").selectExpr(*_as_given(_TOLD, offset))
     changed = stages.keep("changed", _CHANGED, lambda: _changed(told.where(f"order < {offset}"), known, superseded))
-    return Compared(result, changed, stages.done, largest)
+    return Compared(result, changed, offset, stages.done, largest)
+
+
+def _as_given(schema: str, offset: int) -> list[str]:
+    """The columns of new documents, with the order that these were given."""
+    return [f"order - {offset} AS order" if name == "order" else name for name in names(schema)]
 
 
 def _known(stages: Stages, stored: DataFrame) -> DataFrame:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb.spark._against import Compared
 from corpusdb.spark._dedup import Deduplicated
+from corpusdb.spark._run import text_and_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,14 +22,14 @@ FORMAT = 1
 
 #: Columns with what was decided; all others are of the document.
 DECISIONS = (
-    "_order", "_standing", "_kind", "_witness", "_witness_source", "_jaccard", "_shared", "_removed_shingles",
+    "_order", "_standing", "_kind", "_witness", "_witness_source", "_witness_id", "_jaccard", "_shared", "_removed_shingles",
     "_witness_shingles", "_cluster",
 )
 
 
 def write_load(
     df: DataFrame,
-    done: Deduplicated,
+    done: Deduplicated | Compared,
     policy: PolicySettings | None,
     directory: str | os.PathLike[str],
     *,
@@ -39,29 +41,35 @@ def write_load(
     tokenizers: Mapping[str, str] | None = None,
     part_rows: int = 100_000,
 ) -> None:
-    """Writes the documents of a frame with what `dedup` decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
+    """Writes the documents of a frame with what was decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
 
-    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` was given. All other columns of the frame become
+    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` or `against` was given. All other columns of the frame become
     fields of the documents; the column of the order does not. `source_name` is the source of documents where no column names
     it. `tokenizers` names, by their hashes, those that the corpus must have (`corpus.tokenizers[name].hash`).
 
     `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
     manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
+
+    What `against` answered is loaded into the corpus that it was decided against, as it was then. Where stored documents
+    stand otherwise because of the new ones (`changed` has rows), `corpusdb.BadInput` is raised: ingest these instead.
     """
     from pyspark.sql import functions as F
 
     from corpusdb import _native
     from corpusdb.errors import BadInput
 
-    if "witness_is_stored" in done.rows.columns:
-        raise BadInput("this was decided against a corpus, and a load is for a new one: ingest the documents that are kept")
+    if isinstance(done, Compared) and (changed := done.changed.count()):
+        raise BadInput(
+            f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them: "
+            "ingest the new documents into the corpus; or decide again without those whose keys it has, and ingest these"
+        )
     directory = os.fspath(directory).rstrip("/")
     documents = _documents(df, text, key, source, order)
     counted = done.rows.agg(F.count("*").alias("documents"), F.max("order").alias("last")).collect()[0]
     count, last = int(counted["documents"]), int(counted["last"] or 0)
     parts = max(1, -(-count // part_rows))
     width = last // parts + 1
-    decided = documents.join(_decisions(done.rows, source is not None), "_order")
+    decided = documents.join(_decisions(done, source is not None), "_order")
     decided = decided.withColumn("part", F.expr(f"lpad(CAST(_order DIV {width} AS string), 6, '0')"))
     rows = decided.repartition(parts, "part").sortWithinPartitions("part", "_order")
     rows.write.partitionBy("part").mode("error").parquet(f"{directory}/documents")
@@ -74,6 +82,8 @@ def write_load(
         "source": source_name,
         "tokenizers": [{"name": name, "hash": hash} for name, hash in (tokenizers or {}).items()],
     }
+    if isinstance(done, Compared):
+        manifest["against"] = {"documents": done.stored}
     told = df.sparkSession.createDataFrame([(json.dumps(manifest),)], "value string")
     told.coalesce(1).write.mode("error").text(f"{directory}/manifest")
 
@@ -84,8 +94,7 @@ def _documents(df: DataFrame, text: str, key: str | None, source: str | None, or
 
     from corpusdb.errors import BadInput
 
-    columns = [F.col(text).cast("string").alias("text")]
-    columns.append((F.col(key) if key is not None else F.col(order)).cast("string").alias("key"))
+    columns = text_and_key(text, key, order)
     if source is not None:
         columns.append(F.col(source).cast("string").alias("source"))
     taken = {name for name in (text, key, source, order) if name is not None}
@@ -100,8 +109,10 @@ def _documents(df: DataFrame, text: str, key: str | None, source: str | None, or
     return df.select(*columns, F.col(order).cast("long").alias("_order"))
 
 
-def _decisions(rows: DataFrame, has_sources: bool) -> DataFrame:
+def _decisions(done: Deduplicated | Compared, has_sources: bool) -> DataFrame:
     named = [f"{name} AS _{name}" for name in ("order", "standing", "kind", "witness")]
     named.append("witness_source AS _witness_source" if has_sources else "CAST(NULL AS string) AS _witness_source")
+    stored = "CASE WHEN witness_is_stored THEN witness_order END" if isinstance(done, Compared) else "CAST(NULL AS long)"
+    named.append(f"{stored} AS _witness_id")
     counts = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster")
-    return rows.selectExpr(*named, *(f"{name} AS _{name}" for name in counts))
+    return done.rows.selectExpr(*named, *(f"{name} AS _{name}" for name in counts))

@@ -13,9 +13,9 @@ from corpusdb.spark._schema import names
 from corpusdb.spark._stages import Stages
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["begun", "decisions", "prints_of", "selected"]
+__all__ = ["begun", "decisions", "prints_of", "selected", "text_and_key"]
 
 
 def begun(
@@ -38,14 +38,20 @@ def selected(df: DataFrame, job: Job, *, text: str, key: str | None, source: str
     from pyspark.sql import functions as F
 
     columns = [
-        F.col(text).cast("string").alias("text"),
-        (F.col(key) if key is not None else F.col(order)).cast("string").alias("key"),
+        *text_and_key(text, key, order),
         (F.col(source) if source is not None else F.lit("")).cast("string").alias("source"),
         F.col(order).cast("long").alias("order"),
     ]
     if job.number is not None:
         columns.append(F.col(job.number).alias("number"))
     return df.select(*columns)
+
+
+def text_and_key(text: str, key: str | None, order: str) -> list[Column]:
+    """The text and the key of a document; without a column of keys its order is its key."""
+    from pyspark.sql import functions as F
+
+    return [F.col(text).cast("string").alias("text"), F.col(key if key is not None else order).cast("string").alias("key")]
 
 
 def prints_of(named: DataFrame, job: Job) -> DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 
 import corpora
 import pytest
-from families import KEEPS, family, ingested
+from families import KEEPS, family, ingested, told
 
 import corpusdb
 
@@ -28,8 +28,7 @@ def decided(df: Any, policy: dict[str, Any], checkpoint: Path, **more: Any) -> l
 
     done = spark.dedup(df, policy, order="number", key="key", source="source", checkpoint=str(checkpoint), **more)
     assert done.stages[-1].name == "result"
-    rows = sorted(done.rows.collect(), key=lambda row: row["order"])
-    return [(row["key"], row["standing"], row["witness"], row["jaccard"], row["cluster"]) for row in rows]
+    return told(done.rows)
 
 
 def template(count: int, ends: int = 1) -> list[dict[str, Any]]:

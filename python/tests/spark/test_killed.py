@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import family, ingested
+from families import family, ingested, told
 
 #: The job in a process of its own, with its engine in it or below it.
 PROGRAM = """
@@ -62,6 +62,4 @@ def test_an_engine_killed_in_a_stage(session: Any, last: str, tmp_path: Path) ->
     df = session.createDataFrame([tuple(row) for row in rows], "number long, key string, source string, text string").repartition(2)
     done = spark.dedup(df, policy, order="number", key="key", source="source", checkpoint=str(tmp_path / "job"))
     assert {stage.name for stage in done.stages if stage.resumed} == before
-    found = sorted(done.rows.collect(), key=lambda row: row["order"])
-    told = [(row["key"], row["standing"], row["witness"], row["jaccard"], row["cluster"]) for row in found]
-    assert told == ingested(tmp_path / "corpus", documents, policy)
+    assert told(done.rows) == ingested(tmp_path / "corpus", documents, policy)

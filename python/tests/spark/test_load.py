@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import family
+from families import SOURCES, family
+from test_against import NEW, ingest, split
 from test_dedup import frame
 
 import corpusdb
@@ -52,6 +53,44 @@ def test_a_load_is_the_ingest_of_its_files(session: Any, tmp_path: Path, mode: s
         assert set(fields) <= {"year"}
         again = w.bulk_load(str(load))
         assert (again.added, again.commits) == (0, 0)
+
+
+@pytest.mark.parametrize("mode", ["witness", "exact", "none"])
+def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_path: Path, mode: str) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy: dict[str, Any] = {"mode": mode, "threshold": 0.5}
+    stored, new = split(family(len(mode) + 60, 160), 90, 0)
+    export, load = "id long, key string, source string, text string, standing string, year long", tmp_path / "load"
+    for name in ("ingested", "loaded"):
+        corpusdb.create(tmp_path / name, fields={"year": int}, **policy).close()
+        before = ingest(tmp_path / name, stored)
+    held = session.createDataFrame([row[:6] for row in before], export)
+    came = session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in new], NEW)
+    done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    spark.write_load(came, done, policy, load, part_rows=30, **NAMES)
+    with corpusdb.open(tmp_path / "ingested", mode="w", memory="128MiB") as w:
+        w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
+                 text_field="text", format="parquet", drop_fields=DECISIONS)
+        expected = w.digest()
+    with corpusdb.open(tmp_path / "loaded", mode="w", memory="128MiB") as w:
+        report = w.bulk_load(load, check="all", batch_bytes=3000)
+        assert (report.added, w.check("deep").faults, w.digest()) == (len(new), [], expected)
+        with pytest.raises(BadInput, match="this one holds 161 that are not of the load"):
+            w.ingest([{"key": "more", "text": "one page more"}], source=SOURCES[0], id_field="key")
+            w.bulk_load(load)
+
+
+def test_what_changes_stored_documents_is_no_load(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    held = session.createDataFrame([(0, "a", "web", "some text of a page", "kept")], "id long, key string, source string, text string, standing string")
+    came = session.createDataFrame([(0, "a", "web", "another text of the page", None)], NEW)
+    done = spark.against(held, came, checkpoint=str(tmp_path / "stages"), **NAMES)
+    assert done.stored == 1
+    with pytest.raises(BadInput, match="1 stored documents stand otherwise"):
+        spark.write_load(came, done, None, tmp_path / "load", **NAMES)
 
 
 def test_a_load_for_another_policy_and_a_frame_with_reserved_columns_are_refused(session: Any, tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 //! The rows are read once more for it, so that nothing is held of what waits; what was done is told by the standings of
 //! the store, so that whoever was stopped goes on.
 
-use crate::decide::{DecideError, Session, Untrue};
+use crate::decide::{DecideError, Session};
 use crate::ingest::decided::{Removal, decided};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::{Judge, agrees, matched, wrong};
+use crate::ingest::judge::{Judge, agrees, as_said, matched, named, wrong};
 use crate::ingest::options::IngestOptions;
-use crate::ingest::produce::Inlet;
-use crate::ingest::read::Item;
+use crate::ingest::read::{Input, Item, Reader};
 use crate::model::{Context, DocId, ReadRecord, RecordKey, Standing, key_identity};
 use crate::store::{CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -41,29 +40,30 @@ impl Waiting {
 /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
 pub(super) fn remove_later(
     writer: &mut Writer,
-    inlets: Vec<Inlet<'_>>,
+    files: &[Input],
     options: &IngestOptions,
     judge: &mut Judge,
     context: &Context<'_>,
 ) -> Result<u64, IngestError> {
     let kept = writer.view().kept()?;
     let read = options.reads_all();
-    let (mut row_of_load, mut commits, mut waiting) = (0, 0, Vec::new());
-    context.progress.begin("removing what waited for its witness", Some(writer.view().documents()));
-    for inlet in inlets {
-        let mut reader = inlet.reader(&read)?;
+    let (mut rows, mut commits, mut waiting) = (0, 0, Vec::new());
+    let documents = writer.view().documents().saturating_sub(judge.before);
+    context.progress.begin("removing what waited for its witness", Some(documents));
+    for file in files {
+        let mut reader = Reader::open(file, &read)?;
         while let Some(item) = reader.next()? {
             if context.interrupt.is_raised() {
                 return Err(IngestError::Interrupted { report: Box::default() });
             }
-            let document = DocId(row_of_load);
-            row_of_load += 1;
+            let document = DocId(judge.before + rows);
+            rows += 1;
             if let Some(one) = still_kept(item, document, &kept, judge)? {
                 waiting.push(one);
             }
             if waiting.len() == PART {
                 commits += remove(writer, &std::mem::take(&mut waiting), options, judge, context)?;
-                context.progress.advance(row_of_load);
+                context.progress.advance(rows);
             }
         }
     }
@@ -138,15 +138,11 @@ fn remove(
         given.insert(one.document, matched);
     }
     let named = |error: DecideError| match error {
-        DecideError::Untrue(Untrue { document, why }) => {
-            match waiting.iter().find(|one| one.document == document) {
-                Some(one) => one.wrong(why),
-                None => IngestError::Decide(DecideError::Untrue(Untrue { document, why })),
-            }
-        }
         // What was committed stays: the same command goes on.
         DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },
-        error => IngestError::Decide(error),
+        error => named(error, |document, why| {
+            waiting.iter().find(|one| one.document == document).map(|one| one.wrong(why))
+        }),
     };
     let mut batch = writer.begin()?;
     let mut session = Session::new(&batch);
@@ -154,10 +150,7 @@ fn remove(
     session.remove_given(&given).map_err(named)?;
     for one in waiting {
         let found = session.outcome(one.document)?.standing;
-        if found != one.standing {
-            let said = one.standing;
-            return Err(one.wrong(format!("it is said to be `{said}`, and is `{found}`")));
-        }
+        as_said(one.standing, found).map_err(|why| one.wrong(why))?;
     }
     session.compare_given(&sample).map_err(named)?;
     session.apply(&mut batch)?;

@@ -21,9 +21,18 @@ struct Told {
     source: String,
     #[serde(default)]
     tokenizers: Vec<TokenizerOfLoad>,
+    #[serde(default)]
+    against: Against,
 }
 
-/// A tokenizer whose ids the documents bring.
+/// The corpus that the documents were decided against.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Against {
+    documents: u64,
+}
+
+/// A tokenizer that the corpus must have.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokenizerOfLoad {
@@ -35,6 +44,8 @@ struct TokenizerOfLoad {
 pub(super) struct Manifest {
     /// Documents of the load.
     pub(super) documents: u64,
+    /// Documents that the corpus must have before it.
+    pub(super) before: u64,
     /// The source of documents that name none, under which the files are booked.
     pub(super) source: String,
 }
@@ -93,6 +104,7 @@ impl Manifest {
                 return Err(differs(&format!("tokenizer `{name}`"), hash, &has));
             }
         }
-        Ok(Self { documents: manifest.documents, source: manifest.source })
+        let Told { documents, source, against, .. } = manifest;
+        Ok(Self { documents, before: against.documents, source })
     }
 }

@@ -12,10 +12,10 @@ use super::decided::COLUMNS;
 use super::error::IngestError;
 use super::judge::Judge;
 use super::options::{IngestOptions, OnError};
-use super::produce::{Inlet, inlets};
-use super::read::{Format, ReadOptions};
+use super::produce::{Inlet, inputs};
+use super::read::{Format, Input, ReadOptions};
 use super::report::IngestReport;
-use super::run::{Crafts, ingest};
+use super::run::{Crafts, ingest, pool};
 use crate::model::{Context, DocId, KeepOrder, Standing};
 use crate::remote::Stores;
 use crate::store::{View, Writer};
@@ -57,7 +57,7 @@ pub struct LoadReport {
     pub later: u64,
 }
 
-/// Loads a directory into a corpus that has nothing else. Every committed batch stays, whatever happens after it; the same
+/// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays, whatever happens after it; the same
 /// again goes on behind it.
 ///
 /// # Errors
@@ -75,21 +75,18 @@ pub fn load(
     let manifest = Manifest::read(directory, stores, writer.view(), interrupt)?;
     let paths = [format!("{directory}/documents")];
     let stopped = || IngestError::Interrupted { report: Box::default() };
+    let mut files = inputs(&paths, stores, interrupt, stopped)?;
     // Spark leaves marks of its own beside what it writes.
-    let files = || -> Result<Vec<Inlet<'static>>, IngestError> {
-        let mut files = inlets(&paths, stores, interrupt, stopped)?;
-        files.retain(|file| matches!(file, Inlet::File(file) if file.name().ends_with(".parquet")));
-        Ok(files)
-    };
-    let inputs = files()?;
+    files.retain(|file| file.name().ends_with(".parquet"));
     let as_ingest = as_ingest(&manifest.source, options);
-    refuse_others(writer.view(), &inputs, &as_ingest.source)?;
-    let is_resumed = writer.view().documents() > 0;
+    refuse_others(writer.view(), &files, &manifest)?;
+    let is_resumed = writer.view().documents() > manifest.before;
     let first = DocId(writer.view().documents());
-    let mut judge = Judge::new(manifest.source, options.check_all);
+    let mut judge = Judge::new(manifest.source, manifest.before, options.check_all);
     let crafts = Crafts { judge: Some(&mut judge), ..crafts };
-    let mut report = ingest(writer, inputs, &as_ingest, crafts, context)?;
-    let documents = writer.view().documents();
+    let inlets = files.iter().cloned().map(Inlet::File).collect();
+    let mut report = ingest(writer, inlets, &as_ingest, crafts, context)?;
+    let documents = writer.view().documents().saturating_sub(manifest.before);
     if documents != manifest.documents {
         return Err(IngestError::Load(format!(
             "{directory}: {documents} documents were loaded, and its manifest counts {}: files are missing or were added",
@@ -98,12 +95,8 @@ pub fn load(
     }
     let may_wait = writer.view().policy().keep != KeepOrder::First;
     if may_wait && (judge.later > 0 || is_resumed) {
-        let files = files()?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(context.threads).build().map_err(
-            |error| IngestError::Threads { threads: context.threads, why: error.to_string() },
-        )?;
-        report.commits +=
-            pool.install(|| remove_later(writer, files, &as_ingest, &mut judge, context))?;
+        report.commits += pool(context)?
+            .install(|| remove_later(writer, &files, &as_ingest, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
     }
     Ok(LoadReport { ingest: report, compared: judge.compared, later: judge.later })
@@ -129,26 +122,33 @@ fn as_ingest(source: &str, options: &LoadOptions) -> IngestOptions {
     }
 }
 
-/// What was decided holds among the documents of the load alone.
-fn refuse_others(view: &View, inputs: &[Inlet<'_>], source: &str) -> Result<(), IngestError> {
+/// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
+fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<(), IngestError> {
+    let (documents, before) = (view.documents(), manifest.before);
     let mut of_load = 0;
-    if let Some((source, _)) = view.source_named(source) {
-        for inlet in inputs {
-            let Inlet::File(input) = inlet else { continue };
-            let record = view.file(source, input.path.as_os_str().as_bytes())?;
+    if let Some((source, _)) = view.source_named(&manifest.source) {
+        for file in files {
+            let record = view.file(source, file.path.as_os_str().as_bytes())?;
             of_load += record.map_or(0, |record| record.records);
         }
     }
     let mut changed = 0;
     for standing in [Standing::Superseded, Standing::Blocked, Standing::Removed, Standing::Purged] {
-        changed += view.documents_standing(standing)?.len();
+        let mut these = view.documents_standing(standing)?;
+        these.remove_range(..before);
+        changed += these.len();
     }
-    if of_load == view.documents() && changed == 0 {
+    if of_load + before == documents && changed == 0 {
         return Ok(());
     }
+    if before == 0 {
+        return Err(IngestError::Load(format!(
+            "the corpus holds {documents} documents, and {} of them are of this load as it was written: what was decided holds among the documents of the load alone; load it into a new corpus",
+            of_load.saturating_sub(changed)
+        )));
+    }
+    let others = documents.saturating_sub(of_load) + changed;
     Err(IngestError::Load(format!(
-        "the corpus holds {} documents, and {} of them are of this load as it was written: what was decided holds among the documents of the load alone; load it into a new corpus",
-        view.documents(),
-        of_load.saturating_sub(changed)
+        "the load was decided against a corpus of {before} documents, and this one holds {others} that are not of the load: decide against an export of this corpus, as it is now"
     )))
 }

@@ -85,7 +85,7 @@ pub struct ReviewPart {
 struct Candidate {
     /// Smaller first.
     order: [u64; 3],
-    suite: usize,
+    suite: SuiteId,
     item: u32,
     text: [u8; 16],
     document: DocId,
@@ -105,21 +105,18 @@ pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewP
     }
     let kept = view.kept()?;
     let mut first = Vec::new();
-    for (at, (suite, record)) in suites.iter().enumerate() {
+    for (suite, record) in &suites {
         let mut weighed = Weighed::among(view, (*suite, record), &options.rule, &kept)?;
-        candidates(view, &mut weighed, (at, options, &kept), &mut first)?;
+        candidates(view, &mut weighed, (options, &kept), &mut first)?;
     }
     prune(&mut first, options.limit);
-    let of_suite = |candidate: &Candidate| suites.get(candidate.suite);
-    let shown =
-        first.iter().filter_map(|one| of_suite(one).map(|(suite, _)| pair(view, *suite, one)));
-    shown.collect()
+    first.iter().map(|one| pair(view, one)).collect()
 }
 
 fn candidates(
     view: &View,
     weighed: &mut Weighed<'_>,
-    (suite, options, kept): (usize, &ReviewOptions, &RoaringTreemap),
+    (options, kept): (&ReviewOptions, &RoaringTreemap),
     found: &mut Vec<Candidate>,
 ) -> Result<(), QueryError> {
     for row in view.all_sightings(weighed.suite)? {
@@ -144,6 +141,7 @@ fn candidates(
                 None => [u64::from(worst.weak), below(worst.score), !u64::from(worst.longest_run)],
             };
             let evidence = of_item.to_vec();
+            let suite = weighed.suite;
             found.push(Candidate { order, suite, item, text, document, evidence });
         }
         if found.len() >= options.limit.saturating_mul(2).max(64) {
@@ -178,10 +176,10 @@ fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3
     [u64::from_le_bytes(first), 0, 0]
 }
 
-fn pair(view: &View, suite: SuiteId, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
-    let Candidate { document, evidence, .. } = candidate;
+fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
+    let Candidate { document, suite, evidence, .. } = candidate;
     let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
-    let item = view.suite_item(suite, candidate.item)?.unwrap_or_default();
+    let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();
     let enough = evidence.iter().filter(|one| one.is_enough);
     Ok(ReviewPair {
         suite: evidence.first().map(|one| one.suite.clone()).unwrap_or_default(),
