@@ -67,6 +67,8 @@ class LoadReport(IngestReport):
     compared: int
     #: Removed documents that came before their witnesses.
     later: int
+    #: Texts whose token ids came with them, each tokenizer counted.
+    brought: int
 
 
 class RedoReport(Report):

@@ -153,8 +153,8 @@ class Writer(Corpus):
         `directory` is what `corpusdb.spark.write_load` wrote, here or in a store (`s3://` and the like). What is stored is
         what an ingest of the same files would have stored. The corpus must have the policy that they were decided with, and
         of other documents none but those that they were decided against. What the rows say is checked; how similar removed
-        documents are to their witnesses of one in 64 of them, or with `check="all"` of all. After an interrupt the same
-        call goes on.
+        documents are to their witnesses, and the token ids that came along, of one in 64 of them, or with `check="all"` of
+        all. After an interrupt the same call goes on.
 
         Raises `corpusdb.BadInput` for a row that cannot be true, by file and row: nothing of its batch is stored, what was
         committed before stays.

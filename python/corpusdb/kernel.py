@@ -120,7 +120,10 @@ def load_tokenizer(tokenizer: str | PathLike[str] | bytes) -> Tokenizer:
 
 
 def encode(batches: Stream, tokenizer: Tokenizer, *, text: str = "text") -> Batch:
-    """The token ids of the texts of a column, as lists of numbers in a column `ids` in its place."""
+    """The token ids of the texts of a column, as lists of numbers in a column `ids` in its place.
+
+    A text that the tokenizer refuses has no list.
+    """
     answer: Batch = _native.kernel_encode(batches, tokenizer._encoder, text)
     return answer
 

@@ -23,7 +23,7 @@ pub(super) struct Args {
     /// The load: a directory, also in a store (s3://, gs://, az://)
     #[arg(value_name = "DIR")]
     directory: String,
-    /// Compare every removed document with its witness, not one of 64
+    /// Compare every removed document with its witness, and make all token ids again, not of one in 64
     #[arg(long)]
     check: bool,
     /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]
@@ -53,9 +53,10 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     }
     report::show(&done.ingest, args.dry_run)?;
     print::line(&format!(
-        "  {} removed documents compared with their witnesses; {} came before theirs",
+        "  {} removed documents compared with their witnesses; {} came before theirs; token ids of {} texts came with them",
         print::number(done.compared),
-        print::number(done.later)
+        print::number(done.later),
+        print::number(done.brought)
     ))?;
     Ok(Outcome::Good)
 }

@@ -76,20 +76,40 @@ impl EncodedBatch {
         self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
         self.ends.push(self.ids.len());
         if form.is_none_or(|form| !form.specials) {
-            let document = self.ends.len();
-            let spelled = &mut self.spelled;
-            tokenizer.specials_in(text, |special| {
-                if spelled.len() <= special {
-                    spelled.resize(special + 1, (0, 0));
-                }
-                if let Some((documents, last)) = spelled.get_mut(special)
-                    && *last != document
-                {
-                    (*documents, *last) = (*documents + 1, document);
-                }
-            })?;
+            self.see_spelled(tokenizer, text)?;
         }
         Ok(())
+    }
+
+    /// Puts the ids of a plain text behind the others, which the tokenizer made elsewhere.
+    ///
+    /// # Errors
+    /// As [`EncodedBatch::push`].
+    pub fn push_made(
+        &mut self,
+        tokenizer: &Tokenizer,
+        text: &str,
+        ids: &[u32],
+    ) -> Result<(), TokenizerError> {
+        self.ids.extend_from_slice(ids);
+        self.ends.push(self.ids.len());
+        self.see_spelled(tokenizer, text)
+    }
+
+    /// Notes which special tokens the text of the last document spells.
+    fn see_spelled(&mut self, tokenizer: &Tokenizer, text: &str) -> Result<(), TokenizerError> {
+        let document = self.ends.len();
+        let spelled = &mut self.spelled;
+        tokenizer.specials_in(text, |special| {
+            if spelled.len() <= special {
+                spelled.resize(special + 1, (0, 0));
+            }
+            if let Some((documents, last)) = spelled.get_mut(special)
+                && *last != document
+            {
+                (*documents, *last) = (*documents + 1, document);
+            }
+        })
     }
 
     /// Puts ids behind the others, if `take` says that it appended them.

@@ -1,7 +1,7 @@
 //! What a row of a load says was decided about its document.
 
 use super::read::apart;
-use crate::model::Standing;
+use crate::model::{Standing, TokenizerId};
 use std::str::FromStr;
 
 /// Columns with what was decided; all others are of the document.
@@ -19,6 +19,17 @@ pub(super) const COLUMNS: [&str; 11] = [
     "_cluster",
 ];
 
+/// A column of a load that has token ids.
+#[derive(Clone, Debug)]
+pub struct IdsColumn {
+    /// What it is called.
+    pub column: String,
+    /// The tokenizer that made them.
+    pub tokenizer: TokenizerId,
+    /// One more than its largest id.
+    pub vocab_size: u32,
+}
+
 /// The decision of a row, as it is spelled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
@@ -30,6 +41,8 @@ pub struct Decided {
     pub removal: Option<Removal>,
     /// The key of what is kept for it.
     pub cluster: Option<String>,
+    /// The token ids that came with it: columns of ids without a value are not among them.
+    pub ids: Vec<(TokenizerId, Vec<u32>)>,
 }
 
 /// For the sake of which document one is removed, and how similar they are.
@@ -55,9 +68,21 @@ pub struct Removal {
 ///
 /// # Errors
 /// Which column has no value that can be used.
-pub fn decided(metadata: &str) -> Result<(String, Decided), String> {
-    let (fields, values) = apart(metadata, COLUMNS)?;
-    let values = values.map(|value| value.filter(|value| value != "null"));
+pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decided), String> {
+    let mut values = [const { None }; COLUMNS.len()];
+    let mut ids = Vec::new();
+    let fields = apart(metadata, |name, value| {
+        let said = (value != "null").then_some(value);
+        let column = COLUMNS.iter().position(|column| *column == name);
+        if let Some(slot) = column.and_then(|at| values.get_mut(at)) {
+            *slot = said.map(str::to_owned);
+            return true;
+        }
+        let column = with_ids.iter().find(|ids| ids.column == name);
+        ids.extend(column.zip(said).map(|(column, said)| column.ids(said)));
+        column.is_some()
+    })?;
+    let ids = ids.into_iter().collect::<Result<Vec<_>, String>>()?;
     let [order, standing, kind, witness, values @ ..] = values;
     let [source, id, jaccard, shared, removed, of_witness, cluster] = values;
     let order = number("_order", order)?;
@@ -95,7 +120,19 @@ pub fn decided(metadata: &str) -> Result<(String, Decided), String> {
         }
     };
     let cluster = text("_cluster", cluster)?;
-    Ok((fields, Decided { order, standing, removal, cluster }))
+    Ok((fields, Decided { order, standing, removal, cluster, ids }))
+}
+
+impl IdsColumn {
+    fn ids(&self, value: &str) -> Result<(TokenizerId, Vec<u32>), String> {
+        let Self { column, tokenizer, vocab_size } = self;
+        let ids: Vec<u32> = serde_json::from_str(value)
+            .map_err(|error| format!("`{column}` is not a list of token ids: {error}"))?;
+        match ids.iter().find(|id| *id >= vocab_size) {
+            Some(id) => Err(format!("`{column}` has the id {id}, of a vocabulary of {vocab_size}")),
+            None => Ok((*tokenizer, ids)),
+        }
+    }
 }
 
 fn text(column: &str, value: Option<String>) -> Result<Option<String>, String> {
@@ -117,7 +154,7 @@ mod tests {
 
     #[test]
     fn fields_and_decision_are_told_apart() {
-        let (fields, found) = decided(REMOVED).unwrap();
+        let (fields, found) = decided(REMOVED, &[]).unwrap();
         assert_eq!(fields, r#"{"url":"u","score":1.50}"#);
         let removal = Removal {
             witness: "a\"".to_owned(),
@@ -129,13 +166,43 @@ mod tests {
             jaccard: Some(0.9),
         };
         let cluster = Some("a\"".to_owned());
-        let near = Decided { order: 3, standing: Standing::Near, removal: Some(removal), cluster };
+        let near = Decided {
+            order: 3,
+            standing: Standing::Near,
+            removal: Some(removal),
+            cluster,
+            ids: Vec::new(),
+        };
         assert_eq!(found, near);
         let of_corpus = REMOVED.replace("\"_shared\"", "\"_witness_id\":7,\"_shared\"");
-        assert_eq!(decided(&of_corpus).unwrap().1.removal.unwrap().id, Some(7));
+        assert_eq!(decided(&of_corpus, &[]).unwrap().1.removal.unwrap().id, Some(7));
         let (fields, found) =
-            decided(r#"{"_order":0,"_standing":"kept","_witness":null}"#).unwrap();
+            decided(r#"{"_order":0,"_standing":"kept","_witness":null}"#, &[]).unwrap();
         assert_eq!((fields.as_str(), found.standing, found.removal), ("{}", Standing::Kept, None));
+    }
+
+    #[test]
+    fn token_ids_are_those_of_their_columns() {
+        let column = |name: &str, tokenizer| IdsColumn {
+            column: name.to_owned(),
+            tokenizer: TokenizerId(tokenizer),
+            vocab_size: 300,
+        };
+        let columns = [column("_ids_0", 4), column("_ids_1", 2)];
+        let row = |ids: &str| format!(r#"{{"a":[1],"_order":0,"_standing":"kept",{ids}}}"#);
+        let (fields, found) = decided(&row(r#""_ids_1":[299,0],"_ids_0":null"#), &columns).unwrap();
+        assert_eq!(
+            (fields.as_str(), found.ids),
+            (r#"{"a":[1]}"#, vec![(TokenizerId(2), vec![299, 0])])
+        );
+        let (fields, _) = decided(&row(r#""_ids_1":[1]"#), &columns[..1]).unwrap();
+        assert_eq!(fields, r#"{"a":[1],"_ids_1":[1]}"#);
+        for (ids, told) in
+            [("[300]", "`_ids_0` has the id 300"), ("[-1]", "`_ids_0` is not a list")]
+        {
+            let why = decided(&row(&format!("\"_ids_0\":{ids}")), &columns).unwrap_err();
+            assert!(why.contains(told), "{why}");
+        }
     }
 
     #[test]
@@ -153,7 +220,7 @@ mod tests {
         ] {
             let changed = REMOVED.replace(from, to);
             assert_ne!(changed, REMOVED, "{from}");
-            let why = decided(&changed).unwrap_err();
+            let why = decided(&changed, &[]).unwrap_err();
             assert!(why.contains(told), "{why}");
         }
     }

@@ -1,13 +1,14 @@
-//! Token ids and trained tokens of newcomers: made here, or brought along.
+//! Token ids and trained tokens of newcomers: made here, or brought along, by conversations and loads.
 
 use super::error::IngestError;
+use super::judge::{Judge, of_row};
 use super::options::OnError;
 use super::prepare::Prepared;
 use super::sources::ChunkSources;
-use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, store_encoded};
+use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_text, store_encoded};
 use crate::model::DocId;
 use crate::store::Batch;
-use crate::tokenizer::TokenizerError;
+use crate::tokenizer::Encoder;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,38 @@ pub(super) struct EncodedNewcomers {
     pub(super) spelled: BTreeMap<String, u64>,
     /// Those that have no ids.
     pub(super) refused: Refused,
+    /// Those whose ids came with a load.
+    pub(super) brought: u64,
+}
+
+/// The ids that came with a document of a load.
+fn brought<'p>(prepared: &'p Prepared, tokenizer: &LoadedTokenizer) -> Option<&'p [u32]> {
+    let mut all = prepared.decided.iter().flat_map(|decided| &decided.ids);
+    all.find(|(of, _)| *of == tokenizer.id).map(|(_, ids)| ids.as_slice())
+}
+
+/// Makes the ids that came with a document again: they must be the same.
+///
+/// # Errors
+/// [`IngestError::LoadRow`] when they are not; [`IngestError`] when the tokenizer cannot be used.
+fn check_brought(
+    prepared: &Prepared,
+    tokenizer: &LoadedTokenizer,
+    encoder: &mut Encoder<'_>,
+    ids: &[u32],
+) -> Result<(), IngestError> {
+    let made = encode_text(&tokenizer.tokenizer, encoder, &prepared.record.text, None)?.ids;
+    if made == ids {
+        return Ok(());
+    }
+    let same = made.iter().zip(ids).take_while(|(made, came)| made == came).count();
+    let why = format!(
+        "its {} token ids are not the {} that tokenizer `{}` makes of its text: they differ from number {same} on (counted from 0)",
+        ids.len(),
+        made.len(),
+        tokenizer.name
+    );
+    Err(of_row(prepared, why))
 }
 
 /// Encodes kept newcomers in parallel, stores their ids in order. A text that is refused may be an error.
@@ -48,7 +81,7 @@ pub(super) fn encode(
     tokenizer: &LoadedTokenizer,
     sources: &ChunkSources,
     kept: &[(DocId, &Prepared)],
-    on_error: OnError,
+    (on_error, judge): (OnError, Option<&Judge>),
 ) -> Result<EncodedNewcomers, IngestError> {
     let mut made = EncodedNewcomers::default();
     let is_given = |prepared: &Prepared| {
@@ -66,12 +99,19 @@ pub(super) fn encode(
                         continue;
                     }
                     let (text, form) = (&prepared.record.text, prepared.form.as_ref());
+                    if let Some(ids) = brought(prepared, tokenizer) {
+                        if judge.is_some_and(|judge| judge.is_compared(&prepared.identity)) {
+                            check_brought(prepared, tokenizer, encoder, ids)?;
+                        }
+                        out.push_made(&tokenizer.tokenizer, text, ids)?;
+                        continue;
+                    }
                     out.push(&tokenizer.tokenizer, encoder, text, form)?;
                 }
                 Ok(out)
             },
         )
-        .collect::<Result<_, TokenizerError>>()?;
+        .collect::<Result<_, IngestError>>()?;
     for (piece, encoded) in kept.chunks(PIECE).zip(&encoded) {
         encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
         for (place, why) in encoded.refused() {
@@ -88,6 +128,8 @@ pub(super) fn encode(
             made.refused.add(*document, why);
         }
     }
+    let came = kept.iter().filter(|(_, prepared)| brought(prepared, tokenizer).is_some());
+    made.brought = came.count() as u64;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {
         let source = sources.source(&prepared.record);

@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use super::chat::{ChatTemplate, Chats, TemplateMarkers};
-use super::decided::{Decided, decided};
+use super::decided::{Decided, IdsColumn, decided};
 use super::error::IngestError;
 use super::given::{self, Given};
 use super::options::{IngestOptions, RecordForm};
@@ -83,8 +83,8 @@ enum Kind {
         tokenizer: LoadedTokenizer,
         specials: Vec<u32>,
     },
-    /// Texts with what was decided about them.
-    Decided,
+    /// Texts with what was decided about them, and token ids in these columns.
+    Decided(Vec<IdsColumn>),
 }
 
 impl Former {
@@ -139,17 +139,17 @@ impl Former {
         self
     }
 
-    /// The same, of texts that come with decisions.
-    pub(super) fn with_decisions(mut self, is_so: bool) -> Self {
-        if is_so {
-            self.kind = Kind::Decided;
+    /// The same, of texts that come with decisions and with token ids in these columns, if they do.
+    pub(super) fn with_decisions(mut self, ids: Option<Vec<IdsColumn>>) -> Self {
+        if let Some(ids) = ids {
+            self.kind = Kind::Decided(ids);
         }
         self
     }
 
     /// Whether texts come with decisions.
     pub(super) const fn takes_decisions(&self) -> bool {
-        matches!(self.kind, Kind::Decided)
+        matches!(self.kind, Kind::Decided(_))
     }
 
     /// The same, of records whose texts are searched.
@@ -176,15 +176,15 @@ impl Former {
     /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
     /// what is made of the record must not be stored.
     pub(super) fn is_cut_short(&self) -> bool {
-        !matches!(self.kind, Kind::Text | Kind::Decided) && self.interrupt.is_raised()
+        !matches!(self.kind, Kind::Text | Kind::Decided(_)) && self.interrupt.is_raised()
     }
 
     /// The record as it is stored, or why it is not.
     pub(super) fn form(&self, record: ReadRecord) -> Result<Formed, Reject> {
         let (text, metadata, form, given) = match &self.kind {
             Kind::Text => return Ok(Formed { record, form: None, given: None, decided: None }),
-            Kind::Decided => {
-                return match decided(&record.metadata) {
+            Kind::Decided(ids) => {
+                return match decided(&record.metadata, ids) {
                     Ok((metadata, decided)) => Ok(Formed {
                         record: ReadRecord { metadata, ..record },
                         form: None,
@@ -218,7 +218,7 @@ impl Former {
     /// Whether the record becomes a document; told before others that stand behind it are read.
     pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
         match self.kind {
-            Kind::Text | Kind::Decided => None,
+            Kind::Text | Kind::Decided(_) => None,
             Kind::Chat(_) | Kind::Given { .. } => self.form(record.clone()).err(),
         }
     }

@@ -1,6 +1,6 @@
 //! Holds the rows of a load against the documents that they are about, and takes their decisions over.
 
-use super::decided::{Decided, Removal};
+use super::decided::{Decided, IdsColumn, Removal};
 use super::error::IngestError;
 use super::identify::{Fate, New};
 use super::prepare::{Prepared, PreparedChunk, Ready};
@@ -22,12 +22,16 @@ pub struct Judge {
     pub(super) source: String,
     /// Documents that the corpus had before the load: those that it was decided against.
     pub(super) before: u64,
+    /// The columns that have token ids.
+    pub(super) ids: Vec<IdsColumn>,
     /// The place of the last row.
     last: Option<u64>,
     /// Documents that were compared with their witnesses.
     pub(super) compared: u64,
     /// Documents whose witnesses were not there when they came.
     pub(super) later: u64,
+    /// Texts whose token ids came with them, each tokenizer counted.
+    pub(super) brought: u64,
 }
 
 /// What is wrong with a row.
@@ -36,8 +40,13 @@ pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestErro
 }
 
 impl Judge {
-    pub(super) const fn new(source: String, before: u64, checks_all: bool) -> Self {
-        Self { checks_all, source, before, last: None, compared: 0, later: 0 }
+    pub(super) const fn new(
+        source: String,
+        before: u64,
+        ids: Vec<IdsColumn>,
+        checks_all: bool,
+    ) -> Self {
+        Self { checks_all, source, before, ids, last: None, compared: 0, later: 0, brought: 0 }
     }
 
     /// Every row of a chunk must be a document that the corpus does not have, behind those before it.
@@ -218,7 +227,8 @@ impl Judge {
         )))
     }
 
-    /// Whether the document under that key is compared with its witness.
+    /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its token
+    /// ids.
     pub(super) fn is_compared(&self, identity: &[u8; 16]) -> bool {
         self.checks_all || identity.first().is_some_and(|first| first % SAMPLE == 0)
     }
@@ -298,7 +308,8 @@ fn key_of(prepared: &Prepared) -> &str {
     }
 }
 
-fn of_row(prepared: &Prepared, why: impl Into<String>) -> IngestError {
+/// What is wrong with the row of a document.
+pub(super) fn of_row(prepared: &Prepared, why: impl Into<String>) -> IngestError {
     let origin = &prepared.record.origin;
     wrong(&origin.path, origin.number, why)
 }

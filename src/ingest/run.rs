@@ -51,7 +51,8 @@ pub fn ingest(
     let started = Instant::now();
     let Context { progress, interrupt, .. } = *context;
     let former = Former::new(options, tokenizers, interrupt)?.with_filter(filter, options);
-    let former = former.with_seeds(seeds).with_decisions(judge.is_some());
+    let former =
+        former.with_seeds(seeds).with_decisions(judge.as_ref().map(|judge| judge.ids.clone()));
     let pool = pool(context)?;
     let first = DocId(writer.view().documents());
     let watch = Watch::new(options, writer.view());

@@ -199,8 +199,12 @@ impl ChunkWriter<'_> {
     ) -> Result<(), IngestError> {
         let report = &mut self.report;
         for tokenizer in self.tokenizers {
-            let EncodedNewcomers { tokens, spelled, mut refused } =
-                encode(batch, tokenizer, sources, &kept.newcomers, self.options.on_error)?;
+            let how = (self.options.on_error, self.judge.as_deref());
+            let EncodedNewcomers { tokens, spelled, mut refused, brought } =
+                encode(batch, tokenizer, sources, &kept.newcomers, how)?;
+            if let Some(judge) = &mut self.judge {
+                judge.brought += brought;
+            }
             let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
             if refused.documents > 0 {
                 report.refused.entry(tokenizer.name.clone()).or_default().and(refused);

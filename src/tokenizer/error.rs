@@ -191,7 +191,8 @@ impl TokenizerError {
     }
 
     /// Why it is the text, not the tokenizer or its file, that cannot be used: then others can.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Encode { source, .. } => Some(source.to_string()),
             Self::Panicked { doing, why } if *doing == ENCODING => Some(why.clone()),

@@ -23,7 +23,8 @@ except ImportError as error:
 from corpusdb.spark._against import Compared, against
 from corpusdb.spark._dedup import Deduplicated, dedup
 from corpusdb.spark._doctor import Finding, doctor
+from corpusdb.spark._encode import encode
 from corpusdb.spark._load import write_load
 from corpusdb.spark._stages import Stage
 
-__all__ = ["Compared", "Deduplicated", "Finding", "Stage", "against", "dedup", "doctor", "write_load"]
+__all__ = ["Compared", "Deduplicated", "Finding", "Stage", "against", "dedup", "doctor", "encode", "write_load"]

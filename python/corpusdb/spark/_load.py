@@ -39,13 +39,15 @@ def write_load(
     source: str | None = None,
     source_name: str = "documents",
     tokenizers: Mapping[str, str] | None = None,
+    ids: Mapping[str, str] | None = None,
     part_rows: int = 100_000,
 ) -> None:
     """Writes the documents of a frame with what was decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
 
     Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` or `against` was given. All other columns of the frame become
     fields of the documents; the column of the order does not. `source_name` is the source of documents where no column names
-    it. `tokenizers` names, by their hashes, those that the corpus must have (`corpus.tokenizers[name].hash`).
+    it. `tokenizers` names, by their hashes, those that the corpus must have (`corpus.tokenizers.show(name).hash`). Of these
+    `ids` names those whose token ids are in the frame, by the columns that `encode` made: they are not made again.
 
     `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
     manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
@@ -64,13 +66,19 @@ def write_load(
             "ingest the new documents into the corpus; or decide again without those whose keys it has, and ingest these"
         )
     directory = os.fspath(directory).rstrip("/")
-    documents = _documents(df, text, key, source, order)
+    ids, hashes = dict(ids or {}), dict(tokenizers or {})
+    if absent := sorted(ids.keys() - hashes.keys()):
+        raise BadInput(f"the token ids of {absent[0]!r} come without its hash: name it among `tokenizers`")
+    lists = {column: f"_ids_{number}" for number, column in enumerate(ids.values())}
+    documents = _documents(df, text, key, source, order, lists)
     counted = done.rows.agg(F.count("*").alias("documents"), F.max("order").alias("last")).collect()[0]
     count, last = int(counted["documents"]), int(counted["last"] or 0)
     parts = max(1, -(-count // part_rows))
     width = last // parts + 1
     decided = documents.join(_decisions(done, source is not None), "_order")
     decided = decided.withColumn("part", F.expr(f"lpad(CAST(_order DIV {width} AS string), 6, '0')"))
+    for name in lists.values():
+        decided = decided.withColumn(name, F.expr(f"CASE WHEN _standing = 'kept' THEN {name} END"))
     rows = decided.repartition(parts, "part").sortWithinPartitions("part", "_order")
     rows.write.partitionBy("part").mode("error").parquet(f"{directory}/documents")
     settings = policy_settings(policy if policy is not None else {})
@@ -80,7 +88,9 @@ def write_load(
         "policy": json.loads(_native.policy_json(cast(PolicySettings, settings))),
         "documents": count,
         "source": source_name,
-        "tokenizers": [{"name": name, "hash": hash} for name, hash in (tokenizers or {}).items()],
+        "tokenizers": [
+            {"name": name, "hash": hash, "ids": lists[ids[name]] if name in ids else None} for name, hash in hashes.items()
+        ],
     }
     if isinstance(done, Compared):
         manifest["against"] = {"documents": done.stored}
@@ -88,8 +98,10 @@ def write_load(
     told.coalesce(1).write.mode("error").text(f"{directory}/manifest")
 
 
-def _documents(df: DataFrame, text: str, key: str | None, source: str | None, order: str) -> DataFrame:
-    """The columns of documents by the names that they have in a load."""
+def _documents(
+    df: DataFrame, text: str, key: str | None, source: str | None, order: str, lists: Mapping[str, str]
+) -> DataFrame:
+    """The columns of documents by the names that they have in a load; `lists` has those of columns with token ids."""
     from pyspark.sql import functions as F
 
     from corpusdb.errors import BadInput
@@ -97,15 +109,16 @@ def _documents(df: DataFrame, text: str, key: str | None, source: str | None, or
     columns = text_and_key(text, key, order)
     if source is not None:
         columns.append(F.col(source).cast("string").alias("source"))
-    taken = {name for name in (text, key, source, order) if name is not None}
+    taken = {name for name in (text, key, source, order, *lists) if name is not None}
     reserved = {"text", "key", "part", *DECISIONS, *(["source"] if source is not None else [])}
     others = [name for name in df.columns if name not in taken]
-    wrong = sorted(reserved.intersection(others))
+    wrong = sorted(name for name in others if name in reserved or name.startswith("_ids"))
     if wrong:
         raise BadInput(
             f"the frame has a column {wrong[0]!r}, which means something else in a load: give it another name, or drop it"
         )
     columns.extend(F.col(f"`{name}`") for name in others)
+    columns.extend(F.col(f"`{name}`").cast("array<int>").alias(to) for name, to in lists.items())
     return df.select(*columns, F.col(order).cast("long").alias("_order"))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from corpusdb._policy import PolicySettings
 
-__all__ = ["BAND", "Task", "bands", "close", "components", "decide", "fingerprint", "near", "verify"]
+__all__ = ["BAND", "Task", "bands", "close", "components", "decide", "encode", "fingerprint", "near", "verify"]
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -47,6 +47,21 @@ def fingerprint(policy: PolicySettings, names: dict[str, Any]) -> Task:
 
         for batch in batches:
             yield _plain(kernel.fingerprint(batch, policy, **names))
+
+    return task
+
+
+def encode(tokenizer: bytes, text: str, ids: str) -> Task:
+    """Documents to themselves with the token ids of their texts."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        loaded = kernel.load_tokenizer(tokenizer)
+        for batch in batches:
+            made = pa.record_batch(kernel.encode(batch.select([text]), loaded, text=text))
+            lists = made.column("ids").cast(pa.list_(pa.int32()))
+            yield pa.RecordBatch.from_arrays([*batch.columns, lists], names=[*batch.schema.names, ids])
 
     return task
 

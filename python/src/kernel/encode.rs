@@ -17,7 +17,7 @@ pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<Encoder> {
     Ok(Encoder::new(String::new(), Arc::new(tokenizer)))
 }
 
-/// The ids of the texts of a column, in its place.
+/// The ids of the texts of a column, in its place; a text that is refused has none.
 #[pyfunction]
 pub(crate) fn kernel_encode(
     py: Python<'_>,
@@ -35,9 +35,17 @@ pub(crate) fn kernel_encode(
         for row in 0..texts.len() {
             let one = required(texts.is_valid(row).then(|| texts.value(row)), &text, row)?;
             ids.clear();
-            encoder.encode(one, &mut ids).map_err(|error| format!("row {row}: {error}"))?;
-            column.values().append_slice(&ids);
-            column.append(true);
+            let refused = match encoder.encode(one, &mut ids) {
+                Err(error) if error.refusal().is_none() => {
+                    return Err(format!("row {row}: {error}"));
+                }
+                Err(_) => true,
+                Ok(()) => false,
+            };
+            if !refused {
+                column.values().append_slice(&ids);
+            }
+            column.append(!refused);
         }
         columns.replaced(&[&text], vec![("ids", Arc::new(column.finish()))])
     })

@@ -17,9 +17,8 @@ from corpusdb.errors import BadInput
 NAMES = {"order": "number", "key": "key", "source": "source"}
 
 
-def ingested(path: Path, load: Path, policy: dict[str, Any], dropped: tuple[str, ...]) -> str:
-    """The digest of the ingest that a load stands for."""
-    corpusdb.create(path, fields={"year": int}, **policy).close()
+def ingested(path: Path, load: Path, dropped: tuple[str, ...]) -> str:
+    """The digest of a corpus after the ingest that a load stands for."""
     with corpusdb.open(path, mode="w", memory="128MiB") as w:
         w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
                  text_field="text", format="parquet", drop_fields=dropped)
@@ -48,7 +47,8 @@ def test_a_load_is_the_ingest_of_its_files(session: Any, tmp_path: Path, mode: s
         assert report.added == 120 and report.compared == report.exact_duplicates + report.near_duplicates > 20
         assert (report.later > 0) == (keep != "first")
         assert w.check("deep").faults == []
-        assert w.digest() == ingested(tmp_path / "ingested", load, policy, DECISIONS)
+        corpusdb.create(tmp_path / "ingested", fields={"year": int}, **policy).close()
+        assert w.digest() == ingested(tmp_path / "ingested", load, DECISIONS)
         fields = json.loads(w.sql("SELECT meta FROM documents WHERE key = 'k5' LIMIT 1").fetchall()[0][0])
         assert set(fields) <= {"year"}
         again = w.bulk_load(str(load))
@@ -70,10 +70,7 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
     came = session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in new], NEW)
     done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     spark.write_load(came, done, policy, load, part_rows=30, **NAMES)
-    with corpusdb.open(tmp_path / "ingested", mode="w", memory="128MiB") as w:
-        w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
-                 text_field="text", format="parquet", drop_fields=DECISIONS)
-        expected = w.digest()
+    expected = ingested(tmp_path / "ingested", load, DECISIONS)
     with corpusdb.open(tmp_path / "loaded", mode="w", memory="128MiB") as w:
         report = w.bulk_load(load, check="all", batch_bytes=3000)
         assert (report.added, w.check("deep").faults, w.digest()) == (len(new), [], expected)
@@ -118,3 +115,33 @@ def test_a_load_for_another_policy_and_a_frame_with_reserved_columns_are_refused
         assert w.bulk_load(tmp_path / "load").added == 30
         rows = w.sql("SELECT key, source, meta FROM documents WHERE id = 7").fetchall()
         assert [(key, source, json.loads(meta).get("site")) for key, source, meta in rows] == [("7", "crawl", "web")]
+
+
+def test_token_ids_come_along(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy: dict[str, Any] = {"threshold": 0.6, "keep": "longest"}
+    documents = family(31, 120)
+    with corpusdb.create(tmp_path / "trained", **policy) as w:
+        w.ingest((one for one in documents), source="all", id_field="key")
+        w.tokenizers.train("own", vocab_size=300)
+        w.tokenizers.export("own", tmp_path / "tokenizer.json")
+        own = w.tokenizers.show("own").hash
+    df = spark.encode(frame(session, documents, 3), tmp_path / "tokenizer.json", ids="of own")
+    done = spark.dedup(df, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    with pytest.raises(BadInput, match="a column 'of own' already"):
+        spark.encode(df, b"", ids="of own")
+    with pytest.raises(BadInput, match="the token ids of 'own' come without its hash"):
+        spark.write_load(df, done, policy, tmp_path / "load", ids={"own": "of own"}, **NAMES)
+    spark.write_load(df, done, policy, tmp_path / "load", tokenizers={"own": own}, ids={"own": "of own"}, **NAMES)
+    for name in ("brought", "made"):
+        corpusdb.create(tmp_path / name, fields={"year": int}, **policy).close()
+        with corpusdb.open(tmp_path / name, mode="w", memory="128MiB") as w:
+            w.tokenizers.add("own", tmp_path / "tokenizer.json")
+    expected = ingested(tmp_path / "made", tmp_path / "load", (*DECISIONS, "_ids_0"))
+    with corpusdb.open(tmp_path / "brought", mode="w", memory="128MiB") as w:
+        report = w.bulk_load(tmp_path / "load", check="all")
+        assert report.later > 0
+        assert report.brought == w.sql("SELECT count(*) FROM documents WHERE kept").fetchall()[0][0] > 40
+        assert (w.digest(), w.check("deep").faults) == (expected, [])

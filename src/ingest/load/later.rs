@@ -95,7 +95,7 @@ fn still_kept(
     }
     let ReadRecord { key, source, metadata, origin, .. } = record;
     let (path, row) = (origin.path.as_ref().clone(), origin.number);
-    let (_, decided) = decided(&metadata).map_err(|why| wrong(&path, row, why))?;
+    let (_, decided) = decided(&metadata, &judge.ids).map_err(|why| wrong(&path, row, why))?;
     let key = match key {
         RecordKey::Given(key) => key,
         RecordKey::Position => String::new(),

@@ -1,5 +1,6 @@
 //! What a load was decided with, as it says itself: it must be what the corpus decides with.
 
+use crate::ingest::decided::IdsColumn;
 use crate::ingest::error::IngestError;
 use crate::ingest::read::{Format, Item, ReadOptions, Reader, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
@@ -9,6 +10,9 @@ use serde::Deserialize;
 
 /// The version of the layout that is read.
 const FORMAT: u32 = 1;
+
+/// How the names of columns of token ids begin: so do no names of fields.
+const IDS: &str = "_ids";
 
 /// What stands in the file.
 #[derive(Deserialize)]
@@ -38,6 +42,9 @@ struct Against {
 struct TokenizerOfLoad {
     name: String,
     hash: String,
+    /// The column with the ids that it makes of the texts.
+    #[serde(default)]
+    ids: Option<String>,
 }
 
 /// What the loader needs of it.
@@ -46,6 +53,8 @@ pub(super) struct Manifest {
     pub(super) documents: u64,
     /// Documents that the corpus must have before it.
     pub(super) before: u64,
+    /// The columns that have token ids.
+    pub(super) ids: Vec<IdsColumn>,
     /// The source of documents that name none, under which the files are booked.
     pub(super) source: String,
 }
@@ -96,15 +105,25 @@ impl Manifest {
         if policy != *view.policy() {
             return Err(differs("the policy", &policy, view.policy()));
         }
-        for TokenizerOfLoad { name, hash } in &manifest.tokenizers {
+        let mut ids = Vec::new();
+        for TokenizerOfLoad { name, hash, ids: column } in &manifest.tokenizers {
             let of_corpus = view.tokenizers().find(|(_, record)| record.name == *name);
-            let has = of_corpus.map(|(_, record)| blake3::Hash::from(record.hash).to_hex());
+            let has =
+                of_corpus.as_ref().map(|(_, record)| blake3::Hash::from(record.hash).to_hex());
             if has.as_ref().is_none_or(|has| has.as_str() != hash) {
                 let has = has.as_ref().map_or("none of that name", |has| has.as_str());
                 return Err(differs(&format!("tokenizer `{name}`"), hash, &has));
             }
+            if let Some(((tokenizer, record), column)) = of_corpus.zip(column.as_ref()) {
+                if !column.starts_with(IDS) {
+                    let why = format!("the column {column:?} of token ids must begin with `{IDS}`");
+                    return Err(fail(&why));
+                }
+                let (column, vocab_size) = (column.clone(), record.vocab_size);
+                ids.push(IdsColumn { column, tokenizer, vocab_size });
+            }
         }
         let Told { documents, source, against, .. } = manifest;
-        Ok(Self { documents, before: against.documents, source })
+        Ok(Self { documents, before: against.documents, ids, source })
     }
 }

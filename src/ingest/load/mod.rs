@@ -55,6 +55,8 @@ pub struct LoadReport {
     pub compared: u64,
     /// Removed documents that came before their witnesses: their token ids were made in vain.
     pub later: u64,
+    /// Texts whose token ids came with them, and were not made here; each tokenizer counted.
+    pub brought: u64,
 }
 
 /// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays, whatever happens after it; the same
@@ -78,11 +80,11 @@ pub fn load(
     let mut files = inputs(&paths, stores, interrupt, stopped)?;
     // Spark leaves marks of its own beside what it writes.
     files.retain(|file| file.name().ends_with(".parquet"));
-    let as_ingest = as_ingest(&manifest.source, options);
+    let as_ingest = as_ingest(&manifest, options);
     refuse_others(writer.view(), &files, &manifest)?;
     let is_resumed = writer.view().documents() > manifest.before;
     let first = DocId(writer.view().documents());
-    let mut judge = Judge::new(manifest.source, manifest.before, options.check_all);
+    let mut judge = Judge::new(manifest.source, manifest.before, manifest.ids, options.check_all);
     let crafts = Crafts { judge: Some(&mut judge), ..crafts };
     let inlets = files.iter().cloned().map(Inlet::File).collect();
     let mut report = ingest(writer, inlets, &as_ingest, crafts, context)?;
@@ -99,17 +101,19 @@ pub fn load(
             .install(|| remove_later(writer, &files, &as_ingest, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
     }
-    Ok(LoadReport { ingest: report, compared: judge.compared, later: judge.later })
+    let Judge { compared, later, brought, .. } = judge;
+    Ok(LoadReport { ingest: report, compared, later, brought })
 }
 
 /// The ingest that would store the same.
-fn as_ingest(source: &str, options: &LoadOptions) -> IngestOptions {
+fn as_ingest(manifest: &Manifest, options: &LoadOptions) -> IngestOptions {
+    let of_ids = manifest.ids.iter().map(|ids| ids.column.clone());
     let read = ReadOptions {
         format: Format::Parquet,
         text_field: Some("text".to_owned()),
         id_field: Some("key".to_owned()),
         source_field: Some("source".to_owned()),
-        drop_fields: COLUMNS.map(str::to_owned).to_vec(),
+        drop_fields: COLUMNS.map(str::to_owned).into_iter().chain(of_ids).collect(),
         stores: options.stores.clone(),
         ..ReadOptions::default()
     };
@@ -118,7 +122,7 @@ fn as_ingest(source: &str, options: &LoadOptions) -> IngestOptions {
         threads: options.threads,
         batch_bytes: options.batch_bytes,
         on_error: OnError::Reject,
-        ..IngestOptions::new(source)
+        ..IngestOptions::new(&manifest.source)
     }
 }
 

@@ -40,23 +40,18 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
     Ok(kept.finish())
 }
 
-/// The fields that are kept when those `named` are not, and the values of these as JSON; of absent ones none.
+/// The fields that `take` does not take; it is given the name of each and its value as JSON.
 ///
 /// # Errors
 /// Why the object cannot be read.
-pub fn apart<const N: usize>(
-    metadata: &str,
-    named: [&str; N],
-) -> Result<(String, [Option<String>; N]), String> {
+pub fn apart(metadata: &str, mut take: impl FnMut(&str, &str) -> bool) -> Result<String, String> {
     let mut kept = Metadata::new();
-    let mut values = [const { None }; N];
     for (name, value) in parsed(metadata)? {
-        match named.iter().position(|named| *named == name).and_then(|at| values.get_mut(at)) {
-            Some(slot) => *slot = Some(value.get().to_owned()),
-            None => kept.push_raw(&quoted(&name), value.get()),
+        if !take(&name, value.get()) {
+            kept.push_raw(&quoted(&name), value.get());
         }
     }
-    Ok((kept.finish(), values))
+    Ok(kept.finish())
 }
 
 /// The object that a field holds, or is a text of.
