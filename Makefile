@@ -40,9 +40,13 @@ build: setup ## Build the command
 demo: build ## Build, then show corpusdb at work on the sources cargo has unpacked
 	@$(CORPUSDB) demo
 
+# What `test` and `check` need beside it: Sail, a server of Spark Connect without Java.
+REQUIREMENTS ?= python/requirements-test.txt
+WITH_SAIL := python/requirements-test.txt python/requirements-spark.txt
+
 # maturin builds the member by the same profile in the same target directory: what `build` compiled is not compiled again.
 python: build ## Build the Python package and install it into VENV
-	@scripts/python.sh "$(VENV)" python/requirements-test.txt
+	@scripts/python.sh "$(VENV)" $(REQUIREMENTS)
 	@rm -rf "$(WHEELS)"
 	"$(VENV)/bin/maturin" build --quiet --release --locked --compatibility linux --manifest-path python/Cargo.toml --out "$(WHEELS)"
 	"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
@@ -51,14 +55,18 @@ python: build ## Build the Python package and install it into VENV
 # Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
 TESTS := --lib --bins --tests
 
-# From another directory, so that the installed package is tested and not the one of the tree.
-PYTEST := cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
+# From another directory, so that the installed package is tested and not the one of the tree. The tutorial with a cluster is
+# among the tests of cargo, and finds the package now.
+define TEST_PYTHON
+	@$(MAKE) --no-print-directory python REQUIREMENTS="$(WITH_SAIL)"
+	cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
+	PATH="$(VENV)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
+endef
 
 test: setup ## Run all tests, doc tests and those of the Python package included
 	cargo test --release --locked --workspace $(TESTS)
 	cargo test --release --locked --doc
-	@$(MAKE) --no-print-directory python
-	$(PYTEST)
+	$(TEST_PYTHON)
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
@@ -78,21 +86,14 @@ test-remote: python ## Test buckets with moto's S3 server: cuts, kills, missing 
 	"$(REMOTE)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
 
-# Sail needs no Java; Spark itself is tested where there is one. The two name their packages alike: an environment each.
+# Spark names its package as the client does that `test` has for Sail: an environment of its own.
 SPARK ?= $(HOME)/.cache/corpusdb/venv-spark
-SPARK_JVM ?= $(HOME)/.cache/corpusdb/venv-spark-jvm
-PYTEST_SPARK := -P -m pytest -p no:cacheprovider -o norecursedirs= spark
 
-test-spark: python ## Test corpusdb.spark on Sail, and on Spark where Java is installed (1 GB)
-	@scripts/python.sh "$(SPARK)" python/requirements-test.txt python/requirements-spark.txt
+test-spark: python ## Test corpusdb.spark on Spark itself, which needs Java 17 (1 GB); `test` does so on Sail
+	@command -v java >/dev/null || { echo 'Java is not installed: on Debian and Ubuntu apt-get install openjdk-17-jre-headless'; exit 2; }
+	@scripts/python.sh "$(SPARK)" python/requirements-test.txt python/requirements-spark-jvm.txt
 	"$(SPARK)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
-	cd python/tests && "$(SPARK)/bin/python" $(PYTEST_SPARK)
-	PATH="$(SPARK)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
-	@if command -v java >/dev/null 2>&1; then \
-	scripts/python.sh "$(SPARK_JVM)" python/requirements-test.txt python/requirements-spark-jvm.txt; \
-	"$(SPARK_JVM)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl; \
-	cd python/tests && CORPUSDB_SPARK=jvm "$(SPARK_JVM)/bin/python" $(PYTEST_SPARK); \
-	else echo 'Java is not installed: Spark itself is not tested'; fi
+	cd python/tests && CORPUSDB_SPARK=jvm "$(SPARK)/bin/python" -P -m pytest -p no:cacheprovider spark
 
 check: setup ## Everything a change must pass; the tests come last
 	cargo fmt --check
@@ -102,8 +103,7 @@ check: setup ## Everything a change must pass; the tests come last
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
 	cargo test --release --locked --workspace $(TESTS)
 	RUSTDOCFLAGS='-D warnings' cargo test --release --locked --doc
-	@$(MAKE) --no-print-directory python
-	$(PYTEST)
+	$(TEST_PYTHON)
 
 bench: setup ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench fingerprint

@@ -89,7 +89,7 @@ def write_load(
         "documents": count,
         "source": source_name,
         "tokenizers": [
-            {"name": name, "hash": hash, "ids": lists[ids[name]] if name in ids else None} for name, hash in hashes.items()
+            {"name": name, "hash": hash, **({"ids": lists[ids[name]]} if name in ids else {})} for name, hash in hashes.items()
         ],
     }
     if isinstance(done, Compared):

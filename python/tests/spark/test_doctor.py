@@ -12,7 +12,7 @@ import pytest
 
 import corpusdb
 
-pytest.importorskip("pyspark", reason="pyspark is not installed: make test-spark runs these tests")
+pytest.importorskip("pyspark", reason="pyspark is not installed: make test runs these tests")
 
 from corpusdb.spark._doctor import Seen, doctor, judged
 
