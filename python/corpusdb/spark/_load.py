@@ -44,10 +44,11 @@ def write_load(
 ) -> None:
     """Writes the documents of a frame with what was decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
 
-    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` or `against` was given. All other columns of the frame become
-    fields of the documents; the column of the order does not. `source_name` is the source of documents where no column names
-    it. `tokenizers` names, by their hashes, those that the corpus must have (`corpus.tokenizers.show(name).hash`). Of these
-    `ids` names those whose token ids are in the frame, by the columns that `encode` made: they are not made again.
+    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` or `against` was given. All other columns of
+    the frame become fields of the documents; the column of the order does not. `source_name` is the source of documents
+    where no column names it. `tokenizers` names, by their hashes, those that the corpus must have
+    (`corpus.tokenizers.show(name).hash`). Of these `ids` names those whose token ids are in the frame, by the columns
+    that `encode` made: they are not made again.
 
     `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
     manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
