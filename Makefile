@@ -58,7 +58,7 @@ TESTS := --lib --bins --tests
 # From another directory, so that the installed package is tested and not the one of the tree. The tutorial with a cluster is
 # among the tests of cargo, and finds the package now.
 define TEST_PYTHON
-	@$(MAKE) --no-print-directory python REQUIREMENTS="$(WITH_SAIL)"
+	+@$(MAKE) --no-print-directory python REQUIREMENTS="$(WITH_SAIL)"
 	cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
 	PATH="$(VENV)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
 endef
@@ -87,7 +87,7 @@ test-remote: python ## Test buckets with moto's S3 server: cuts, kills, missing 
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
-SPARK ?= $(HOME)/.cache/corpusdb/venv-spark
+SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm
 
 test-spark: python ## Test corpusdb.spark on Spark itself, which needs Java 17 (1 GB); `test` does so on Sail
 	@command -v java >/dev/null || { echo 'Java is not installed: on Debian and Ubuntu apt-get install openjdk-17-jre-headless'; exit 2; }

@@ -2,10 +2,10 @@
 """Documents a second of `corpusdb bulk-load` against `corpusdb ingest` of the same files, in one run.
 
 Usage: benches/spark/load.py CORPUSDB [--documents N] [--keep first] [--tokenizer tokenizer.json], with the Python package
-of the same release and PyArrow installed. The documents are made up: 60 to 400 words of a vocabulary of 50,000, one in
-five an edited copy of an earlier one, one in twenty an exact one. The decisions are those of the ingest, which runs first;
-a cluster would make them elsewhere, so that making them is not part of what is measured. Prints one line of JSON; ends with
-an error if the digests differ.
+of the same release, PyArrow and pyspark (or pyspark-client) installed. The documents are made up: 60 to 400 words of a
+vocabulary of 50,000, one in five an edited copy of an earlier one, one in twenty an exact one. The decisions are those of
+the ingest, which runs first; a cluster would make them elsewhere, so that making them is not part of what is measured.
+Prints one line of JSON; ends with an error if the digests differ.
 """
 
 import argparse

@@ -32,8 +32,8 @@ class Compared:
     #: One row a new document: the columns of `Deduplicated.rows`, and `witness_is_stored`. Where that is true,
     #: `witness_order` is the number of a stored document; else the order of a new one.
     rows: DataFrame
-    #: One row for every stored document whose standing is another now: `order` is its number, `before` its standing in the
-    #: export. Those whose key comes again are `superseded`.
+    #: One row for every stored document whose standing is another now, or whose witness is a new document: `order` is its
+    #: number, `before` its standing in the export. Those whose key comes again are `superseded`.
     changed: DataFrame
     #: Documents that the corpus had: one more than the largest number of the export.
     stored: int
@@ -140,9 +140,10 @@ def _told(name: str, offset: int) -> str:
 
 
 def _changed(told: DataFrame, known: DataFrame, superseded: DataFrame) -> DataFrame:
-    """Stored documents of another standing than before."""
+    """Stored documents of another standing than before, or of another witness: such a one is new, as long as all others
+    stand as before."""
     before = known.selectExpr("order", "standing AS before")
-    changed = told.join(before, "order").where("standing <> before").select(*names(_CHANGED))
+    changed = told.join(before, "order").where("standing <> before OR NOT witness_is_stored").select(*names(_CHANGED))
     gone = superseded.selectExpr(*filled(
         _CHANGED, before="standing", order="order", key="key", source="source", standing="'superseded'",
     ))

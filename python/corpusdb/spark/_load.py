@@ -61,22 +61,28 @@ def write_load(
     from corpusdb import _native
     from corpusdb.errors import BadInput
 
-    if isinstance(done, Compared) and (changed := done.changed.count()):
-        raise BadInput(
-            f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them: "
-            "ingest the new documents into the corpus; or decide again without those whose keys it has, and ingest these"
-        )
+    if isinstance(done, Compared):
+        if changed := done.changed.count():
+            raise BadInput(
+                f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them: "
+                "ingest the new documents; where all of these are `superseded`, those whose keys the corpus has are enough, and "
+                "the others can be decided again and loaded"
+            )
+        if done.rows.where("source IS NULL").limit(1).count():
+            raise BadInput("a new document names no source, so that it was compared with none of the source that it would have")
     directory = os.fspath(directory).rstrip("/")
     ids, hashes = dict(ids or {}), dict(tokenizers or {})
     if absent := sorted(ids.keys() - hashes.keys()):
         raise BadInput(f"the token ids of {absent[0]!r} come without its hash: name it among `tokenizers`")
+    if wrong := sorted(column for column in ids.values() if column not in df.columns or list(ids.values()).count(column) > 1):
+        raise BadInput(f"`ids` names the column {wrong[0]!r}, which the frame does not have, or names it twice")
     lists = {column: f"_ids_{number}" for number, column in enumerate(ids.values())}
     documents = _documents(df, text, key, source, order, lists)
     counted = done.rows.agg(F.count("*").alias("documents"), F.max("order").alias("last")).collect()[0]
     count, last = int(counted["documents"]), int(counted["last"] or 0)
     parts = max(1, -(-count // part_rows))
     width = last // parts + 1
-    decided = documents.join(_decisions(done, source is not None), "_order")
+    decided = documents.join(_decisions(done, source_name if source is not None else None), "_order")
     decided = decided.withColumn("part", F.expr(f"lpad(CAST(_order DIV {width} AS string), 6, '0')"))
     for name in lists.values():
         decided = decided.withColumn(name, F.expr(f"CASE WHEN _standing = 'kept' THEN {name} END"))
@@ -111,7 +117,7 @@ def _documents(
     if source is not None:
         columns.append(F.col(source).cast("string").alias("source"))
     taken = {name for name in (text, key, source, order, *lists) if name is not None}
-    reserved = {"text", "key", "part", *DECISIONS, *(["source"] if source is not None else [])}
+    reserved = {"text", "key", "source", "part", *DECISIONS}
     others = [name for name in df.columns if name not in taken]
     wrong = sorted(name for name in others if name in reserved or name.startswith("_ids"))
     if wrong:
@@ -123,10 +129,17 @@ def _documents(
     return df.select(*columns, F.col(order).cast("long").alias("_order"))
 
 
-def _decisions(done: Deduplicated | Compared, has_sources: bool) -> DataFrame:
-    named = [f"{name} AS _{name}" for name in ("order", "standing", "kind", "witness")]
-    named.append("witness_source AS _witness_source" if has_sources else "CAST(NULL AS string) AS _witness_source")
+def _decisions(done: Deduplicated | Compared, source_name: str | None) -> DataFrame:
+    """The columns of decisions. A witness without a source has that name; without one documents have no sources."""
+    from pyspark.sql import functions as F
+
+    named = [F.col(name).alias(f"_{name}") for name in ("order", "standing", "kind", "witness")]
+    if source_name is None:
+        named.append(F.lit(None).cast("string").alias("_witness_source"))
+    else:
+        of_witness = F.coalesce(F.col("witness_source"), F.lit(source_name))
+        named.append(F.when(F.col("witness").isNotNull(), of_witness).alias("_witness_source"))
     stored = "CASE WHEN witness_is_stored THEN witness_order END" if isinstance(done, Compared) else "CAST(NULL AS long)"
-    named.append(f"{stored} AS _witness_id")
+    named.append(F.expr(stored).alias("_witness_id"))
     counts = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster")
-    return done.rows.selectExpr(*named, *(f"{name} AS _{name}" for name in counts))
+    return done.rows.select(*named, *(F.col(name).alias(f"_{name}") for name in counts))

@@ -51,17 +51,21 @@ def fingerprint(policy: PolicySettings, names: dict[str, Any]) -> Task:
     return task
 
 
-def encode(tokenizer: bytes, text: str, ids: str) -> Task:
-    """Documents to themselves with the token ids of their texts."""
+def encode(tokenizer: bytes, texts: str) -> Task:
+    """The column of texts, which is the last, to their token ids; null stays null."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
         from corpusdb import kernel
 
         loaded = kernel.load_tokenizer(tokenizer)
         for batch in batches:
-            made = pa.record_batch(kernel.encode(batch.select([text]), loaded, text=text))
-            lists = made.column("ids").cast(pa.list_(pa.int32()))
-            yield pa.RecordBatch.from_arrays([*batch.columns, lists], names=[*batch.schema.names, ids])
+            column = batch.column(batch.num_columns - 1)
+            given = pa.RecordBatch.from_arrays([column.fill_null("")], names=["text"])
+            lists = pa.record_batch(kernel.encode(given, loaded)).column("ids").cast(pa.list_(pa.int32()))
+            place = pc.if_else(column.is_valid(), pa.array(range(batch.num_rows), pa.int64()), pa.scalar(None, pa.int64()))
+            yield pa.RecordBatch.from_arrays([*batch.columns[:-1], lists.take(place)], names=[*batch.schema.names[:-1], texts])
 
     return task
 

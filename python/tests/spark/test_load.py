@@ -79,6 +79,74 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
             w.bulk_load(load)
 
 
+def test_another_witness_of_a_stored_document_is_a_change(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    def words(name: str, count: int) -> list[str]:
+        return [f"{name}{number}" for number in range(count)]
+
+    # The second is like the first and like the third, which is the longest and unlike the first.
+    common = words("common", 30)
+    first, third = common[:24] + words("first", 10), common[6:] + words("thelastofthem", 12)
+    policy: dict[str, Any] = {"threshold": 0.5, "keep": "longest"}
+    stored = [{"key": key, "text": " ".join(text), "year": None, "source": "web"} for key, text in (("a", first), ("b", common))]
+    corpusdb.create(tmp_path / "corpus", fields={"year": int}, **policy).close()
+    before = ingest(tmp_path / "corpus", stored)
+    assert [(row[1], row[4], row[6]) for row in before] == [("a", "kept", None), ("b", "near", "a")]
+    held = session.createDataFrame([row[:6] for row in before], "id long, key string, source string, text string, standing string, year long")
+    came = session.createDataFrame([(0, "c", "web", " ".join(third), None)], NEW)
+    done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    assert [(row["key"], row["before"], row["standing"], row["witness"]) for row in done.changed.collect()] == [("b", "near", "near", "c")]
+    with pytest.raises(BadInput, match="1 stored documents stand otherwise"):
+        spark.write_load(came, done, policy, tmp_path / "load", **NAMES)
+    after = ingest(tmp_path / "corpus", [{"key": "c", "text": " ".join(third), "year": None, "source": "web"}])
+    assert [(row[1], row[4], row[6]) for row in after] == [("a", "kept", None), ("b", "near", "c"), ("c", "kept", None)]
+
+
+def test_documents_without_a_source_have_that_of_the_load(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy: dict[str, Any] = {"threshold": 0.6}
+    rows = [(0, "a", None, "one text of a page", None), (1, "b", "web", "one text of a page", None), (2, "c", None, "one text of a page", None)]
+    df = session.createDataFrame(rows, NEW)
+    done = spark.dedup(df, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    spark.write_load(df, done, policy, tmp_path / "load", **NAMES)
+    corpusdb.create(tmp_path / "ingested", fields={"year": int}, **policy).close()
+    corpusdb.create(tmp_path / "loaded", fields={"year": int}, **policy).close()
+    with corpusdb.open(tmp_path / "loaded", mode="w") as w:
+        w.bulk_load(tmp_path / "load", check="all")
+        found = w.sql("SELECT key, source, standing FROM documents ORDER BY id").fetchall()
+        assert found == [("a", "documents", "kept"), ("b", "web", "exact"), ("c", "documents", "exact")]
+        assert w.digest() == ingested(tmp_path / "ingested", tmp_path / "load", DECISIONS)
+    with pytest.raises(BadInput, match="a column 'source', which means something else"):
+        spark.write_load(df, done, policy, tmp_path / "other", order="number", key="key")
+    export = "id long, key string, source string, text string, standing string, year long"
+    held = session.createDataFrame([(0, "k", "documents", "some other text", "kept", None)], export)
+    against = spark.against(held, df, policy, checkpoint=str(tmp_path / "against"), **NAMES)
+    with pytest.raises(BadInput, match="a new document names no source"):
+        spark.write_load(df, against, policy, tmp_path / "other", **NAMES)
+
+
+def test_encode_leaves_null_and_casts_what_is_no_text(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    corpusdb.create(tmp_path / "trained").close()
+    with corpusdb.open(tmp_path / "trained", mode="w") as w:
+        w.ingest(({"key": one["key"], "text": one["text"]} for one in family(5, 60)), source="all", id_field="key")
+        w.tokenizers.train("own", vocab_size=300)
+        w.tokenizers.export("own", tmp_path / "tokenizer.json")
+        expected = [w.tokenizers["own"].encode("12").tolist(), None, w.tokenizers["own"].encode("7").tolist()]
+    df = session.createDataFrame([(0, 12), (1, None), (2, 7)], "number long, words long")
+    rows = spark.encode(df, (tmp_path / "tokenizer.json").read_bytes(), text="words").orderBy("number").collect()
+    assert [row["ids"] for row in rows] == expected
+    assert rows[0]["words"] == 12
+    df = df.where("words IS NOT NULL")
+    done = spark.dedup(df, checkpoint=str(tmp_path / "stages"), order="number", text="words")
+    with pytest.raises(BadInput, match="the column 'ids', which the frame does not have"):
+        spark.write_load(df, done, None, tmp_path / "load", order="number", text="words", tokenizers={"own": "00"}, ids={"own": "ids"})
+
+
 def test_what_changes_stored_documents_is_no_load(session: Any, tmp_path: Path) -> None:
     from corpusdb import spark
 
