@@ -11,7 +11,8 @@ use crate::store::View;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Of so many removed documents one is compared with its witness, unless all are.
+/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again, unless
+/// all are.
 pub(super) const SAMPLE: u8 = 64;
 
 /// What is known of the rows so far.
@@ -126,10 +127,7 @@ impl Judge {
                 None => Given::Kept,
                 Some(removal) => {
                     let witness = match removal.id {
-                        Some(id) => Some(
-                            self.stored_witness(view, removal, source, id)?
-                                .map_err(|why| of_row(prepared, why))?,
-                        ),
+                        Some(id) => Some(self.stored_witness(view, prepared, removal, id)?),
                         None => witnesses.get(&self.identity(removal, source)).copied(),
                     };
                     match witness {
@@ -200,31 +198,32 @@ impl Judge {
         key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
     }
 
-    /// The witness that the corpus had before the load under a number, of a document of a source; why it is none.
+    /// The witness that the corpus had before the load under a number.
     ///
     /// # Errors
-    /// [`IngestError`] when the store cannot be read.
-    pub(super) fn stored_witness(
+    /// [`IngestError::LoadRow`] when it is another document than the row says; [`IngestError`] when the store cannot be read.
+    fn stored_witness(
         &self,
         view: &View,
+        prepared: &Prepared,
         removal: &Removal,
-        source: &str,
         id: u64,
-    ) -> Result<Result<DocId, String>, IngestError> {
+    ) -> Result<DocId, IngestError> {
         if id >= self.before {
             let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
-            return Ok(Err(why));
+            return Err(of_row(prepared, why));
         }
         let header = view.expect_header(DocId(id))?;
-        let (key, of) = (view.display_key(&header)?, view.source_name(header.source));
-        let said = (removal.witness.as_str(), removal.source.as_deref().unwrap_or(source));
-        if said == (key.as_str(), of) {
-            return Ok(Ok(DocId(id)));
+        let (key, source) = (view.display_key(&header)?, view.source_name(header.source));
+        let said = removal.source.as_deref().unwrap_or_else(|| self.source_of(prepared));
+        if (removal.witness.as_str(), said) == (key.as_str(), source) {
+            return Ok(DocId(id));
         }
-        Ok(Err(format!(
-            "its witness is said to be {:?} of `{}`, and document {id} of the corpus is {key:?} of `{of}`",
-            said.0, said.1
-        )))
+        let why = format!(
+            "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{source}`",
+            removal.witness
+        );
+        Err(of_row(prepared, why))
     }
 
     /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its token

@@ -11,6 +11,17 @@ from families import SOURCES, family, told
 import corpusdb
 
 NEW = "number long, key string, source string, text string, year long"
+EXPORT = "id long, key string, source string, text string, standing string, year long"
+
+
+def exported(session: Any, documents: list[tuple[Any, ...]]) -> Any:
+    """What an export of a corpus has, of documents as `ingest` tells them."""
+    return session.createDataFrame([row[:6] for row in documents], EXPORT)
+
+
+def arrived(session: Any, documents: list[dict[str, Any]]) -> Any:
+    """New documents as a frame."""
+    return session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in documents], NEW)
 
 
 def split(documents: list[dict[str, Any]], held: int, again: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -49,8 +60,8 @@ def test_new_documents_are_decided_as_an_ingest_into_the_corpus_decides(
     stored, new = split(family(len(mode) + len(keep) + again, 160), 90, again)
     corpusdb.create(tmp_path / "corpus", fields={"year": int}, **policy).close()
     before = ingest(tmp_path / "corpus", stored)
-    export = session.createDataFrame([row[:6] for row in before], "id long, key string, source string, text string, standing string, year long")
-    came = session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in new], NEW)
+    export = exported(session, before)
+    came = arrived(session, new)
     done = spark.against(export.repartition(2), came.repartition(3), policy, order="number", key="key", source="source",
                          checkpoint=str(tmp_path / "job"))
     after = ingest(tmp_path / "corpus", new)
@@ -78,8 +89,8 @@ def test_stored_documents_that_stay_are_not_compared_with_each_other(session: An
     before = ingest(tmp_path / "corpus", stored)
     kept = sum(row[4] == "kept" for row in before)
     assert kept > 64
-    export = session.createDataFrame([row[:6] for row in before], "id long, key string, source string, text string, standing string, year long")
-    came = session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in new], NEW)
+    export = exported(session, before)
+    came = arrived(session, new)
     done = spark.against(export, came, policy, order="number", key="key", source="source", checkpoint=str(tmp_path / "job"))
     after = ingest(tmp_path / "corpus", new)
     assert told(done.rows) == [(row[1], row[4], *row[6:]) for row in after[580:]]

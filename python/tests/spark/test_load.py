@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from families import SOURCES, family
-from test_against import NEW, ingest, split
+from test_against import EXPORT, NEW, arrived, exported, ingest, split
 from test_dedup import frame
 
 import corpusdb
@@ -23,6 +23,16 @@ def ingested(path: Path, load: Path, dropped: tuple[str, ...]) -> str:
         w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
                  text_field="text", format="parquet", drop_fields=dropped)
         return w.digest()
+
+
+def trained(place: Path, documents: list[dict[str, Any]]) -> Any:
+    """Trains a tokenizer on documents, and writes it as `tokenizer.json`; answers its record."""
+    corpusdb.create(place / "trained").close()
+    with corpusdb.open(place / "trained", mode="w") as w:
+        w.ingest(iter(documents), source="all", id_field="key")
+        w.tokenizers.train("own", vocab_size=300)
+        w.tokenizers.export("own", place / "tokenizer.json")
+        return w.tokenizers.show("own")
 
 
 @pytest.mark.parametrize(("mode", "keep"), [("witness", "first"), ("witness", "longest"), ("components", "field:year"), ("exact", "first")])
@@ -62,12 +72,12 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
 
     policy: dict[str, Any] = {"mode": mode, "threshold": 0.5}
     stored, new = split(family(len(mode) + 60, 160), 90, 0)
-    export, load = "id long, key string, source string, text string, standing string, year long", tmp_path / "load"
+    load = tmp_path / "load"
     for name in ("ingested", "loaded"):
         corpusdb.create(tmp_path / name, fields={"year": int}, **policy).close()
         before = ingest(tmp_path / name, stored)
-    held = session.createDataFrame([row[:6] for row in before], export)
-    came = session.createDataFrame([tuple(one[name] for name in ("number", "key", "source", "text", "year")) for one in new], NEW)
+    held = exported(session, before)
+    came = arrived(session, new)
     done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     spark.write_load(came, done, policy, load, part_rows=30, **NAMES)
     expected = ingested(tmp_path / "ingested", load, DECISIONS)
@@ -93,7 +103,7 @@ def test_another_witness_of_a_stored_document_is_a_change(session: Any, tmp_path
     corpusdb.create(tmp_path / "corpus", fields={"year": int}, **policy).close()
     before = ingest(tmp_path / "corpus", stored)
     assert [(row[1], row[4], row[6]) for row in before] == [("a", "kept", None), ("b", "near", "a")]
-    held = session.createDataFrame([row[:6] for row in before], "id long, key string, source string, text string, standing string, year long")
+    held = exported(session, before)
     came = session.createDataFrame([(0, "c", "web", " ".join(third), None)], NEW)
     done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     assert [(row["key"], row["before"], row["standing"], row["witness"]) for row in done.changed.collect()] == [("b", "near", "near", "c")]
@@ -121,22 +131,18 @@ def test_documents_without_a_source_have_that_of_the_load(session: Any, tmp_path
         assert w.digest() == ingested(tmp_path / "ingested", tmp_path / "load", DECISIONS)
     with pytest.raises(BadInput, match="a column 'source', which means something else"):
         spark.write_load(df, done, policy, tmp_path / "other", order="number", key="key")
-    export = "id long, key string, source string, text string, standing string, year long"
-    held = session.createDataFrame([(0, "k", "documents", "some other text", "kept", None)], export)
+    held = session.createDataFrame([(0, "k", "documents", "some other text", "kept", None)], EXPORT)
     against = spark.against(held, df, policy, checkpoint=str(tmp_path / "against"), **NAMES)
     with pytest.raises(BadInput, match="a new document names no source"):
         spark.write_load(df, against, policy, tmp_path / "other", **NAMES)
 
 
 def test_encode_leaves_null_and_casts_what_is_no_text(session: Any, tmp_path: Path) -> None:
-    from corpusdb import spark
+    from corpusdb import kernel, spark
 
-    corpusdb.create(tmp_path / "trained").close()
-    with corpusdb.open(tmp_path / "trained", mode="w") as w:
-        w.ingest(({"key": one["key"], "text": one["text"]} for one in family(5, 60)), source="all", id_field="key")
-        w.tokenizers.train("own", vocab_size=300)
-        w.tokenizers.export("own", tmp_path / "tokenizer.json")
-        expected = [w.tokenizers["own"].encode("12").tolist(), None, w.tokenizers["own"].encode("7").tolist()]
+    trained(tmp_path, family(5, 60))
+    own = kernel.load_tokenizer(tmp_path / "tokenizer.json")
+    expected = [own.encode("12").tolist(), None, own.encode("7").tolist()]
     df = session.createDataFrame([(0, 12), (1, None), (2, 7)], "number long, words long")
     rows = spark.encode(df, (tmp_path / "tokenizer.json").read_bytes(), text="words").orderBy("number").collect()
     assert [row["ids"] for row in rows] == expected
@@ -191,12 +197,7 @@ def test_token_ids_come_along(session: Any, tmp_path: Path) -> None:
 
     policy: dict[str, Any] = {"threshold": 0.6, "keep": "longest"}
     documents = family(31, 120)
-    corpusdb.create(tmp_path / "trained", **policy).close()
-    with corpusdb.open(tmp_path / "trained", mode="w") as w:
-        w.ingest((one for one in documents), source="all", id_field="key")
-        w.tokenizers.train("own", vocab_size=300)
-        w.tokenizers.export("own", tmp_path / "tokenizer.json")
-        own = w.tokenizers.show("own").hash
+    own = trained(tmp_path, documents).hash
     df = spark.encode(frame(session, documents, 3), tmp_path / "tokenizer.json", ids="of own")
     done = spark.dedup(df, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     with pytest.raises(BadInput, match="a column 'of own' already"):

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// The version of the layout that is read.
 const FORMAT: u32 = 1;
 
-/// How the names of columns of token ids begin: so do no names of fields.
+/// How the names of columns of token ids begin.
 const IDS: &str = "_ids";
 
 /// What stands in the file.

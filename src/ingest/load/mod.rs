@@ -31,7 +31,7 @@ pub struct LoadOptions {
     pub threads: usize,
     /// Bytes of text and fields after which a batch is committed.
     pub batch_bytes: u64,
-    /// Compare every removed document with its witness, not one of 64.
+    /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
     pub check_all: bool,
     /// How objects of stores are reached (`s3://` and the like).
     pub stores: Stores,
@@ -59,8 +59,8 @@ pub struct LoadReport {
     pub brought: u64,
 }
 
-/// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays, whatever happens after it; the same
-/// again goes on behind it.
+/// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays, whatever
+/// happens after it; the same again goes on behind it.
 ///
 /// # Errors
 /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this corpus,
