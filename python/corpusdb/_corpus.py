@@ -64,11 +64,15 @@ class Corpus(Planning, Exporting):
         *,
         memory: int | str | None = None,
         threads: int | None = None,
+        shards: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self._path = os.fspath(path)
+        self._shards = _shard_paths(shards)
         self._memory = optional_size(memory, "memory")
         self._threads = threads
-        self._handle = _native.Handle(self._path, write=self._mode == "w", memory=self._memory, threads=threads)
+        self._handle = _native.Handle(
+            self._path, write=self._mode == "w", memory=self._memory, threads=threads, shards=self._shards
+        )
 
     @property
     def path(self) -> str:
@@ -91,7 +95,7 @@ class Corpus(Planning, Exporting):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (type(self), self._path, self._memory, self._threads)
+        return _reopen, (type(self), self._path, self._memory, self._threads, self._shards)
 
     # Looking -----------------------------------------------------------------------------------------------------------
 
@@ -355,8 +359,16 @@ class Corpus(Planning, Exporting):
         )
 
 
-def _reopen(kind: type[Corpus], path: str, memory: int | None, threads: int | None) -> Corpus:
-    return kind(path, memory=memory, threads=threads)
+def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    if isinstance(shards, str | os.PathLike):
+        raise ValueError(f"shards is a list of directories; [{os.fspath(shards)!r}] is one")
+    return tuple(os.fspath(shard) for shard in shards)
+
+
+def _reopen(
+    kind: type[Corpus], path: str, memory: int | None, threads: int | None, shards: tuple[str, ...] = ()
+) -> Corpus:
+    return kind(path, memory=memory, threads=threads, shards=shards)
 
 
 def _names(by: str | Sequence[str] | None) -> list[str]:

@@ -78,6 +78,7 @@ class Loader:
     def __init__(
         self,
         path: str,
+        shards: tuple[str, ...],
         plan: str,
         unstored: _native.Plan | None,
         *,
@@ -108,7 +109,7 @@ class Loader:
         rank, world = placed(rank, world)
         #: This rank, and how many there are.
         self.rank, self.world = rank, world
-        self._path, self._plan, self._unstored = os.path.abspath(path), plan, unstored
+        self._path, self._shards, self._plan, self._unstored = os.path.abspath(path), shards, plan, unstored
         self._views = None if views is None else list(views)
         self._as, self._layout, self._ids = as_, layout, ids
         self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
@@ -280,7 +281,12 @@ class Loader:
                 raise Closed("this loader is closed; make another one from the plan")
             if self._reader is None:
                 self._reader = _native.Reader(
-                    self._path, self._plan, plan=self._unstored, memory=self._memory, threads=self._threads
+                    self._path,
+                    self._plan,
+                    plan=self._unstored,
+                    memory=self._memory,
+                    threads=self._threads,
+                    shards=self._shards,
                 )
                 self._process = os.getpid()
                 self._names = tuple(self._reader.sources())

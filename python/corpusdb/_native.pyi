@@ -121,7 +121,13 @@ class Handle:
     """A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it."""
 
     def __new__(
-        cls, path: str | PathLike[str], *, write: bool, memory: int | None = None, threads: int | None = None
+        cls,
+        path: str | PathLike[str],
+        *,
+        write: bool,
+        memory: int | None = None,
+        threads: int | None = None,
+        shards: Sequence[str] = ...,
     ) -> Handle: ...
     @property
     def is_closed(self) -> bool:
@@ -236,10 +242,10 @@ def ingest(
     JSON text."""
 
 def bulk_load(
-    handle: Handle, directory: str, options: tuple[bool, int | None, bool], listener: _Listener | None = None
+    handle: Handle, directory: str, options: tuple[bool, int | None, bool, int | None], listener: _Listener | None = None
 ) -> str:
     """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
-    bytes of a batch, change nothing."""
+    bytes of a batch, change nothing, which shard."""
 
 def policy_json(settings: _Settings) -> str:
     """A whole policy as JSON, as a load says it."""
@@ -592,7 +598,14 @@ def drop_plan(handle: Handle, number: int) -> None: ...
 @final
 class Reader:
     def __new__(
-        cls, path: str | PathLike[str], hash: str, *, plan: Plan | None = None, memory: int, threads: int
+        cls,
+        path: str | PathLike[str],
+        hash: str,
+        *,
+        plan: Plan | None = None,
+        memory: int,
+        threads: int,
+        shards: Sequence[str] = ...,
     ) -> Reader: ...
     def counts(self, epoch: int) -> tuple[int, int]: ...
     def steps(self, epoch: int, from_batch: int, world: int) -> int: ...

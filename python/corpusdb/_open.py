@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, Unpack, overload
 
 from corpusdb import _native
@@ -44,11 +44,21 @@ def create(
 
 @overload
 def open(
-    path: str | os.PathLike[str], mode: Literal["r"] = "r", *, memory: int | str | None = None, threads: int | None = None
+    path: str | os.PathLike[str],
+    mode: Literal["r"] = "r",
+    *,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    shards: Sequence[str | os.PathLike[str]] = (),
 ) -> Corpus: ...
 @overload
 def open(
-    path: str | os.PathLike[str], mode: Literal["w"], *, memory: int | str | None = None, threads: int | None = None
+    path: str | os.PathLike[str],
+    mode: Literal["w"],
+    *,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    shards: Sequence[str | os.PathLike[str]] = (),
 ) -> Writer: ...
 def open(
     path: str | os.PathLike[str],
@@ -56,18 +66,21 @@ def open(
     *,
     memory: int | str | None = None,
     threads: int | None = None,
+    shards: Sequence[str | os.PathLike[str]] = (),
 ) -> Corpus:
     """Opens a corpus: for reading, also beside a writer, or with `mode="w"` for writing, alone.
 
     `memory` is about how much caches and work in memory may take (bytes, or "4GiB"; by default a quarter of the
-    machine's), `threads` how many work in the background of a writer (one a core).
+    machine's), `threads` how many work in the background of a writer (one a core). `shards` are corpora beside it, in
+    their order, which are read: plans, loaders and exports of the opened one then draw from the documents of all.
 
-    Raises `corpusdb.NotFound` where there is no corpus, `corpusdb.Locked` when another one writes.
+    Raises `corpusdb.NotFound` where there is no corpus, `corpusdb.Locked` when another one writes, `corpusdb.BadInput`
+    when one corpus is named twice.
     """
     if mode == "r":
-        return Corpus(path, memory=memory, threads=threads)
+        return Corpus(path, memory=memory, threads=threads, shards=shards)
     if mode == "w":
-        return Writer(path, memory=memory, threads=threads)
+        return Writer(path, memory=memory, threads=threads, shards=shards)
     raise ValueError(f'mode {mode!r} is neither "r" (read) nor "w" (write)')
 
 

@@ -65,7 +65,7 @@ class Verification(Report):
 
 
 def _with_options_of(
-    loader: Callable[Concatenate[str, str, _native.Plan | None, Options], Loader],
+    loader: Callable[Concatenate[str, tuple[str, ...], str, _native.Plan | None, Options], Loader],
 ) -> Callable[[Callable[..., Loader]], Callable[Concatenate[Plan, Options], Loader]]:
     """Gives a method of plans the keywords that a loader is made with, for checkers and for `help`."""
     keywords = [
@@ -88,13 +88,20 @@ class Plan:
     first asked that only the corpus knows.
     """
 
-    def __init__(self, native: _native.Plan, handle: _native.Handle, path: str) -> None:
-        self._begin(os.path.abspath(path), native.hash, native.number, native, handle)
+    def __init__(self, native: _native.Plan, handle: _native.Handle, path: str, shards: tuple[str, ...]) -> None:
+        beside = tuple(os.path.abspath(shard) for shard in shards)
+        self._begin(os.path.abspath(path), beside, native.hash, native.number, native, handle)
 
     def _begin(
-        self, path: str, plan: str, number: int | None, native: _native.Plan | None, handle: _native.Handle | None
+        self,
+        path: str,
+        shards: tuple[str, ...],
+        plan: str,
+        number: int | None,
+        native: _native.Plan | None,
+        handle: _native.Handle | None,
     ) -> None:
-        self._path, self._hash, self._number = path, plan, number
+        self._path, self._shards, self._hash, self._number = path, shards, plan, number
         #: None until they are needed, of a plan that was pickled.
         self._native_plan, self._handle = native, handle
         self._reader: tuple[int, _native.Reader] | None = None
@@ -219,7 +226,7 @@ class Plan:
             native = _native.extend_plan(
                 self._opened(), self._stored(), consumed=consumed, epoch=epoch, recipe=text, listener=listener
             )
-        return Plan(native, self._opened(), self._path)
+        return Plan(native, self._opened(), self._path, self._shards)
 
     def drop(self) -> None:
         """Forgets the plan. What was built of it cannot be verified any more."""
@@ -238,7 +245,7 @@ class Plan:
         other, and with `endless=True` all that there are. `uneven=True` divides batches among ranks that they do not
         divide among evenly. `memory` in bytes is what its reader may take, `threads` what it reads with.
         """
-        return Loader(self._path, self.hash, self._unstored(), **options)
+        return Loader(self._path, self._shards, self.hash, self._unstored(), **options)
 
     def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
         """For trainers that insist on a `DataLoader`.
@@ -272,7 +279,7 @@ class Plan:
 
     def _opened(self) -> _native.Handle:
         if self._handle is None:
-            self._handle = _native.Handle(self._path, write=False, memory=MEMORY)
+            self._handle = _native.Handle(self._path, write=False, memory=MEMORY, shards=self._shards)
         return self._handle
 
     def _planned(self) -> _native.Plan:
@@ -297,7 +304,9 @@ class Plan:
     def _read(self) -> _native.Reader:
         # A plan is data: in the child of a fork it has a reader of its own, as a worker of a map-style dataset needs it.
         if self._reader is None or self._reader[0] != os.getpid():
-            reader = _native.Reader(self._path, self.hash, plan=self._unstored(), memory=MEMORY, threads=2)
+            reader = _native.Reader(
+                self._path, self.hash, plan=self._unstored(), memory=MEMORY, threads=2, shards=self._shards
+            )
             self._reader = os.getpid(), reader
         return self._reader[1]
 
@@ -307,7 +316,7 @@ class Plan:
         return self._read().counts(epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _found_again, (self._path, self.hash, self._stored())
+        return _found_again, (self._path, self.hash, self._stored(), self._shards)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and other.hash == self.hash
@@ -320,10 +329,10 @@ class Plan:
         return f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>"
 
 
-def _found_again(path: str, plan: str, number: int) -> Plan:
+def _found_again(path: str, plan: str, number: int, shards: tuple[str, ...] = ()) -> Plan:
     """A plan that was pickled. Nothing is opened: a worker that reads rows has a reader for that."""
     found: Plan = Plan.__new__(Plan)
-    found._begin(path, plan, number, None, None)
+    found._begin(path, shards, plan, number, None, None)
     return found
 
 
@@ -332,6 +341,7 @@ class Planning:
 
     _handle: _native.Handle
     _path: str
+    _shards: tuple[str, ...] = ()
     _mode = "r"
 
     def plan(
@@ -372,7 +382,7 @@ class Planning:
                     self._tell_removed(_native.plan_recipe(self._handle, text, epochs=None, listener=listener), strict)
                 native = _native.plan_recipe(self._handle, text, epochs=along, listener=listener)
                 self._tell_removed(native, strict)
-        return Plan(native, self._handle, self._path)
+        return Plan(native, self._handle, self._path, self._shards)
 
     def _tell_removed(self, plan: _native.Plan, strict: bool) -> None:
         """Says how many documents a plan draws that were removed since its snapshot, or refuses it."""

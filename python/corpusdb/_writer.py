@@ -144,6 +144,7 @@ class Writer(Corpus):
         directory: str | os.PathLike[str],
         *,
         check: Literal["sample", "all"] = "sample",
+        shard: int | None = None,
         batch_bytes: int | str | None = None,
         dry_run: bool = False,
         progress: ProgressOption = None,
@@ -154,14 +155,17 @@ class Writer(Corpus):
         what an ingest of the same files would have stored. The corpus must have the policy that they were decided with, and
         of other documents none but those that they were decided against. What the rows say is checked; how similar removed
         documents are to their witnesses, and the token ids that came along, of one in 64 of them, or with `check="all"` of
-        all. After an interrupt the same call goes on.
+        all. Of a load that was written in shards the corpus takes `shard`, counted from 0. After an interrupt the same
+        call goes on.
 
         Raises `corpusdb.BadInput` for a row that cannot be true, by file and row: nothing of its batch is stored, what was
         committed before stays.
         """
         if check not in ("sample", "all"):
             raise ValueError(f"check is 'sample' or 'all', not {check!r}")
-        options = (check == "all", optional_size(batch_bytes, "batch_bytes"), dry_run)
+        if shard is not None and shard < 0:
+            raise ValueError(f"shards are counted from 0, and shard {shard} is none")
+        options = (check == "all", optional_size(batch_bytes, "batch_bytes"), dry_run, shard)
         with listening(progress) as listener:
             told = _native.bulk_load(self._handle, os.fspath(directory), options, listener)
         report = LoadReport.from_json(told)

@@ -8,7 +8,7 @@ use corpusdb::store::Twin;
 use corpusdb::{Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, Progress};
 use pyo3::prelude::*;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -19,6 +19,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// What a handle holds: the moment that it shows, and the writer of one that writes.
 struct Open {
     path: PathBuf,
+    /// The corpora beside it whose documents its epochs draw from.
+    shards: Vec<PathBuf>,
     options: CorpusOptions,
     shown: Mutex<Option<Arc<Corpus>>>,
     writer: Mutex<Option<CorpusWriter>>,
@@ -35,20 +37,23 @@ pub(crate) struct Handle {
 
 #[pymethods]
 impl Handle {
-    /// Opens the corpus at `path`; `memory` in bytes and `threads` as the library's options have them.
+    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` in bytes, for all of them, and `threads` as the
+    /// library's options have them.
     #[new]
-    #[pyo3(signature = (path, *, write, memory=None, threads=None))]
+    #[pyo3(signature = (path, *, write, memory=None, threads=None, shards=Vec::new()))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         write: bool,
         memory: Option<u64>,
         threads: Option<usize>,
+        shards: Vec<PathBuf>,
     ) -> PyResult<Self> {
         let mut options = Corpus::options();
         if let Some(memory) = memory {
             options = options.memory(memory);
         }
+        options = shared(options, &shards);
         if let Some(threads) = threads {
             options = options.threads(threads);
         }
@@ -57,14 +62,22 @@ impl Handle {
         }
         let open = to_the_end(py, None, move |_, _| {
             let (writer, corpus) = if write {
-                let writer = options.open_writer(&path)?;
+                let writer = opened_to_write(options, &path, &shards)?;
                 let shown = writer.corpus();
                 (Some(writer), shown)
             } else {
-                (None, options.open(&path)?)
+                (None, opened(options, &path, &shards)?)
             };
             let (shown, writer) = (Mutex::new(Some(Arc::new(corpus))), Mutex::new(writer));
-            Ok(Open { path, options, shown, writer, writing: Mutex::default(), writes: write })
+            Ok(Open {
+                path,
+                shards,
+                options,
+                shown,
+                writer,
+                writing: Mutex::default(),
+                writes: write,
+            })
         })?;
         Ok(Self { open: Owned::new(open) })
     }
@@ -264,7 +277,7 @@ impl Open {
         drop(shown.take());
         drop(slot.take());
         let twin = Twin::make(&self.path);
-        let writer = self.options.open_writer(&self.path)?;
+        let writer = opened_to_write(self.options, &self.path, &self.shards)?;
         *shown = Some(Arc::new(writer.corpus()));
         *slot = Some(writer);
         drop(shown);
@@ -272,6 +285,39 @@ impl Open {
         let mut writer = self.options.open_writer(twin.path())?;
         work(&mut writer, progress, interrupt).map(Answer::Done)
     }
+}
+
+/// The options of each of several corpora, which share the memory.
+pub(crate) fn shared(options: CorpusOptions, shards: &[PathBuf]) -> CorpusOptions {
+    match shards {
+        [] => options,
+        others => options.memory(options.memory_bytes() / (others.len() as u64 + 1)),
+    }
+}
+
+/// A corpus with others beside it.
+///
+/// # Errors
+/// As [`CorpusOptions::open`] and [`Corpus::with_shards`].
+pub(crate) fn opened(
+    options: CorpusOptions,
+    path: &Path,
+    shards: &[PathBuf],
+) -> Result<Corpus, Error> {
+    options.open(path)?.with_shards(beside(options, shards)?)
+}
+
+fn opened_to_write(
+    options: CorpusOptions,
+    path: &Path,
+    shards: &[PathBuf],
+) -> Result<CorpusWriter, Error> {
+    let others = beside(options, shards)?;
+    options.open_writer(path)?.with_shards(others)
+}
+
+fn beside(options: CorpusOptions, shards: &[PathBuf]) -> Result<Vec<Corpus>, Error> {
+    shards.iter().map(|path| options.open(path)).collect()
 }
 
 fn closed(py: Python<'_>) -> PyErr {

@@ -197,7 +197,9 @@ fn of_epoch(error: &EpochError) -> &'static str {
         | EpochError::NoRows { .. }
         | EpochError::NotEncoded { .. } => "Infeasible",
         EpochError::OutOfRange { .. } => "OutOfRange",
-        EpochError::Stale(_) => "Stale",
+        EpochError::Stale(_) | EpochError::Shards { .. } | EpochError::OtherShard { .. } => "Stale",
+        EpochError::SameShard { .. } | EpochError::SameShards { .. } => "BadInput",
+        EpochError::InShard { error, .. } => of_epoch(error),
         EpochError::OutputExists { .. } | EpochError::BuildUnderWay { .. } => "AlreadyExists",
         EpochError::Plan(_) => "Corrupt",
         _ => "CorpusError",

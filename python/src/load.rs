@@ -9,23 +9,24 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all, bytes
-/// of a batch, change nothing.
+/// of a batch, change nothing, which shard.
 #[pyfunction]
 #[pyo3(signature = (handle, directory, options, listener=None))]
 pub(crate) fn bulk_load(
     py: Python<'_>,
     handle: &Handle,
     directory: String,
-    options: (bool, Option<u64>, bool),
+    options: (bool, Option<u64>, bool, Option<u32>),
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (check_all, batch_bytes, dry_run) = options;
+    let (check_all, batch_bytes, dry_run, shard) = options;
     let opened = handle.options(py)?;
     let options = LoadOptions {
         threads: opened.thread_count(),
         batch_bytes: batch_bytes
             .unwrap_or_else(|| IngestOptions::batch_bytes_within(opened.memory_bytes())),
         check_all,
+        shard,
         stores: stores(),
     };
     handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {

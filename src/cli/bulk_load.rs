@@ -13,6 +13,7 @@ use std::path::PathBuf;
 Examples:
   corpusdb bulk-load crawl s3://crawl/load-2026
   corpusdb bulk-load crawl load-2026 --check
+  corpusdb bulk-load crawl-3 s3://crawl/load-2026 --shard 3
 
 DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were
 decided with, and of other documents none but those that they were decided against. Run the same
@@ -26,6 +27,9 @@ pub(super) struct Args {
     /// Compare every removed document with its witness, and make all token ids again, not of one in 64
     #[arg(long)]
     check: bool,
+    /// Which shard this corpus takes of a load in shards, counted from 0
+    #[arg(long, value_name = "N")]
+    shard: Option<u32>,
     /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     batch_bytes: Option<u64>,
@@ -41,6 +45,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             .batch_bytes
             .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
         check_all: args.check,
+        shard: args.shard,
         stores: stores(),
     };
     let target = context.target(&args.corpus, args.dry_run)?;

@@ -110,8 +110,7 @@ enum Verb {
     Contamination(contamination::Verb),
     #[command(subcommand)]
     Signals(signals::Verb),
-    #[command(subcommand)]
-    Epoch(epoch::Verb),
+    Epoch(epoch::Arguments),
     Export(export::Args),
     Check(check::Args),
     Compact(compact::Args),
@@ -140,8 +139,8 @@ impl Verb {
             Self::Contamination(verb) => verb.has_safe_points(),
             Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
-            Self::Epoch(verb) => matches!(
-                verb,
+            Self::Epoch(arguments) => matches!(
+                arguments.verb,
                 epoch::Verb::Build { .. }
                     | epoch::Verb::Explain { .. }
                     | epoch::Verb::Extend { .. }
@@ -216,7 +215,7 @@ fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
         Verb::Field(verb) => field::run(verb, context),
         Verb::Contamination(verb) => contamination::run(verb, context),
         Verb::Signals(verb) => signals::run(verb, context),
-        Verb::Epoch(verb) => epoch::run(verb, context),
+        Verb::Epoch(arguments) => epoch::run(arguments, context),
         Verb::Export(args) => export::run(args, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Compact(args) => compact::run(args, context),

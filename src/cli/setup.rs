@@ -93,6 +93,22 @@ impl Context {
         Ok(Corpus::options().memory(self.memory).open(path)?)
     }
 
+    /// As [`Context::read`], with corpora beside it, which share the memory.
+    pub(super) fn read_with(&self, path: &Path, shards: &[PathBuf]) -> anyhow::Result<Corpus> {
+        let memory = self.share(shards);
+        Ok(Corpus::options().memory(memory).open(path)?.with_shards(self.others(shards)?)?)
+    }
+
+    fn others(&self, shards: &[PathBuf]) -> anyhow::Result<Vec<Corpus>> {
+        let options = Corpus::options().memory(self.share(shards));
+        shards.iter().map(|path| Ok(options.open(path)?)).collect()
+    }
+
+    /// The memory of each of several corpora.
+    const fn share(&self, shards: &[PathBuf]) -> u64 {
+        self.memory / (shards.len() as u64 + 1)
+    }
+
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
     pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
         Ok(match dry_run {
@@ -107,17 +123,28 @@ impl Context {
 
     /// As [`Context::write`], for what is written in moments: waits a minute for another writer to end.
     pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        self.write_soon_with(path, &[])
+    }
+
+    /// As [`Context::write_soon`], with corpora beside it that are read, which share the memory.
+    pub(super) fn write_soon_with(
+        &self,
+        path: &Path,
+        shards: &[PathBuf],
+    ) -> anyhow::Result<CorpusWriter> {
+        let others = self.others(shards)?;
+        let options = Corpus::options().memory(self.share(shards)).threads(self.threads);
         for tried in 0_u32.. {
-            match Corpus::options().memory(self.memory).threads(self.threads).open_writer(path) {
+            match options.open_writer(path) {
                 Err(Error::Store(StoreError::Locked { .. }))
                     if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
                 {
                     std::thread::sleep(LOCK_PAUSE);
                 }
-                other => return Ok(other?),
+                other => return Ok(other?.with_shards(others)?),
             }
         }
-        self.write(path)
+        Ok(options.open_writer(path)?.with_shards(others)?)
     }
 }
 

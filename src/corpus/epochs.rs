@@ -3,12 +3,12 @@
 use super::{Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{
-    self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, Planned, Recipe, Rest,
-    TokenEnds, Verification,
+    self, Against, BuildJob, Corpora, Epoch, EpochError, Explanation, Manifest, Planned, Recipe,
+    Rest, TokenEnds, Verification,
 };
 use crate::error::Error;
 use crate::model::{Context, DocId, Interrupt, Progress};
-use crate::store::{EpochRecord, Fault, View};
+use crate::store::{EpochRecord, Fault};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Corpus {
     /// [`Error::Epoch`] when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
         let never = Interrupt::default();
-        plan_at(&self.view, recipe, &Context::new(progress, &never, self.memory))
+        plan_at(&self.corpora(), recipe, None, &Context::new(progress, &never, self.memory))
     }
 
     /// A stored plan with what it pins.
@@ -44,7 +44,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when lengths cannot be read.
     pub fn explain(&self, planned: &Planned, interrupt: &Interrupt) -> Result<Explanation, Error> {
-        Ok(epoch::explain(&self.view, planned, interrupt)?)
+        Ok(epoch::explain(&self.corpora(), planned, interrupt)?)
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
@@ -53,7 +53,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when lineages cannot be read.
     pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
-        Ok(epoch::undecided(&self.view, &planned.plan)?)
+        Ok(epoch::undecided(&self.corpora(), &planned.plan)?)
     }
 
     /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on all
@@ -62,7 +62,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when rows cannot be read.
     pub fn removed_since(&self, planned: &Planned) -> Result<u64, Error> {
-        Ok(epoch::removed_since(&self.view, planned)?)
+        Ok(epoch::removed_since(&self.corpora(), planned)?)
     }
 
     /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
@@ -75,12 +75,12 @@ impl Corpus {
         epoch: u64,
         interrupt: &Interrupt,
     ) -> Result<Epoch, Error> {
-        Ok(Epoch::open(&self.view, planned, epoch, interrupt)?)
+        Ok(Epoch::open(&self.corpora(), planned, epoch, interrupt)?)
     }
 
     /// Marks that are stored with plans and are not those of their epochs.
     pub(super) fn check_marks(&self) -> Result<Vec<Fault>, Error> {
-        Ok(epoch::check_marks(&self.view)?)
+        Ok(epoch::check_marks(&self.corpora())?)
     }
 
     /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
@@ -96,7 +96,8 @@ impl Corpus {
         rows: u64,
         interrupt: &Interrupt,
     ) -> Result<u64, Error> {
-        Ok(Epoch::open(&self.view, planned, epoch, interrupt)?.run_row_after(rows, interrupt)?)
+        Ok(Epoch::open(&self.corpora(), planned, epoch, interrupt)?
+            .run_row_after(rows, interrupt)?)
     }
 
     /// Writes epoch number `epoch` of a plan to the directory `out`.
@@ -106,7 +107,7 @@ impl Corpus {
     pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
         let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
-        let answer = epoch::build(&self.view, planned, epoch, out, &context)?;
+        let answer = epoch::build(&self.corpora(), planned, epoch, out, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -123,7 +124,7 @@ impl Corpus {
         interrupt: &Interrupt,
     ) -> Result<Verification, Error> {
         let context = Context::new(progress, interrupt, self.memory);
-        let answer = epoch::verify(&self.view, planned, directory, &context)?;
+        let answer = epoch::verify(&self.corpora(), planned, directory, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -155,10 +156,11 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<(EpochRecord, Planned), Error> {
-        let recipe = self.pinned_to_now(recipe)?;
+        let made = self.snapshot_for(recipe)?;
         let context = Context::new(progress, interrupt, self.memory);
-        let planned = plan_at(self.view(), &recipe, &context)?;
-        Ok(epoch::store_plan(&mut self.writer, planned, epochs, &context)?)
+        let planned = plan_at(&self.corpora(), recipe, made.as_deref(), &context)?;
+        let others = self.other_views();
+        Ok(epoch::store_plan(&mut self.writer, &others, planned, epochs, &context)?)
     }
 
     /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
@@ -177,7 +179,8 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<u64, Error> {
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(epoch::mark_epochs(&mut self.writer, number, epochs, &context)?)
+        let others = self.other_views();
+        Ok(epoch::mark_epochs(&mut self.writer, &others, number, epochs, &context)?)
     }
 
     /// Plans what is left of plan `parent` once `next_row` rows of its run are consumed, with whatever
@@ -199,14 +202,15 @@ impl CorpusWriter {
         let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
         let given = recipe.or(of_parent.as_ref());
         let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
-        let pinned = self.pinned_to_now(given)?;
+        let made = self.snapshot_for(given)?;
         let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = Context::new(progress, interrupt, self.memory);
-        let planned = against(self.view(), &pinned, |against| {
-            epoch::extend(against, &rest, &pinned, &context)
+        let planned = against(&self.corpora(), given, made.as_deref(), |against| {
+            epoch::extend(against, &rest, given, &context)
         })?;
         progress.end();
-        Ok(epoch::store_plan(&mut self.writer, planned, 1, &context)?)
+        let others = self.other_views();
+        Ok(epoch::store_plan(&mut self.writer, &others, planned, 1, &context)?)
     }
 
     /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified any
@@ -218,42 +222,52 @@ impl CorpusWriter {
         Ok(epoch::drop_plan(&mut self.writer, number)?)
     }
 
-    fn pinned_to_now(&mut self, recipe: &Recipe) -> Result<Recipe, Error> {
-        let mut recipe = recipe.clone();
-        if recipe.snapshot.is_none() {
-            // Plans and snapshots are commits too, but change nothing that a snapshot shows.
-            recipe.snapshot = Some(self.writer.snapshot_of_now()?);
-        }
-        Ok(recipe)
+    /// The snapshot made for a recipe that names none.
+    fn snapshot_for(&mut self, recipe: &Recipe) -> Result<Option<String>, Error> {
+        // Plans and snapshots are commits too, but change nothing that a snapshot shows.
+        Ok(match recipe.snapshot {
+            None => Some(self.writer.snapshot_of_now()?),
+            Some(_) => None,
+        })
     }
 }
 
 /// Tells where tokens end by encoding a text again.
 struct Ends<'a> {
-    view: &'a View,
+    corpora: &'a Corpora,
     tokenizer: Option<Arc<Tokenizer>>,
 }
 
 impl TokenEnds for Ends<'_> {
     fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String> {
         let Some(tokenizer) = &self.tokenizer else { return Ok(None) };
-        let ends = curate::token_ends(self.view, tokenizer, document, text);
+        let (view, inside) = self.corpora.find(document).map_err(|error| error.to_string())?;
+        let ends = curate::token_ends(view, tokenizer, inside, text);
         ends.map_err(|error| error.to_string())
     }
 }
 
-fn plan_at(view: &View, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
-    let planned = against(view, recipe, |against| epoch::plan(against, recipe, context))?;
+fn plan_at(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    made: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Planned, Error> {
+    let planned = against(corpora, recipe, made, |against| epoch::plan(against, recipe, context))?;
     context.progress.end();
     Ok(planned)
 }
 
+/// Against the snapshot that a recipe names, or else the one `made` for it, or else what the corpora show.
 fn against(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
+    made: Option<&str>,
     plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
 ) -> Result<Planned, Error> {
-    let (snapshot, kept) = epoch::moment(view, recipe)?;
+    let moment = corpora.moment(recipe.snapshot.as_deref(), made)?;
+    let kept = corpora.kept_at(&moment)?;
+    let view = corpora.first();
     let mut tokenizer = None;
     if recipe.cuts_at_paragraphs() {
         let mut all = view.tokenizers();
@@ -264,7 +278,7 @@ fn against(
             tokenizer = Some(curate::load(view, Some(&record.name))?.tokenizer);
         }
     }
-    let ends = Ends { view, tokenizer };
-    let against = Against { view, snapshot: &snapshot, kept: &kept, ends: Some(&ends) };
+    let ends = Ends { corpora, tokenizer };
+    let against = Against { corpora, moment: &moment, kept: &kept, ends: Some(&ends) };
     Ok(plan(&against)?)
 }

@@ -14,6 +14,7 @@ mod options;
 mod report;
 #[cfg(test)]
 mod report_cost_tests;
+mod shards;
 mod signals;
 mod snapshots;
 mod tokenizer_verbs;
@@ -42,6 +43,8 @@ use std::sync::Arc;
 pub struct Corpus {
     path: PathBuf,
     view: View,
+    /// The corpora beside it whose documents its epochs draw from too.
+    others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
     /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
@@ -379,6 +382,8 @@ impl Corpus {
 pub struct CorpusWriter {
     path: PathBuf,
     writer: Writer,
+    /// The corpora beside it whose documents its epochs draw from too.
+    others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
 }
@@ -399,7 +404,8 @@ impl CorpusWriter {
     #[must_use]
     pub fn corpus(&self) -> Corpus {
         let (path, view, memory) = (self.path.clone(), self.view().clone(), self.memory);
-        Corpus { path, view, memory, _lock: Some(self.writer.lock()) }
+        let others = Arc::clone(&self.others);
+        Corpus { path, view, others, memory, _lock: Some(self.writer.lock()) }
     }
 
     /// The last committed moment.

@@ -4,6 +4,7 @@ use super::{Corpus, CorpusWriter};
 use crate::error::Error;
 use crate::store::{self, Memory, Writer};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Main memory where the system does not say: 8 GiB.
 const UNTOLD_MEMORY: u64 = 8 << 30;
@@ -48,7 +49,7 @@ impl CorpusOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
         let view = store::read(path, Memory::within(memory))?;
-        Ok(Corpus { path: path.to_path_buf(), view, memory, _lock: None })
+        Ok(Corpus { path: path.to_path_buf(), view, others: Arc::default(), memory, _lock: None })
     }
 
     /// Opens the corpus at `path` for writing. One process at a time; readers may go on.
@@ -61,7 +62,7 @@ impl CorpusOptions {
         let writer = Writer::open(path, Memory::within(memory), self.thread_count())?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
-        Ok(CorpusWriter { path: path.to_path_buf(), writer, memory })
+        Ok(CorpusWriter { path: path.to_path_buf(), writer, others: Arc::default(), memory })
     }
 
     /// The bytes that a corpus opened with these options may take.

@@ -185,6 +185,49 @@ pub enum EpochError {
         /// Why, and the way out.
         why: String,
     },
+    /// A plan over more corpora than are open.
+    #[error(
+        "the plan draws from {needed} corpora, and {open} of them {} open: name those beside the first one with --shards, in the order in which it was planned",
+        if *open == 1 { "is" } else { "are" }
+    )]
+    Shards {
+        /// How many it draws from.
+        needed: u64,
+        /// How many are open.
+        open: u64,
+    },
+    /// A corpus that is not the one that a plan draws from.
+    #[error(
+        "shard {shard} is another corpus than the plan draws from: name the corpora in the order in which it was planned"
+    )]
+    OtherShard {
+        /// Which one, counted from 0.
+        shard: u64,
+    },
+    /// Two corpora with the same documents.
+    #[error(
+        "shards {first} and {second} have the same documents, which would come twice: was one shard of a load brought into two corpora?"
+    )]
+    SameShards {
+        /// One of them, counted from 0.
+        first: u64,
+        /// The other.
+        second: u64,
+    },
+    /// One corpus in two places.
+    #[error("{} is named twice: each corpus that an epoch draws from is named once", path.display())]
+    SameShard {
+        /// Where it lies.
+        path: PathBuf,
+    },
+    /// What went wrong in one of several corpora.
+    #[error("shard {shard}: {error}")]
+    InShard {
+        /// Which one, counted from 0.
+        shard: u64,
+        /// What went wrong.
+        error: Box<EpochError>,
+    },
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),

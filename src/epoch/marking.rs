@@ -1,11 +1,12 @@
 //! Marks that are stored with a plan: made when it is planned or asked for, and compared with a walk by `check --deep`.
 
+use super::corpora::Corpora;
 use super::error::EpochError;
 use super::plan::Planned;
 use super::rows::OpenedTo;
 use super::run::{Arrangement, Marks, Opened};
 use crate::model::{Context, Interrupt};
-use crate::store::{Fault, MarksRecord, StoreError, View};
+use crate::store::{Fault, MarksRecord, StoreError};
 
 /// Calls `each` with the marks of the first `epochs` epochs of a plan, one epoch after another, as far as they need
 /// a walk and are not stored, or not as they were written. Every epoch is walked once at most.
@@ -14,7 +15,7 @@ use crate::store::{Fault, MarksRecord, StoreError, View};
 /// [`EpochError::Infeasible`] when the plan has fewer epochs; [`EpochError::Stale`];
 /// [`EpochError::Interrupted`]; [`EpochError::Store`]; those of `each`.
 pub fn unmarked<E: From<EpochError>>(
-    view: &View,
+    corpora: &Corpora,
     planned: &Planned,
     epochs: u64,
     context: &Context<'_>,
@@ -23,7 +24,7 @@ pub fn unmarked<E: From<EpochError>>(
     let Some(last) = epochs.checked_sub(1) else { return Ok(()) };
     planned.plan.check_feasible(last)?;
     context.progress.begin("marks", Some(epochs));
-    let opened = Opened::open(view, &planned.anew(), OpenedTo::Count)?;
+    let opened = Opened::open(corpora, &planned.anew(), OpenedTo::Count)?;
     let arrangement = Arrangement::of(&planned.plan);
     let mut before: Option<Marks> = None;
     for epoch in 0..epochs {
@@ -59,16 +60,16 @@ fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, E
 }
 
 /// What of the marks stored with a plan is not what walking its epochs comes to. Bytes that cannot be read at all are
-/// the store's to tell. Nothing is told of a plan that does not fit the corpus any more.
+/// the store's to tell. Nothing is told of a plan that does not fit the corpus any more, or draws from others than these.
 ///
 /// # Errors
 /// [`EpochError::Store`] when lengths cannot be read.
-pub fn check_marks(view: &View, planned: &Planned) -> Result<Vec<Fault>, EpochError> {
+pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<Fault>, EpochError> {
     let Some(number) = planned.stored else { return Ok(Vec::new()) };
-    let stored = view.marked_epochs(number)?;
+    let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
-    let opened = match Opened::open(view, &planned.anew(), OpenedTo::Count) {
-        Err(EpochError::Stale(_)) => return Ok(Vec::new()),
+    let opened = match Opened::open(corpora, &planned.anew(), OpenedTo::Count) {
+        Err(EpochError::Stale(_) | EpochError::Shards { .. }) => return Ok(Vec::new()),
         opened => opened?,
     };
     let (arrangement, interrupt) = (Arrangement::of(&planned.plan), Interrupt::default());
@@ -84,7 +85,7 @@ pub fn check_marks(view: &View, planned: &Planned) -> Result<Vec<Fault>, EpochEr
             walked => Some(walked?),
         };
         if stored.contains(&epoch) {
-            let found = match view.epoch_marks(number, epoch) {
+            let found = match corpora.first().epoch_marks(number, epoch) {
                 Ok(found) => found,
                 Err(StoreError::Corrupt { .. }) => None,
                 Err(error) => return Err(error.into()),

@@ -1,5 +1,6 @@
 //! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::Lengths;
 use crate::epoch::pack::{Histogram, Patterns};
@@ -21,7 +22,7 @@ pub fn histogram(
     selection: &RoaringTreemap,
 ) -> Result<Histogram, EpochError> {
     let lengths = Lengths {
-        view: view.clone(),
+        corpora: Corpora::alone(view),
         tokenizer,
         tokenizer_name: "measured".into(),
         overhead: 0,
@@ -70,7 +71,7 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
-        let opened = Opened::open(view, planned, OpenedTo::Give)?;
+        let opened = Opened::open(&Corpora::alone(view), planned, OpenedTo::Give)?;
         Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
     }
 

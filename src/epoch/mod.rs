@@ -47,6 +47,7 @@
 //! packed and put in order within their source, then interleaved by what they count. Token ids are read only while
 //! rows are given, written and verified; planning knows lengths. `stored` keeps plans in the corpus.
 
+mod corpora;
 mod error;
 mod explain;
 mod export;
@@ -69,6 +70,8 @@ mod tensors;
 mod verify;
 pub mod views;
 
+pub use corpora::Corpora;
+pub(crate) use corpora::refuse_same;
 pub use error::EpochError;
 pub(crate) use explain::explain;
 pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
@@ -81,13 +84,13 @@ pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};
 pub use plan::{
-    Ledger, PinnedPool, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer, Plan,
-    Planned, PlannedSource,
+    Ledger, PinnedPool, PinnedShard, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer,
+    Plan, Planned, PlannedSource,
 };
 pub(crate) use planning::{Against, Rest, TokenEnds, extend, plan, removed_since, undecided};
 pub use recipe::{Format, Recipe, SpecialIds};
 pub(crate) use stored::{
-    chain_of, check_marks, drop_plan, mark_epochs, moment, plans_by, plans_drawing, plans_naming,
+    chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,
     store_plan, stored_plan,
 };
 pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream};

@@ -1,9 +1,9 @@
 //! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
 
+use super::corpora::Corpora;
 use super::error::EpochError;
 use super::marking;
 use super::plan::{PinnedSource, Plan, Planned};
-use super::recipe::Recipe;
 use crate::model::{Context, Standing};
 use crate::query::names_column;
 use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View, Writer};
@@ -121,24 +121,6 @@ pub fn plans_drawing(
     Ok(drawing)
 }
 
-/// The moment that a recipe draws from, by name, and what is kept in it: its snapshot, or else what the view shows.
-///
-/// # Errors
-/// [`EpochError::Unknown`], with the snapshots that there are.
-pub fn moment(view: &View, recipe: &Recipe) -> Result<(String, RoaringTreemap), EpochError> {
-    let Some(name) = &recipe.snapshot else { return Ok(("now".to_owned(), view.kept()?)) };
-    if view.snapshot(name)?.is_none() {
-        let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
-        let known = if known.is_empty() {
-            "none; leave `snapshot` out to make one".to_owned()
-        } else {
-            known.join(", ")
-        };
-        return Err(EpochError::Unknown { what: "snapshot", name: name.clone(), known });
-    }
-    Ok((name.clone(), view.snapshot_kept(name)?))
-}
-
 /// Stores a plan with what it pins and with marks along its first `epochs` epochs. The same plan is stored once: where
 /// it is already, only marks are added.
 ///
@@ -146,18 +128,20 @@ pub fn moment(view: &View, recipe: &Recipe) -> Result<(String, RoaringTreemap), 
 /// [`EpochError`] when the plan has fewer epochs, or the disk refuses; nothing of a new plan is then stored.
 pub fn store_plan(
     writer: &mut Writer,
+    others: &[View],
     planned: Planned,
     epochs: u64,
     context: &Context<'_>,
 ) -> Result<(EpochRecord, Planned), EpochError> {
     let hash = planned.plan.hash();
     if let Some(record) = writer.view().epochs()?.into_iter().find(|record| record.hash == hash) {
-        mark_epochs(writer, record.number, epochs, context)?;
+        mark_epochs(writer, others, record.number, epochs, context)?;
         let stored = Some(record.number);
         return Ok((record, Planned { stored, ..planned }));
     }
     let mut marks = Vec::new();
-    marking::unmarked(writer.view(), &planned, epochs, context, |record| {
+    let corpora = Corpora::of(writer.view(), others);
+    marking::unmarked(&corpora, &planned, epochs, context, |record| {
         marks.push(record);
         Ok::<(), EpochError>(())
     })?;
@@ -184,14 +168,15 @@ pub fn store_plan(
 /// interrupt.
 pub fn mark_epochs(
     writer: &mut Writer,
+    others: &[View],
     number: u32,
     epochs: u64,
     context: &Context<'_>,
 ) -> Result<u64, EpochError> {
-    let view = writer.view().clone();
-    let planned = stored_plan(&view, number)?;
+    let corpora = Corpora::of(writer.view(), others);
+    let planned = stored_plan(writer.view(), number)?;
     let (mut marked, mut found) = (0, Vec::new());
-    let walked = marking::unmarked(&view, &planned, epochs, context, |marks| {
+    let walked = marking::unmarked(&corpora, &planned, epochs, context, |marks| {
         marked += 1;
         found.push(marks);
         let held: usize = found.iter().map(MarksRecord::bytes).sum();
@@ -223,16 +208,17 @@ fn store_marks(
 ///
 /// # Errors
 /// [`EpochError`] when a plan cannot be read.
-pub fn check_marks(view: &View) -> Result<Vec<Fault>, EpochError> {
+pub fn check_marks(corpora: &Corpora) -> Result<Vec<Fault>, EpochError> {
     let mut faults = Vec::new();
+    let view = corpora.first();
     for record in view.epochs()? {
         if !view.marked_epochs(record.number)?.is_empty() {
             let planned = stored_plan(view, record.number)?;
             // Nobody can open it, so nobody goes by its marks.
-            if planned.drawn_of(&view.documents_standing(Standing::Purged)?) > 0 {
+            if planned.drawn_of(&corpora.documents_standing(Standing::Purged)?) > 0 {
                 continue;
             }
-            faults.extend(marking::check_marks(view, &planned)?);
+            faults.extend(marking::check_marks(corpora, &planned)?);
         }
     }
     Ok(faults)

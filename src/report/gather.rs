@@ -7,6 +7,7 @@ use super::largest::{Largest, largest};
 use super::options::ReportOptions;
 use super::plan::{PlanReport, plan};
 use super::sizes::{Sizes, Spreads, spreads};
+use crate::epoch::Corpora;
 use crate::model::Interrupt;
 use crate::query::{
     self, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo, StatsOptions,
@@ -75,19 +76,20 @@ pub struct Omitted {
     pub why: String,
 }
 
-/// The corpus of `view`, called `name`, as a data card tells it.
+/// The first of these corpora, called `name`, as a data card tells it; a plan may be over all of them.
 ///
 /// # Errors
 /// [`ReportError::Epoch`] for a plan that there is not or that does not fit the corpus any more; [`ReportError::Query`]
 /// when rows cannot be read, or after the stop.
 pub(crate) fn report(
-    view: &View,
+    corpora: &Corpora,
     name: &str,
     options: &ReportOptions,
     interrupt: &Interrupt,
 ) -> Result<CorpusReport, ReportError> {
+    let view = corpora.first();
     // What may be refused comes first.
-    let plan = options.plan.map(|number| plan(view, number, interrupt)).transpose()?;
+    let plan = options.plan.map(|number| plan(corpora, number, interrupt)).transpose()?;
     go_on(interrupt)?;
     let stats = query::stats(view, &StatsOptions::default())?;
     go_on(interrupt)?;

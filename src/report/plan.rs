@@ -1,9 +1,8 @@
 //! What a stored plan makes of the corpus: its mix, its rows, and what it leaves.
 
-use crate::epoch::{self, Explanation};
+use crate::epoch::{self, Corpora, Explanation};
 use crate::model::Interrupt;
 use crate::report::error::ReportError;
-use crate::store::View;
 use serde::Serialize;
 
 /// What epoch 0 of a stored plan will be.
@@ -19,11 +18,11 @@ pub struct PlanReport {
 }
 
 pub(super) fn plan(
-    view: &View,
+    corpora: &Corpora,
     number: u32,
     interrupt: &Interrupt,
 ) -> Result<PlanReport, ReportError> {
-    let planned = epoch::stored_plan(view, number)?;
-    let removed_since = epoch::removed_since(view, &planned)?;
-    Ok(PlanReport { number, removed_since, epoch: epoch::explain(view, &planned, interrupt)? })
+    let planned = epoch::stored_plan(corpora.first(), number)?;
+    let removed_since = epoch::removed_since(corpora, &planned)?;
+    Ok(PlanReport { number, removed_since, epoch: epoch::explain(corpora, &planned, interrupt)? })
 }

@@ -143,9 +143,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "epoch",
         &[
-            "error", "mix", "order", "recipe", "pack", "views", "lengths", "plan", "rows", "run",
-            "marking", "fetch", "measured", "stream", "tensors", "export", "planning", "stored",
-            "verify", "explain",
+            "error", "corpora", "mix", "order", "recipe", "pack", "views", "lengths", "plan",
+            "rows", "run", "marking", "fetch", "measured", "stream", "tensors", "export",
+            "planning", "stored", "verify", "explain",
         ],
     ),
     (

@@ -59,6 +59,7 @@ mod remote;
 mod report;
 mod scripts;
 mod setup;
+mod sharded;
 mod shards;
 mod signals;
 mod signals_report;

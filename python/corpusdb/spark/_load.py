@@ -13,12 +13,15 @@ from corpusdb.spark._dedup import Deduplicated
 from corpusdb.spark._run import text_and_key
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["DECISIONS", "write_load"]
 
 #: The layout that this release writes and reads.
 FORMAT = 1
+
+#: Directories of shards have five digits.
+MOST_SHARDS = 10_000
 
 #: Columns with what was decided; all others are of the document.
 DECISIONS = (
@@ -41,6 +44,7 @@ def write_load(
     tokenizers: Mapping[str, str] | None = None,
     ids: Mapping[str, str] | None = None,
     part_rows: int = 100_000,
+    shards: int | None = None,
 ) -> None:
     """Writes the documents of a frame with what was decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
 
@@ -53,6 +57,10 @@ def write_load(
     `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
     manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
 
+    With `shards` the documents are parted among as many corpora, by a hash of source and key of the kept document that
+    they are or that they are removed for, so that no witness is in another corpus; each loads its own
+    (`corpusdb bulk-load crawl-3 DIRECTORY --shard 3`), and `corpusdb epoch plan --shards` plans over all of them.
+
     What `against` answered is loaded into the corpus that it was decided against, as it was then. Where stored documents
     stand otherwise because of the new ones (`changed` has rows), `corpusdb.BadInput` is raised: ingest these instead.
     """
@@ -61,7 +69,11 @@ def write_load(
     from corpusdb import _native
     from corpusdb.errors import BadInput
 
+    if shards is not None and not 1 <= shards <= MOST_SHARDS:
+        raise BadInput(f"{shards} shards are none: their number is from 1 to {MOST_SHARDS}")
     if isinstance(done, Compared):
+        if shards is not None:
+            raise BadInput("what was decided against a corpus is loaded into that corpus, and is not parted into shards")
         if changed := done.changed.count():
             raise BadInput(
                 f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them: "
@@ -77,17 +89,24 @@ def write_load(
     if wrong := sorted(column for column in ids.values() if column not in df.columns or list(ids.values()).count(column) > 1):
         raise BadInput(f"`ids` names the column {wrong[0]!r}, which the frame does not have, or names it twice")
     lists = {column: f"_ids_{number}" for number, column in enumerate(ids.values())}
-    documents = _documents(df, text, key, source, order, lists)
+    documents = _documents(df, text, key, source, order, lists, shards is not None)
     counted = done.rows.agg(F.count("*").alias("documents"), F.max("order").alias("last")).collect()[0]
     count, last = int(counted["documents"]), int(counted["last"] or 0)
-    parts = max(1, -(-count // part_rows))
+    parts = max(1, -(-count // ((shards or 1) * part_rows)))
     width = last // parts + 1
-    decided = documents.join(_decisions(done, source_name if source is not None else None), "_order")
+    decisions = _decisions(done, source_name if source is not None else None)
+    if shards is not None:
+        if decisions.where("_key IS NULL").limit(1).count():
+            raise BadInput("a document has no key, by which documents are parted into shards")
+        decisions = decisions.withColumn("shard", _shard(shards, source_name, source is not None))
+        found = {int(row["shard"]): int(row["count"]) for row in decisions.groupBy("shard").count().collect()}
+    decided = documents.join(decisions.drop("_key", "_source"), "_order")
     decided = decided.withColumn("part", F.expr(f"lpad(CAST(_order DIV {width} AS string), 6, '0')"))
     for name in lists.values():
         decided = decided.withColumn(name, F.expr(f"CASE WHEN _standing = 'kept' THEN {name} END"))
-    rows = decided.repartition(parts, "part").sortWithinPartitions("part", "_order")
-    rows.write.partitionBy("part").mode("error").parquet(f"{directory}/documents")
+    folders = ["part"] if shards is None else ["shard", "part"]
+    rows = decided.repartition(parts * (shards or 1), *folders).sortWithinPartitions(*folders, "_order")
+    rows.write.partitionBy(*folders).mode("error").parquet(f"{directory}/documents")
     settings = policy_settings(policy if policy is not None else {})
     manifest: dict[str, Any] = {
         "format": FORMAT,
@@ -101,12 +120,14 @@ def write_load(
     }
     if isinstance(done, Compared):
         manifest["against"] = {"documents": done.stored}
+    if shards is not None:
+        manifest["shards"] = [found.get(shard, 0) for shard in range(shards)]
     told = df.sparkSession.createDataFrame([(json.dumps(manifest),)], "value string")
     told.coalesce(1).write.mode("error").text(f"{directory}/manifest")
 
 
 def _documents(
-    df: DataFrame, text: str, key: str | None, source: str | None, order: str, lists: Mapping[str, str]
+    df: DataFrame, text: str, key: str | None, source: str | None, order: str, lists: Mapping[str, str], in_shards: bool
 ) -> DataFrame:
     """The columns of documents by the names that they have in a load; `lists` has those of columns with token ids."""
     from pyspark.sql import functions as F
@@ -117,9 +138,10 @@ def _documents(
     if source is not None:
         columns.append(F.col(source).cast("string").alias("source"))
     taken = {name for name in (text, key, source, order, *lists) if name is not None}
-    reserved = {"text", "key", "source", "part", *DECISIONS}
+    reserved = {"text", "key", "source", "part", *DECISIONS, *(["shard"] if in_shards else [])}
     others = [name for name in df.columns if name not in taken]
-    wrong = sorted(name for name in others if name in reserved or name.startswith("_ids"))
+    # Names of columns differ by more than their case, as Spark sees them.
+    wrong = sorted(name for name in others if name.lower() in reserved or name.lower().startswith("_ids"))
     if wrong:
         raise BadInput(
             f"the frame has a column {wrong[0]!r}, which means something else in a load: give it another name, or drop it"
@@ -141,5 +163,21 @@ def _decisions(done: Deduplicated | Compared, source_name: str | None) -> DataFr
         named.append(F.when(F.col("witness").isNotNull(), of_witness).alias("_witness_source"))
     stored = "CASE WHEN witness_is_stored THEN witness_order END" if isinstance(done, Compared) else "CAST(NULL AS long)"
     named.append(F.expr(stored).alias("_witness_id"))
-    counts = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster")
-    return done.rows.select(*named, *(F.col(name).alias(f"_{name}") for name in counts))
+    # By key and source a document's shard is told; they are among its own columns too, and these go before it is written.
+    others = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster", "key", "source")
+    return done.rows.select(*named, *(F.col(name).alias(f"_{name}") for name in others))
+
+
+def _shard(shards: int, source_name: str, has_sources: bool) -> Column:
+    """The shard of a document: by the first 32 bits of MD5 over source, a zero byte and key of the kept document that it is
+    or that it is removed for."""
+    from pyspark.sql import functions as F
+
+    source = F.lit(source_name)
+    if has_sources:
+        of = F.when(F.col("_witness").isNull(), F.col("_source")).otherwise(F.col("_witness_source"))
+        source = F.coalesce(of, source)
+    key = F.coalesce(F.col("_witness"), F.col("_key"))
+    hashed = F.substring(F.md5(F.concat(source, F.lit("\0"), key)), 1, 8)
+    number = F.conv(hashed, 16, 10).cast("long")
+    return F.lpad((number % shards).cast("string"), 5, "0")

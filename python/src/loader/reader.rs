@@ -3,6 +3,7 @@
 use super::ahead::Batches;
 use super::made::{Form, Maker};
 use crate::blocking::or_leave;
+use crate::corpus;
 use crate::error::{named, raise};
 use crate::plan::Plan;
 use crate::process::Owned;
@@ -33,9 +34,10 @@ pub(crate) struct Reader {
 
 #[pymethods]
 impl Reader {
-    /// Opens the corpus at `path` and finds the plan of that hash; or takes `plan`, which need not be stored.
+    /// Opens the corpus at `path`, with those of `shards` beside it, and finds the plan of that hash; or takes `plan`, which
+    /// need not be stored.
     #[new]
-    #[pyo3(signature = (path, hash, *, plan=None, memory, threads))]
+    #[pyo3(signature = (path, hash, *, plan=None, memory, threads, shards=Vec::new()))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -43,6 +45,7 @@ impl Reader {
         plan: Option<&Plan>,
         memory: u64,
         threads: usize,
+        shards: Vec<PathBuf>,
     ) -> PyResult<Self> {
         let given = plan.map(|plan| Arc::clone(&plan.planned));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
@@ -51,7 +54,8 @@ impl Reader {
         })?;
         let opened = or_leave(py, None, move |_, _| {
             let opened = pool.install(|| {
-                let corpus = Corpus::options().memory(memory).open(&path)?;
+                let options = corpus::shared(Corpus::options().memory(memory), &shards);
+                let corpus = corpus::opened(options, &path, &shards)?;
                 let planned = match given {
                     Some(planned) => Some(planned),
                     None => find(&corpus, &hash)?,
@@ -161,7 +165,7 @@ impl Reader {
     fn keys(&self, py: Python<'_>, documents: Vec<u64>) -> PyResult<Vec<String>> {
         let opened = self.opened(py)?;
         or_leave(py, None, move |_, _| {
-            let key = |document| Ok(opened.corpus.show(DocId(document))?.key);
+            let key = |document| opened.corpus.key_of(DocId(document));
             opened.pool.install(|| documents.into_iter().map(key).collect())
         })
     }

@@ -20,7 +20,8 @@ NAMES = {"order": "number", "key": "key", "source": "source"}
 def ingested(path: Path, load: Path, dropped: tuple[str, ...]) -> str:
     """The digest of a corpus after the ingest that a load stands for."""
     with corpusdb.open(path, mode="w", memory="128MiB") as w:
-        w.ingest([str(load / "documents" / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
+        folder = load / "documents" if (load / "documents").exists() else load
+        w.ingest([str(folder / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
                  text_field="text", format="parquet", drop_fields=dropped)
         return w.digest()
 
@@ -63,6 +64,63 @@ def test_a_load_is_the_ingest_of_its_files(session: Any, tmp_path: Path, mode: s
         assert set(fields) <= {"year"}
         again = w.bulk_load(str(load))
         assert (again.added, again.commits) == (0, 0)
+
+
+@pytest.mark.parametrize(("mode", "keep"), [("witness", "longest"), ("components", "field:year"), ("lsh", "first"), ("exact", "first")])
+def test_shards_are_what_an_ingest_of_each_would_be_and_are_planned_over_as_one(
+    session: Any, tmp_path: Path, mode: str, keep: str
+) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy: dict[str, Any] = {"mode": mode, "keep": keep, "threshold": 0.6}
+    documents = family(len(mode) + 3, 200)
+    df = frame(session, documents, 3)
+    done = spark.dedup(df, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
+    load = tmp_path / "load"
+    spark.write_load(df, done, policy, load, shards=4, part_rows=30, **NAMES)
+    trained(tmp_path, documents)
+    paths, kept, loaded = [tmp_path / f"crawl-{shard}" for shard in range(4)], 0, 0
+    for shard, path in enumerate(paths):
+        corpusdb.create(path, fields={"year": int}, **policy).close()
+        with corpusdb.open(path, mode="w", memory="128MiB") as w:
+            with pytest.raises(BadInput, match="in 4 shards.*from 0 to 3"):
+                w.bulk_load(load)
+            with pytest.raises(BadInput, match="the shards 0 to 3, and no shard 4"):
+                w.bulk_load(load, shard=4)
+            report = w.bulk_load(load, shard=shard, check="all")
+            assert w.bulk_load(load, shard=shard).added == 0
+            with pytest.raises(BadInput, match="load it into a new corpus"):
+                w.bulk_load(load, shard=(shard + 1) % 4)
+            loaded += report.added
+            # Decided by itself each shard is as it was decided among all.
+            corpusdb.create(tmp_path / f"ingested-{shard}", fields={"year": int}, **policy).close()
+            files = load / "documents" / f"shard={shard:05}"
+            assert w.digest() == ingested(tmp_path / f"ingested-{shard}", files, DECISIONS)
+            w.tokenizers.add("own", tmp_path / "tokenizer.json")
+            kept += w.count("kept")
+    assert loaded == 200
+    with corpusdb.open(paths[0], mode="w", memory="128MiB", shards=paths[1:]) as w:
+        plan = w.plan({"version": 1, "pack": {"length": 64, "kind": "greedy"}})
+        assert sum(source["documents"] for source in plan.to_dict()["sources"]) == kept
+        plan.build(tmp_path / "epoch")
+        assert plan.verify(tmp_path / "epoch").passed
+
+
+def test_shards_that_cannot_be_are_refused(session: Any, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    documents = family(3, 20)
+    df = frame(session, documents, 2)
+    done = spark.dedup(df, {}, checkpoint=str(tmp_path / "stages"), **NAMES)
+    with pytest.raises(BadInput, match="0 shards are none"):
+        spark.write_load(df, done, {}, tmp_path / "load", shards=0, **NAMES)
+    with pytest.raises(BadInput, match="a column 'shard', which means something else"):
+        spark.write_load(df.withColumnRenamed("year", "shard"), done, {}, tmp_path / "load", shards=2, **NAMES)
+    spark.write_load(df, done, {}, tmp_path / "load", **NAMES)
+    corpusdb.create(tmp_path / "corpus").close()
+    with corpusdb.open(tmp_path / "corpus", mode="w", memory="128MiB") as w, pytest.raises(BadInput, match="not in shards"):
+        w.bulk_load(tmp_path / "load", shard=0)
 
 
 @pytest.mark.parametrize("mode", ["witness", "exact", "none"])

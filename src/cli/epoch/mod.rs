@@ -23,6 +23,7 @@ Examples:
   corpusdb epoch stream crawl 1 --rank 0 --world 8 --from-batch 1200 --format arrow > batches.arrow
   corpusdb epoch row crawl 1 4711
   corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml
+  corpusdb epoch plan crawl-0 recipe.toml --shards crawl-1 crawl-2 crawl-3
 
 RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `epoch plan` prints.";
 
@@ -30,8 +31,17 @@ RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `epoch
 const AHEAD: usize = 4;
 
 /// Plan, explain, stream, build, extend and verify packed, source-mixed epochs
-#[derive(clap::Subcommand)]
+#[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+    /// Corpora whose documents epochs draw from beside those of CORPUS, which has the plans; the order counts
+    #[arg(long, global = true, value_name = "DIR", num_args = 1..)]
+    shards: Vec<PathBuf>,
+}
+
+#[derive(clap::Subcommand)]
 pub(super) enum Verb {
     /// Compute and store a plan; without a `snapshot` in the recipe, one of this moment is made and pinned
     Plan {
@@ -179,32 +189,29 @@ enum Form {
     Jsonl,
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(arguments: Arguments, context: &Context) -> anyhow::Result<Outcome> {
     let progress = context.progress.as_ref();
+    let Arguments { verb, shards } = arguments;
+    let shards = shards.as_slice();
     match verb {
         Verb::Plan { corpus, recipe, epochs, strict } => {
             let recipe = read_recipe(&recipe)?;
             if strict {
-                let opened = context.read(&corpus)?;
+                let opened = context.read_with(&corpus, shards)?;
                 refuse_removed(&opened, &opened.plan(&recipe, progress)?)?;
             }
-            let mut writer = context.write_soon(&corpus)?;
+            let mut writer = context.write_soon_with(&corpus, shards)?;
             let (record, planned) =
                 writer.plan_epochs(&recipe, epochs, progress, &context.interrupt)?;
             drop(writer);
-            warn_of_removed(&context.read(&corpus)?, &planned)?;
-            let undecided = undecided(&corpus, &planned, context)?;
+            warn_of_removed(&context.read_with(&corpus, shards)?, &planned)?;
+            let undecided = undecided(&corpus, shards, &planned, context)?;
             report::plan(record.number, &planned.plan, undecided, context)?;
         }
-        Verb::Mark { corpus, plan, epochs } => {
-            let mut writer = context.write_soon(&corpus)?;
-            let marked = writer.mark_epochs(plan, epochs, progress, &context.interrupt)?;
-            drop(writer);
-            report::marked(plan, epochs, marked, context)?;
-        }
+        Verb::Mark { corpus, plan, epochs } => mark(&corpus, shards, plan, epochs, context)?,
         Verb::List { corpus } => report::list(&context.read(&corpus)?.epochs()?, context)?,
         Verb::Explain { corpus: path, what, html } => {
-            let corpus = context.read(&path)?;
+            let corpus = context.read_with(&path, shards)?;
             let planned = planned(&corpus, &what, context)?;
             let explained = corpus.explain(&planned, &context.interrupt)?;
             if let Some(file) = &html {
@@ -223,43 +230,57 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             // Before the recipe is planned: what is refused leaves no plan behind.
             job.refuse_taken()?;
             if strict {
-                let opened = context.read(&corpus)?;
+                let opened = context.read_with(&corpus, shards)?;
                 refuse_removed(&opened, &planned(&opened, &what, context)?)?;
             }
-            let planned = stored(&corpus, &what, context)?;
-            let opened = context.read(&corpus)?;
+            let planned = stored(&corpus, shards, &what, context)?;
+            let opened = context.read_with(&corpus, shards)?;
             warn_of_removed(&opened, &planned)?;
             let started = Instant::now();
             let manifest = opened.build(&planned, &job)?;
             report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), context)?;
         }
-        Verb::Stream(arguments) => stream(&arguments, context)?,
+        Verb::Stream(arguments) => stream(&arguments, shards, context)?,
         Verb::Row { corpus, what, row: number, epoch } => {
-            row(&context.read(&corpus)?, &what, epoch, number, context)?;
+            row(&context.read_with(&corpus, shards)?, &what, epoch, number, context)?;
         }
         Verb::Extend { corpus, plan, consumed, epoch, recipe } => {
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
-            let reader = context.read(&corpus)?;
+            let reader = context.read_with(&corpus, shards)?;
             let parent = reader.stored_plan(plan)?;
             let next_row = reader.run_row(&parent, epoch, consumed, &context.interrupt)?;
             drop(reader);
-            let mut writer = context.write_soon(&corpus)?;
+            let mut writer = context.write_soon_with(&corpus, shards)?;
             let interrupt = &context.interrupt;
             let (record, planned) =
                 writer.extend(plan, next_row, recipe.as_ref(), progress, interrupt)?;
             drop(writer);
-            let undecided = undecided(&corpus, &planned, context)?;
+            let undecided = undecided(&corpus, shards, &planned, context)?;
             report::plan(record.number, &planned.plan, undecided, context)?;
         }
         Verb::Drop { corpus, plan } => forget(&corpus, plan, context)?,
         Verb::Verify { corpus, directory } => {
-            let opened = context.read(&corpus)?;
+            let opened = context.read_with(&corpus, shards)?;
             let planned = plan_of(&opened, &directory)?;
             let verification = opened.verify(&planned, &directory, progress, &context.interrupt)?;
             return report::verification(&verification, context);
         }
     }
     Ok(Outcome::Good)
+}
+
+/// Stores marks along epochs of a plan.
+fn mark(
+    corpus: &Path,
+    shards: &[PathBuf],
+    plan: u32,
+    epochs: u64,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let mut writer = context.write_soon_with(corpus, shards)?;
+    let marked = writer.mark_epochs(plan, epochs, context.progress.as_ref(), &context.interrupt)?;
+    drop(writer);
+    report::marked(plan, epochs, marked, context)
 }
 
 /// Forgets a stored plan.
@@ -283,14 +304,13 @@ fn row(
 ) -> anyhow::Result<()> {
     let planned = planned(corpus, what, context)?;
     let found = corpus.epoch(&planned, epoch, &context.interrupt)?.row(number)?;
-    let documents = found.segments().iter().map(|segment| corpus.show(segment.document));
-    let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
-    let keys: Vec<String> = documents.into_iter().map(|document| document.key).collect();
-    report::row(&found, &keys, context)
+    let keys = found.segments().iter().map(|segment| corpus.key_of(segment.document));
+    let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
+    report::row(&found, &keys, !planned.plan.shards.is_empty(), context)
 }
 
-fn stream(arguments: &Stream, context: &Context) -> anyhow::Result<()> {
-    let corpus = context.read(&arguments.corpus)?;
+fn stream(arguments: &Stream, shards: &[PathBuf], context: &Context) -> anyhow::Result<()> {
+    let corpus = context.read_with(&arguments.corpus, shards)?;
     let planned = planned(&corpus, &arguments.what, context)?;
     let mut epoch = corpus.epoch(&planned, arguments.epoch, &context.interrupt)?;
     if arguments.uneven {
@@ -348,9 +368,14 @@ fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
 }
 
 /// How many documents are on neither side of the holdout of a plan that was just stored, where it has one.
-fn undecided(corpus: &Path, planned: &Planned, context: &Context) -> anyhow::Result<Option<u64>> {
+fn undecided(
+    corpus: &Path,
+    shards: &[PathBuf],
+    planned: &Planned,
+    context: &Context,
+) -> anyhow::Result<Option<u64>> {
     match planned.plan.recipe.select.holdout {
-        Some(_) => Ok(context.read(corpus)?.undecided(planned)?),
+        Some(_) => Ok(context.read_with(corpus, shards)?.undecided(planned)?),
         None => Ok(None),
     }
 }
@@ -388,13 +413,19 @@ fn planned(corpus: &Corpus, what: &str, context: &Context) -> anyhow::Result<Pla
 }
 
 /// A stored plan, or the plan of a recipe, which is stored.
-fn stored(corpus: &Path, what: &str, context: &Context) -> anyhow::Result<Planned> {
+fn stored(
+    corpus: &Path,
+    shards: &[PathBuf],
+    what: &str,
+    context: &Context,
+) -> anyhow::Result<Planned> {
     match number(what) {
-        Some(number) => Ok(context.read(corpus)?.stored_plan(number)?),
+        Some(number) => Ok(context.read_with(corpus, shards)?.stored_plan(number)?),
         None => {
             let recipe = read_recipe(Path::new(what))?;
             let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
-            Ok(context.write_soon(corpus)?.plan_epochs(&recipe, 1, progress, interrupt)?.1)
+            let mut writer = context.write_soon_with(corpus, shards)?;
+            Ok(writer.plan_epochs(&recipe, 1, progress, interrupt)?.1)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::setup::Context;
 use crate::cli::{Outcome, print};
-use corpusdb::epoch::{EpochRow, Explanation, Manifest, Plan, Verification};
+use corpusdb::epoch::{Corpora, EpochRow, Explanation, Manifest, Plan, Verification};
 use corpusdb::store::EpochRecord;
 use std::path::Path;
 
@@ -164,16 +164,25 @@ pub(super) fn list(epochs: &[EpochRecord], context: &Context) -> anyhow::Result<
     )
 }
 
-/// A row; `keys` are those of the documents of its segments.
-pub(super) fn row(row: &EpochRow, keys: &[String], context: &Context) -> anyhow::Result<()> {
+/// Prints a row with the keys of its documents, and the corpora that these are in where there are several.
+pub(super) fn row(
+    row: &EpochRow,
+    keys: &[String],
+    is_sharded: bool,
+    context: &Context,
+) -> anyhow::Result<()> {
     let spans = row.segments().iter().zip(&row.shape().spans).zip(keys);
     if context.json {
         let segments: Vec<serde_json::Value> = spans
             .map(|((segment, span), key)| {
-                serde_json::json!({
+                let mut told = serde_json::json!({
                     "document": segment.document.0, "key": key, "offset": segment.offset,
                     "length": segment.length, "document_length": segment.document_length, "start": span.start,
-                })
+                });
+                if let Some(fields) = told.as_object_mut().filter(|_| is_sharded) {
+                    fields.insert("shard".to_owned(), Corpora::place(segment.document).0.into());
+                }
+                told
             })
             .collect();
         return print::json(&serde_json::json!({
@@ -191,15 +200,21 @@ pub(super) fn row(row: &EpochRow, keys: &[String], context: &Context) -> anyhow:
     ))?;
     let lines: Vec<Vec<String>> = spans
         .map(|((segment, span), key)| {
-            vec![
-                key.clone(),
-                segment.document.to_string(),
-                span.start.to_string(),
-                segment.length.to_string(),
-                segment.offset.to_string(),
-                segment.document_length.to_string(),
-            ]
+            let (shard, document) = Corpora::place(segment.document);
+            let shard = is_sharded.then(|| shard.to_string());
+            let rest = [span.start, segment.length, segment.offset, segment.document_length];
+            let mut line = vec![key.clone()];
+            line.extend(shard);
+            line.push(document.to_string());
+            line.extend(rest.map(|number| number.to_string()));
+            line
         })
         .collect();
-    print::table(&["key", "document", "at", "tokens", "from", "of"], &lines)
+    let shard = is_sharded.then_some("shard");
+    let columns: Vec<&str> = ["key"]
+        .into_iter()
+        .chain(shard)
+        .chain(["document", "at", "tokens", "from", "of"])
+        .collect();
+    print::table(&columns, &lines)
 }

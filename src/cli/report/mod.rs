@@ -46,6 +46,9 @@ pub(super) struct Args {
     /// Tell what a run of this stored plan gets, by its number
     #[arg(long, value_name = "N")]
     plan: Option<u32>,
+    /// The corpora that the plan draws from beside this one, in its order; nothing else is told of them
+    #[arg(long, value_name = "DIR", num_args = 1.., requires = "plan")]
+    shards: Vec<PathBuf>,
     /// Show no parts of texts
     #[arg(long)]
     no_texts: bool,
@@ -64,7 +67,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     // What may be refused comes before the work.
     let before = args.croissant.as_deref().map(read).transpose()?.flatten();
-    let report = context.read(&args.corpus)?.report(&options, &context.interrupt)?;
+    let corpus = context.read_with(&args.corpus, &args.shards)?;
+    let report = corpus.report(&options, &context.interrupt)?;
     if let Some(file) = &args.croissant {
         let described = croissant(&report, before.as_deref())
             .with_context(|| format!("describing the corpus in {}", file.display()))?;

@@ -7,6 +7,7 @@ mod printed;
 pub use along::MixPoint;
 pub use padding::Padding;
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};
@@ -14,7 +15,6 @@ use crate::epoch::planning::{is_dropped, undecided};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
 use crate::model::Interrupt;
-use crate::store::View;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -141,12 +141,12 @@ pub struct SourceExplanation {
 /// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
 /// [`EpochError::Store`].
 pub fn explain(
-    view: &View,
+    corpora: &Corpora,
     planned: &Planned,
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
     let Planned { plan, pinned, .. } = planned;
-    let opened = Opened::open(view, planned, OpenedTo::Count)?;
+    let opened = Opened::open(corpora, planned, OpenedTo::Count)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
     marks.refuse_empty(plan)?;
@@ -154,7 +154,7 @@ pub fn explain(
     let batch_padding = padding::measure(&opened, &arrangement, &marks, interrupt)?;
     let filled = Filled::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
-        true => masks::said(view, opened.tokenizer, &masks::documents(pinned), |_| false)?,
+        true => masks::said(corpora, opened.tokenizer, &masks::documents(pinned), |_| false)?,
         false => masks::Said::default(),
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
@@ -164,7 +164,7 @@ pub fn explain(
     Ok(Explanation {
         plan: plan.hash_hex(),
         snapshot: plan.snapshot.name.clone(),
-        snapshot_dropped: is_dropped(view, plan)?,
+        snapshot_dropped: is_dropped(corpora, plan)?,
         tokenizer: plan.tokenizer.name.clone(),
         capacity: plan.capacity,
         budget: plan.budget,
@@ -184,7 +184,7 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
-        undecided_documents: undecided(view, plan)?,
+        undecided_documents: undecided(corpora, plan)?,
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),

@@ -19,13 +19,13 @@ pub(super) use width::Width;
 pub(super) use write::check as check_output;
 pub use write::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{Planned, masks};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::Context;
-use crate::store::View;
 use staging::Staging;
 use staging::refuse_taken;
 use std::fs;
@@ -64,7 +64,7 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 /// [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`], [`EpochError::Parquet`],
 /// [`EpochError::Store`]. `out` is then as it was.
 pub fn build(
-    view: &View,
+    corpora: &Corpora,
     planned: &Planned,
     epoch: u64,
     out: &Path,
@@ -81,7 +81,7 @@ pub fn build(
         .map_err(|error| EpochError::Threads { threads, why: error.to_string() })?;
     let staging = Staging::enter(out, plan, epoch)?;
     let built = pool
-        .install(|| write_all(view, planned, epoch, &staging, context))
+        .install(|| write_all(corpora, planned, epoch, &staging, context))
         .and_then(|manifest| staging.publish(out).map(|()| manifest));
     if let Err(error) = &built {
         staging.leave(error);
@@ -90,7 +90,7 @@ pub fn build(
 }
 
 fn write_all(
-    view: &View,
+    corpora: &Corpora,
     planned: &Planned,
     epoch: u64,
     staging: &Staging,
@@ -100,8 +100,8 @@ fn write_all(
     let Context { progress, interrupt, .. } = *context;
     let finished = staging.resume(plan.sources.len())?;
     progress.begin("lengths", None);
-    let opened = Opened::open(view, planned, OpenedTo::Give)?;
-    masks::check(view, opened.tokenizer, plan, pinned)?;
+    let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
+    masks::check(corpora, opened.tokenizer, plan, pinned)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, epoch, interrupt)?;
     marks.refuse_empty(plan)?;

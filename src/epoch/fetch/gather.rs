@@ -199,7 +199,7 @@ impl<'a> Gatherer<'a> {
         mut each: impl FnMut(DocId, StoredIds<'_>) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
         let tokenizer = self.opened.tokenizer;
-        self.opened.view.for_each_tokens(tokenizer, documents, |document, stored| match stored {
+        self.opened.corpora.for_each_tokens(tokenizer, documents, |document, stored| match stored {
             Some(stored) => each(document, stored),
             None => {
                 let tokenizer = self.opened.plan.tokenizer.name.clone();

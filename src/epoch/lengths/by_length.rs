@@ -64,7 +64,7 @@ impl ClassIndex {
         lengths: &Lengths,
         layers: &[RoaringTreemap],
     ) -> Result<(Self, Histogram), EpochError> {
-        let room = Room::of(lengths.view.query_memory(), lengths.sharing);
+        let room = Room::of(lengths.corpora.query_memory(), lengths.sharing);
         Self::within(lengths, layers, room)
     }
 

@@ -1,5 +1,6 @@
 //! What is counted and found in place is what the decoded lengths say.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::by_length::{ClassIndex, Room};
 use crate::epoch::lengths::scan::{Lengths, blocks_of, with_tokens};
@@ -45,7 +46,7 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
 
 fn lengths(view: &View, overhead: u32) -> Lengths {
     Lengths {
-        view: view.clone(),
+        corpora: Corpora::alone(view),
         tokenizer: TokenizerId(0),
         tokenizer_name: "t".into(),
         overhead,
@@ -132,7 +133,7 @@ proptest! {
         if selection.len() < 2000 {
             let long: RoaringTreemap = selection.iter().filter(enough).collect();
             let (found, counted) =
-                with_tokens(&view, TokenizerId(0), &selection, min_tokens).unwrap();
+                with_tokens(&Corpora::alone(&view), TokenizerId(0), &selection, min_tokens).unwrap();
             prop_assert_eq!(&found, &long);
             let stored = plainly(&view, &long, 2);
             let all: Option<Vec<u32>> = stored.iter().map(|(_, length)| *length).collect();

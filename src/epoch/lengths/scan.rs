@@ -1,10 +1,11 @@
 //! Lengths of documents, scanned block by block.
 
 use super::counter::{Counter, effective, find};
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
-use crate::model::{BLOCK_SIZE, ColumnId, DocId, TokenizerId};
-use crate::store::{ColumnValues, View, fields};
+use crate::model::{BLOCK_SIZE, DocId, TokenizerId};
+use crate::store::ColumnValues;
 use roaring::RoaringTreemap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const BLOCKS_AT_ONCE: usize = 4096;
 /// Effective lengths under one tokenizer.
 #[derive(Clone)]
 pub(in crate::epoch) struct Lengths {
-    pub view: View,
+    pub corpora: Corpora,
     pub tokenizer: TokenizerId,
     pub tokenizer_name: Arc<str>,
     /// Tokens put around every document.
@@ -27,10 +28,6 @@ pub(in crate::epoch) struct Lengths {
 }
 
 impl Lengths {
-    fn column(&self) -> ColumnId {
-        fields::tokens_of(self.tokenizer)
-    }
-
     /// (slot, effective length) of the documents of `selection` in a block, ascending by slot.
     ///
     /// # Errors
@@ -45,7 +42,7 @@ impl Lengths {
                 .map(|slot| Ok((slot, effective(values, slot, self.overhead).ok_or(slot)?)));
             pairs.collect::<Result<Vec<_>, u16>>()
         };
-        let found = self.view.column_values(self.column(), block, read)?;
+        let found = self.corpora.token_counts(self.tokenizer, block, read)?;
         // Without the block, no document has a length.
         let found = found.unwrap_or_else(|| slots(selection, block).next().map_or(Ok(vec![]), Err));
         found.map_err(|slot| EpochError::NotEncoded {
@@ -69,7 +66,7 @@ impl Lengths {
         block: u64,
         counter: &mut Counter,
     ) -> Result<(), EpochError> {
-        let counted = self.view.column_values(self.column(), block, |values| {
+        let counted = self.corpora.token_counts(self.tokenizer, block, |values| {
             ranges(selection, block).all(|slots| counter.add(values, slots))
         })?;
         if counted != Some(true) {
@@ -92,7 +89,7 @@ impl Lengths {
         within: u64,
     ) -> Result<Result<u16, u64>, EpochError> {
         let Some(stored) = length.checked_sub(self.overhead) else { return Ok(Err(0)) };
-        let found = self.view.column_values(self.column(), block, |values| {
+        let found = self.corpora.token_counts(self.tokenizer, block, |values| {
             find(values, ranges(selection, block), stored, within)
         })?;
         Ok(found.unwrap_or(Err(0)))
@@ -191,19 +188,18 @@ pub(in crate::epoch) fn blocks_and_slots(selection: &RoaringTreemap, mut each: i
 /// # Errors
 /// [`EpochError::Store`].
 pub(in crate::epoch) fn with_tokens(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     selection: &RoaringTreemap,
     min_tokens: u64,
 ) -> Result<(RoaringTreemap, Option<Histogram>), EpochError> {
-    let column = fields::tokens_of(tokenizer);
     let mut too_short = RoaringTreemap::new();
     // BOS and EOS may come to each.
     let mut counter = Counter::new(2);
     let mut histogram = Some(Histogram::new());
     for blocks in blocks_of(selection).chunks(BLOCKS_AT_ONCE) {
         for (block, _) in blocks {
-            let read = view.column_values(column, *block, |values| {
+            let read = corpora.token_counts(tokenizer, *block, |values| {
                 let all = ranges(selection, *block).all(|slots| counter.add(values, slots));
                 let least = u64::try_from(values.range().0);
                 if least.is_ok_and(|least| least >= min_tokens) {

@@ -1,15 +1,15 @@
 //! Which tokens of documents and rows are trained on, in the coordinates of effective sequences.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::model::{DocId, LossSpan, TokenizerId};
-use crate::store::View;
 
 /// Reads the loss spans of one tokenizer.
 #[derive(Clone)]
 pub(in crate::epoch) struct Trained {
-    view: View,
+    corpora: Corpora,
     tokenizer: TokenizerId,
     bos: bool,
     eos: bool,
@@ -21,16 +21,16 @@ impl Trained {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn of(
-        view: &View,
+        corpora: &Corpora,
         tokenizer: TokenizerId,
         specials: SpecialIds,
     ) -> Result<Self, EpochError> {
         Ok(Self {
-            view: view.clone(),
+            corpora: corpora.clone(),
             tokenizer,
             bos: specials.bos.is_some(),
             eos: specials.eos.is_some(),
-            any: view.has_loss(tokenizer)?,
+            any: corpora.has_loss(tokenizer)?,
         })
     }
 
@@ -53,7 +53,7 @@ impl Trained {
         if !self.any {
             return Ok(None);
         }
-        let Some(mut spans) = self.view.loss(self.tokenizer, document)? else { return Ok(None) };
+        let Some(mut spans) = self.corpora.loss(self.tokenizer, document)? else { return Ok(None) };
         let bos = u32::from(self.bos);
         let stored_end = length - u32::from(self.eos);
         for span in &mut spans {

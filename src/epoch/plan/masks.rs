@@ -3,10 +3,10 @@
 
 use super::Plan;
 use super::pinned::PinnedSource;
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{Column, Format, Layout, Output};
 use crate::model::{DocId, LossSpan, TokenizerId};
-use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -86,11 +86,11 @@ pub(in crate::epoch) fn documents<'a>(
 /// # Errors
 /// [`EpochError::Store`].
 pub(in crate::epoch) fn any(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     documents: &RoaringTreemap,
 ) -> Result<bool, EpochError> {
-    for loss in view.all_losses(tokenizer)? {
+    for loss in corpora.all_losses(tokenizer)? {
         let (document, _) = loss?;
         if documents.contains(document.0) {
             return Ok(true);
@@ -104,14 +104,14 @@ pub(in crate::epoch) fn any(
 /// # Errors
 /// [`EpochError::Store`].
 pub(in crate::epoch) fn said(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     documents: &RoaringTreemap,
     enough: impl Fn(&Said) -> bool,
 ) -> Result<Said, EpochError> {
     let mut said = Said::default();
     let mut block = Vec::new();
-    for loss in view.all_losses(tokenizer)? {
+    for loss in corpora.all_losses(tokenizer)? {
         let (document, spans) = loss?;
         if !documents.contains(document.0) {
             continue;
@@ -119,26 +119,26 @@ pub(in crate::epoch) fn said(
         let over =
             block.last().is_some_and(|(last, _): &(DocId, _)| last.block() != document.block());
         if over {
-            settle(view, tokenizer, &mut block, &mut said)?;
+            settle(corpora, tokenizer, &mut block, &mut said)?;
         }
         block.push((document, spans));
         if over && enough(&said) {
             break;
         }
     }
-    settle(view, tokenizer, &mut block, &mut said)?;
+    settle(corpora, tokenizer, &mut block, &mut said)?;
     Ok(said)
 }
 
 /// Takes in the documents of a block, with their lengths.
 fn settle(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     block: &mut Vec<(DocId, Vec<LossSpan>)>,
     said: &mut Said,
 ) -> Result<(), EpochError> {
     let Some(number) = block.first().map(|(document, _)| document.block()) else { return Ok(()) };
-    view.column_values(fields::tokens_of(tokenizer), number, |values| {
+    corpora.token_counts(tokenizer, number, |values| {
         for (document, spans) in block.iter() {
             let tokens = values.get(document.slot()).and_then(|tokens| u64::try_from(tokens).ok());
             said.add(*document, spans, tokens.unwrap_or_default());
@@ -153,13 +153,13 @@ fn settle(
 /// # Errors
 /// As [`check_output`].
 pub(in crate::epoch) fn check(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     plan: &Plan,
     pinned: &[Arc<PinnedSource>],
 ) -> Result<(), EpochError> {
     let columns = Named { whole: "output.columns", among: "in output.columns" };
-    check_output(view, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
+    check_output(corpora, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
 }
 
 /// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
@@ -168,13 +168,13 @@ pub(in crate::epoch) fn check(
 /// # Errors
 /// As [`check_output`].
 pub(in crate::epoch) fn check_given(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     given: &Output,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
     let views = Named { whole: "views", among: "among the views (--views)" };
-    check_output(view, tokenizer, given, &views, documents)
+    check_output(corpora, tokenizer, given, &views, documents)
 }
 
 /// What the columns of an output were chosen by, in the words of a refusal.
@@ -188,17 +188,17 @@ struct Named {
 /// # Errors
 /// [`EpochError::Limit`] with a document and the ways out; [`EpochError::Store`].
 fn check_output(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     output: &Output,
     named: &Named,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
     let carried = carried(output);
-    if output.ignore_loss || carried == Loss::Weighted || !view.has_loss(tokenizer)? {
+    if output.ignore_loss || carried == Loss::Weighted || !corpora.has_loss(tokenizer)? {
         return Ok(());
     }
-    let said = said(view, tokenizer, &documents(), |said| said.loss() > carried)?;
+    let said = said(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
     if said.loss() <= carried {
         return Ok(());
     }

@@ -1,10 +1,13 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
+mod drawn;
 pub(super) mod masks;
 mod pinned;
 mod planned;
 mod rules;
 
+pub use drawn::PinnedShard;
+pub(super) use drawn::{check_shards, shards as pinned_shards};
 pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
 pub use planned::Planned;
 pub(super) use rules::Rules;
@@ -30,6 +33,9 @@ pub struct Plan {
     pub recipe: Recipe,
     /// The snapshot drawn from.
     pub snapshot: PinnedSnapshot,
+    /// The corpora drawn from beside the one that stores the plan, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<PinnedShard>,
     /// The tokenizer whose tokens are counted and written.
     pub tokenizer: PinnedTokenizer,
     /// The plan that this one goes on from.
@@ -177,6 +183,12 @@ impl Plan {
 
     pub(super) fn hash_hex(&self) -> String {
         blake3::Hash::from_bytes(self.hash()).to_hex().to_string()
+    }
+
+    /// The commits that the corpora drawn from show, the first one's first.
+    pub(super) fn commits(&self) -> impl Iterator<Item = u64> {
+        let others = self.shards.iter().map(|shard| shard.commit);
+        std::iter::once(self.snapshot.commit).chain(others)
     }
 
     /// Whether rows have a fixed length and are padded to it when a pad token is declared.

@@ -1,12 +1,12 @@
 //! Refuses a plan of whose epochs none has a row, where that is quickly told.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::recipe::Tail;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, Marks, Opened};
 use crate::model::Interrupt;
-use crate::store::View;
 
 /// Batches that an epoch may hold, about, for its rows to be counted while planning.
 const BATCHES: u128 = 2;
@@ -16,7 +16,7 @@ const BATCHES: u128 = 2;
 ///
 /// # Errors
 /// [`EpochError::NoRows`]; [`EpochError::Store`].
-pub(super) fn check(view: &View, planned: &Planned) -> Result<(), EpochError> {
+pub(super) fn check(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
     let plan = &planned.plan;
     let Some(batch) = &plan.recipe.batch else { return Ok(()) };
     let Some(rows) = batch.rows else { return Ok(()) };
@@ -29,7 +29,7 @@ pub(super) fn check(view: &View, planned: &Planned) -> Result<(), EpochError> {
     if later || about_rows(plan) > BATCHES * u128::from(rows) {
         return Ok(());
     }
-    let opened = Opened::open(view, planned, OpenedTo::Count)?;
+    let opened = Opened::open(corpora, planned, OpenedTo::Count)?;
     let marks = Marks::of(&opened, &Arrangement::of(plan), 0, &Interrupt::default())?;
     marks.refuse_empty(plan)
 }

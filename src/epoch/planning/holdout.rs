@@ -1,11 +1,10 @@
 //! Which documents are on the asked side of the border between training and validation.
 
+use crate::epoch::corpora::{Corpora, Moment};
 use crate::epoch::error::EpochError;
 use crate::epoch::order::coin;
 use crate::epoch::recipe::{Holdout, Side};
-use crate::model::{CommitSeq, Generation};
-use crate::query::texts;
-use crate::store::{MANY, View};
+use crate::store::MANY;
 use roaring::RoaringTreemap;
 
 /// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
@@ -18,12 +17,12 @@ use roaring::RoaringTreemap;
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn one_side(
-    view: &View,
-    snapshot: &str,
+    corpora: &Corpora,
+    moment: &Moment,
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
-    Ok(divide(view, snapshot, holdout, base)?.0)
+    Ok(divide(corpora, moment, holdout, base)?.0)
 }
 
 /// The documents of `base` on the side that the holdout takes, and those on neither.
@@ -31,8 +30,8 @@ pub(super) fn one_side(
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn divide(
-    view: &View,
-    snapshot: &str,
+    corpora: &Corpora,
+    moment: &Moment,
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
@@ -41,7 +40,7 @@ pub(super) fn divide(
     let mut of_lineage = base.clone();
     let mut side = RoaringTreemap::new();
     if !matches!(holdout.by.as_str(), "cluster" | "document") {
-        texts(view, &holdout.by, |id, value| {
+        corpora.texts(&holdout.by, |id, value| {
             // A document without a value is told by its lineage.
             if let Some(group) = value
                 && of_lineage.remove(id)
@@ -51,16 +50,11 @@ pub(super) fn divide(
             }
         })?;
     }
-    let moment = match view.snapshot(snapshot)? {
-        Some(record) => (Generation(record.generation), CommitSeq(record.commit)),
-        None => (view.generation(), view.commit()),
-    };
     // Those of which a root is on the wanted side, and on the other one.
     let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
-    for lineage in view.lineages_at(moment)? {
-        let (document, root) = lineage?;
+    corpora.lineages_at(moment, |document, root| {
         if !of_lineage.contains(document.0) {
-            continue;
+            return;
         }
         if root == MANY || wanted(is_held(&root.0.to_le_bytes())) {
             here.insert(document.0);
@@ -68,7 +62,7 @@ pub(super) fn divide(
         if root == MANY || !wanted(is_held(&root.0.to_le_bytes())) {
             there.insert(document.0);
         }
-    }
+    })?;
     let alone = of_lineage - &here - &there;
     side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
     side |= &here - &there;

@@ -22,19 +22,21 @@ mod undecided;
 pub use paragraph::TokenEnds;
 pub use undecided::{is_dropped, removed_since, undecided};
 
+use crate::epoch::corpora::{Corpora, Moment};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::check_output;
 use crate::epoch::lengths::Trained;
 use crate::epoch::order::pacing;
 use crate::epoch::order::pacing::Pace;
 use crate::epoch::pack::Histogram;
-use crate::epoch::plan::{Ledger, PinnedPool, PinnedSnapshot, Plan, Planned, capacity, masks};
+use crate::epoch::plan::{
+    Ledger, PinnedPool, PinnedSnapshot, Plan, Planned, capacity, masks, pinned_shards,
+};
 use crate::epoch::recipe::{Curriculum, LengthGrouped, Pacing, Recipe, SourceRecipe};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::epoch::run::Opened;
 use crate::epoch::run::Remainder;
 use crate::model::{Context, TokenizerId};
-use crate::store::View;
 use pin::Pinning;
 use roaring::RoaringTreemap;
 use source::{SourceBasis, plan_source};
@@ -48,12 +50,11 @@ const EXACT_ROW_BYTES: u64 = 80;
 /// What a plan is computed against.
 #[derive(Clone, Copy)]
 pub struct Against<'a> {
-    /// The store.
-    pub view: &'a View,
-    /// Name of the snapshot drawn from. When the view does not hold it yet, the view's own commit is
-    /// pinned.
-    pub snapshot: &'a str,
-    /// Its kept documents.
+    /// The corpora.
+    pub corpora: &'a Corpora,
+    /// The moment drawn from.
+    pub moment: &'a Moment,
+    /// What was kept then.
     pub kept: &'a RoaringTreemap,
     /// Where each token of a text ends; needed to cut at paragraphs.
     pub ends: Option<&'a dyn TokenEnds>,
@@ -101,7 +102,7 @@ pub fn extend(
     let Some(parent) = chain.last() else {
         return Err(EpochError::bug("an extension of no plan"));
     };
-    let (_, tokenizer) = find_tokenizer(against.view, &mut recipe.clone())?;
+    let (_, tokenizer) = find_tokenizer(against.corpora, &mut recipe.clone())?;
     let before = &parent.plan.tokenizer;
     if tokenizer.hash != before.hash {
         return Err(EpochError::Recipe(format!(
@@ -115,7 +116,7 @@ pub fn extend(
         // A plan is consumed as far as the one after it says.
         let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
         let row = ledger.map_or(next_row, |ledger| ledger.next_row);
-        let opened = Opened::open(against.view, planned, OpenedTo::Give)?;
+        let opened = Opened::open(against.corpora, planned, OpenedTo::Give)?;
         let left = Remainder::of(&opened, row, context.interrupt)?;
         remainder = Some(match remainder {
             Some(before) => left.after(before),
@@ -134,14 +135,14 @@ fn continued(
     remainder: Option<&Remainder>,
     context: &Context<'_>,
 ) -> Result<Planned, EpochError> {
-    let view = against.view;
+    let corpora = against.corpora;
     let mut recipe = recipe.clone();
-    recipe.snapshot = Some(against.snapshot.to_owned());
-    tainted::spell_out(view, &mut recipe)?;
-    let (tokenizer, pinned_tokenizer) = find_tokenizer(view, &mut recipe)?;
+    recipe.snapshot = against.moment.named();
+    tainted::spell_out(corpora, &mut recipe)?;
+    let (tokenizer, pinned_tokenizer) = find_tokenizer(corpora, &mut recipe)?;
     let Selected { selections, mut counted, mut draws_from } =
         select_sources(against, &mut recipe, tokenizer, context)?;
-    let trained = Trained::of(view, tokenizer, pinned_tokenizer.specials)?;
+    let trained = Trained::of(corpora, tokenizer, pinned_tokenizer.specials)?;
     let pinning =
         Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
 
@@ -166,19 +167,21 @@ fn continued(
             && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
         let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
         let basis = SourceBasis { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
-        let (mut source, rows) = plan_source(view, &basis, &of, &documents, &trained)?;
+        let (mut source, rows) = plan_source(corpora, &basis, &of, &documents, &trained)?;
         source.draws_from = draws_from.remove(&of.name).unwrap_or_default();
         sources.push(source);
         opened.push(rows);
         pinned.push(documents);
         context.progress.advance(sources.len() as u64);
     }
-    let commit = view.snapshot(against.snapshot)?.map_or(view.commit().0, |record| record.commit);
+    let commit = against.moment.commits().next().unwrap_or_default();
+    let drawn = pinned_shards(corpora, against.moment.commits(), &pinned)?;
     let (budget, schedule) = shares::set(&recipe, &mut sources)?;
     let mut plan = Plan {
         version: Plan::VERSION,
         capacity: capacity(&recipe),
-        snapshot: PinnedSnapshot { name: against.snapshot.to_owned(), commit },
+        snapshot: PinnedSnapshot { name: against.moment.name.clone(), commit },
+        shards: drawn,
         tokenizer: pinned_tokenizer,
         parent: remainder
             .map(|remainder| Ledger { plan: remainder.plan.clone(), next_row: remainder.next_row }),
@@ -192,11 +195,11 @@ fn continued(
     }
     plan.check_feasible(0)?;
     check_padding(&plan)?;
-    masks::check(view, tokenizer, &plan, &pinned)?;
+    masks::check(corpora, tokenizer, &plan, &pinned)?;
     let planned = Planned::unstored(plan, pinned);
     // What an extension has left of the first pass may be little, and whole passes follow.
     if remainder.is_none() {
-        filled::check(view, &planned)?;
+        filled::check(corpora, &planned)?;
     }
     Ok(planned)
 }
@@ -217,26 +220,25 @@ fn select_sources(
     tokenizer: TokenizerId,
     context: &Context<'_>,
 ) -> Result<Selected, EpochError> {
-    let view = against.view;
+    let corpora = against.corpora;
     let listed = !recipe.sources.is_empty();
     if !listed {
-        recipe.sources =
-            view.sources().map(|(_, source)| SourceRecipe::named(&source.name)).collect();
+        recipe.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
     }
     context.progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::base(view, recipe, against.snapshot, against.kept)?;
+    let base = select::base(corpora, recipe, against.moment, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let mut draws_from = BTreeMap::new();
-    let origins = origins::origins(view, recipe, against.snapshot)?;
+    let origins = origins::origins(corpora, recipe, against.moment)?;
     for (source, from) in recipe.sources.iter().zip(&origins) {
         let (selection, counts) =
-            select::of_source(view, recipe, source, &from.ids, tokenizer, &base)?;
+            select::of_source(corpora, recipe, source, &from.ids, tokenizer, &base)?;
         draws_from.insert(source.name.clone(), from.found.clone());
         selections.push((source.name.clone(), selection));
         counted.insert(source.name.clone(), counts.map(Arc::new));
         context.progress.advance(selections.len() as u64);
     }
-    tainted::check_sources(view, recipe, &origins, &selections, listed)?;
+    tainted::check_sources(corpora, recipe, &origins, &selections, listed)?;
     if !listed {
         selections.retain(|(_, selection)| !selection.is_empty());
         recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));

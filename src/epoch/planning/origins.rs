@@ -1,11 +1,12 @@
 //! Which sources of the corpus each source of a recipe draws from: names as they are, patterns as the snapshot has them.
 
 use super::tokenizer::listing;
+use crate::epoch::corpora::{Corpora, Moment};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::recipe::{DrawsFrom, Pattern, Recipe, SourceRecipe};
 use crate::model::SourceId;
-use crate::store::{View, fields};
+use crate::store::fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,15 +23,14 @@ pub(super) struct Origins {
 /// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the same
 /// one; [`EpochError::Recipe`] for a pattern that is none; [`EpochError::Store`].
 pub(super) fn origins(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
-    snapshot: &str,
+    moment: &Moment,
 ) -> Result<Vec<Origins>, EpochError> {
-    let seen = view.snapshot(snapshot)?.map_or(view.documents(), |record| record.documents);
     let all: Result<Vec<Origins>, EpochError> =
-        recipe.sources.iter().map(|source| of_source(view, source, snapshot, seen)).collect();
+        recipe.sources.iter().map(|source| of_source(corpora, source, moment)).collect();
     let all = all?;
-    check_claims(view, recipe, &all)?;
+    check_claims(corpora, recipe, &all)?;
     Ok(all)
 }
 
@@ -39,14 +39,14 @@ pub(super) fn origins(
 /// # Errors
 /// [`EpochError::Unknown`] for a source that there is not any more.
 pub(super) fn of_plan(
-    view: &View,
+    corpora: &Corpora,
     plan: &Plan,
     source: &SourceRecipe,
 ) -> Result<Vec<SourceId>, EpochError> {
     let planned = plan.sources.iter().find(|planned| planned.name == source.name);
     let found = planned.map_or(&[][..], |planned| &planned.draws_from);
     let entries = if found.is_empty() { entries(source) } else { found };
-    entries.iter().map(|name| named(view, name).ok_or_else(|| unknown(view, name))).collect()
+    entries.iter().map(|name| named(corpora, name).ok_or_else(|| unknown(corpora, name))).collect()
 }
 
 fn entries(source: &SourceRecipe) -> &[String] {
@@ -54,25 +54,27 @@ fn entries(source: &SourceRecipe) -> &[String] {
 }
 
 fn of_source(
-    view: &View,
+    corpora: &Corpora,
     source: &SourceRecipe,
-    snapshot: &str,
-    seen: u64,
+    moment: &Moment,
 ) -> Result<Origins, EpochError> {
     let entries = entries(source);
     if let [name] = entries
-        && let (Some(id), None | Some(DrawsFrom::One(_))) = (named(view, name), &source.from)
+        && let (Some(id), None | Some(DrawsFrom::One(_))) = (named(corpora, name), &source.from)
     {
         return Ok(Origins { ids: vec![id], found: Vec::new() });
     }
     let mut found: Vec<(String, SourceId)> = Vec::new();
     for entry in entries {
-        match named(view, entry) {
-            Some(id) if is_seen(view, id, seen)? => found.push((entry.clone(), id)),
+        match named(corpora, entry) {
+            Some(id) if is_seen(corpora, id, moment)? => found.push((entry.clone(), id)),
             Some(_) => {
                 return Err(EpochError::Empty {
                     what: format!("`{entry}`, which source `{}` draws from,", source.name),
-                    why: format!("its first document is younger than the snapshot `{snapshot}`"),
+                    why: format!(
+                        "its first document is younger than the snapshot `{}`",
+                        moment.name
+                    ),
                 });
             }
             None if Pattern::is(entry) => {
@@ -81,20 +83,20 @@ fn of_source(
                     EpochError::Recipe(format!("`from` of source `{name}`: `{entry}`: {why}"))
                 })?;
                 let before = found.len();
-                for (id, record) in view.sources() {
-                    if pattern.matches(&record.name) && is_seen(view, id, seen)? {
-                        found.push((record.name.clone(), id));
+                for (id, name) in corpora.sources() {
+                    if pattern.matches(name) && is_seen(corpora, id, moment)? {
+                        found.push((name.to_owned(), id));
                     }
                 }
                 if found.len() == before {
                     return Err(EpochError::Unknown {
                         what: "source",
                         name: entry.clone(),
-                        known: seen_names(view, seen)?,
+                        known: seen_names(corpora, moment)?,
                     });
                 }
             }
-            None => return Err(unknown(view, entry)),
+            None => return Err(unknown(corpora, entry)),
         }
     }
     found.sort();
@@ -105,7 +107,7 @@ fn of_source(
 }
 
 /// Two that draw from one source take the same documents, unless conditions part them.
-fn check_claims(view: &View, recipe: &Recipe, all: &[Origins]) -> Result<(), EpochError> {
+fn check_claims(corpora: &Corpora, recipe: &Recipe, all: &[Origins]) -> Result<(), EpochError> {
     let claims: Vec<(&SourceRecipe, &Origins)> = recipe.sources.iter().zip(all).collect();
     for (at, (second, seconds)) in claims.iter().enumerate() {
         for (first, firsts) in claims.iter().take(at) {
@@ -115,7 +117,7 @@ fn check_claims(view: &View, recipe: &Recipe, all: &[Origins]) -> Result<(), Epo
                 continue;
             }
             let both = firsts.ids.iter().filter(|id| seconds.ids.contains(id));
-            let both: Vec<String> = both.map(|id| view.source_name(*id).to_owned()).collect();
+            let both: Vec<String> = both.map(|id| corpora.source_name(*id).to_owned()).collect();
             if !both.is_empty() {
                 return Err(EpochError::Claimed {
                     first: first.name.clone(),
@@ -128,26 +130,31 @@ fn check_claims(view: &View, recipe: &Recipe, all: &[Origins]) -> Result<(), Epo
     Ok(())
 }
 
-fn named(view: &View, name: &str) -> Option<SourceId> {
-    view.source_named(name).map(|(id, _)| id)
+fn named(corpora: &Corpora, name: &str) -> Option<SourceId> {
+    corpora.source_named(name)
 }
 
-/// Whether a source has a document among the first `seen` ones.
-fn is_seen(view: &View, id: SourceId, seen: u64) -> Result<bool, EpochError> {
-    let documents = view.documents_with(fields::SOURCE, &fields::source_value(id))?;
-    Ok(documents.min().is_some_and(|first| first < seen))
+/// Whether a source had a document at a moment.
+fn is_seen(corpora: &Corpora, id: SourceId, moment: &Moment) -> Result<bool, EpochError> {
+    for (shard, view, id) in corpora.views_with(id) {
+        let documents = view.documents_with(fields::SOURCE, &fields::source_value(id))?;
+        if documents.min().is_some_and(|first| first < moment.documents(shard)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-fn unknown(view: &View, name: &str) -> EpochError {
-    let names: Vec<String> = view.sources().map(|(_, record)| record.name.clone()).collect();
+fn unknown(corpora: &Corpora, name: &str) -> EpochError {
+    let names: Vec<String> = corpora.sources().map(|(_, name)| name.to_owned()).collect();
     EpochError::Unknown { what: "source", name: name.to_owned(), known: listing(&names) }
 }
 
-fn seen_names(view: &View, seen: u64) -> Result<String, EpochError> {
+fn seen_names(corpora: &Corpora, moment: &Moment) -> Result<String, EpochError> {
     let mut names = Vec::new();
-    for (id, record) in view.sources() {
-        if is_seen(view, id, seen)? {
-            names.push(record.name.clone());
+    for (id, name) in corpora.sources() {
+        if is_seen(corpora, id, moment)? {
+            names.push(name.to_owned());
         }
     }
     Ok(listing(&names))

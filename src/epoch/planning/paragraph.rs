@@ -29,7 +29,7 @@ pub(super) fn fragments(
     document: DocId,
     (length, capacity): (u32, u32),
 ) -> Result<Vec<Fragment>, EpochError> {
-    let text = lengths.view.text(document)?;
+    let text = lengths.corpora.text(document)?;
     let ends = ends
         .ends(document, &text)
         .map_err(|why| EpochError::bug(format!("aligning document {document}: {why}")))?

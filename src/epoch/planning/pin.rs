@@ -11,7 +11,6 @@ use crate::epoch::plan::{PinnedPool, PinnedSource, PinnedStratum, PinnedTokenize
 use crate::epoch::recipe::{Long, PackKind, Recipe, SourceRecipe};
 use crate::epoch::run::Remainder;
 use crate::model::{DocId, TokenizerId};
-use crate::query::numbers;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -46,7 +45,7 @@ impl<'a> Pinning<'a> {
             None => None,
         };
         let curriculum = recipe.order.curriculum.as_ref();
-        let by = |curriculum| strata(against.view, tokenizer, curriculum, selections);
+        let by = |curriculum| strata(against.corpora, tokenizer, curriculum, selections);
         let strata = curriculum.map(by).transpose()?;
         Ok(Self { against, tokenizer, pinned, copies, strata, remainder })
     }
@@ -133,7 +132,7 @@ impl<'a> Pinning<'a> {
         pool: &mut PinnedPool,
     ) -> Result<(), EpochError> {
         let lengths = Lengths {
-            view: self.against.view.clone(),
+            corpora: self.against.corpora.clone(),
             tokenizer: self.tokenizer,
             tokenizer_name: self.pinned.name.as_str().into(),
             overhead: policy.overhead(),
@@ -171,7 +170,7 @@ fn copies(
     let mut more: Vec<RoaringTreemap> = Vec::new();
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
-    numbers(against.view, expression, |id, value| {
+    against.corpora.numbers(expression, |id, value| {
         if !against.kept.contains(id) {
             return;
         }

@@ -2,22 +2,23 @@
 
 use super::holdout::one_side;
 use super::tainted::tainted;
+use crate::epoch::corpora::{Corpora, Moment, has_moved};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::Histogram;
 use crate::epoch::recipe::{Recipe, SourceRecipe};
 use crate::model::{SourceId, Standing, TokenizerId};
-use crate::query::{Dependence, dependence, select};
-use crate::store::{View, fields};
+use crate::query::{Dependence, dependence, names_column};
 use roaring::RoaringTreemap;
-
-/// Kinds of commits that change no answer about the documents of a snapshot.
-const NEUTRAL: [&str; 5] = ["snapshot", "epoch", "tokenizer", "trained", "compact"];
 
 /// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never
 /// changes of a document; what looks at decisions, or at other documents, is refused once something has
 /// happened since. A value by chance or by the clock is none to plan by.
-fn check_expressions(view: &View, recipe: &Recipe, snapshot: &str) -> Result<(), EpochError> {
+fn check_expressions(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    moment: &Moment,
+) -> Result<(), EpochError> {
     let select = &recipe.select;
     let by = select.holdout.as_ref().map(|holdout| holdout.by.as_str());
     let curriculum = recipe.order.curriculum.as_ref().map(|curriculum| curriculum.by.as_str());
@@ -32,7 +33,8 @@ fn check_expressions(view: &View, recipe: &Recipe, snapshot: &str) -> Result<(),
     let mut is_past = None;
     for (place, expression) in all.into_iter().chain(of_sources) {
         let Some(expression) = expression else { continue };
-        let Dependence { present, chance, .. } = dependence(view, expression)?;
+        check_kinds(corpora, place, expression)?;
+        let Dependence { present, chance, .. } = dependence(corpora.first(), expression)?;
         if let Some(chance) = chance {
             return Err(EpochError::Recipe(format!(
                 "{place} uses {chance}, which is another value each time: the same recipe would give another plan; use a column, or `seed`"
@@ -40,32 +42,60 @@ fn check_expressions(view: &View, recipe: &Recipe, snapshot: &str) -> Result<(),
         }
         let Some(present) = present else { continue };
         if is_past.is_none() {
-            is_past = Some(has_moved_on(view, snapshot)?);
+            is_past = Some(has_moved_on(corpora, moment)?);
         }
         if is_past == Some(true) {
             return Err(EpochError::Recipe(format!(
-                "{place} looks at {present}, which may have changed since the snapshot `{snapshot}` was made: use columns of the document itself (a snapshot's documents are all kept ones), or leave `snapshot` out"
+                "{place} looks at {present}, which may have changed since the snapshot `{}` was made: use columns of the document itself (a snapshot's documents are all kept ones), or leave `snapshot` out",
+                moment.name
             )));
         }
     }
     Ok(())
 }
 
-/// Whether documents came or were decided about since a snapshot.
-fn has_moved_on(view: &View, snapshot: &str) -> Result<bool, EpochError> {
-    let Some(record) = view.snapshot(snapshot)? else { return Ok(false) };
-    let commits = view.commits()?;
-    let mut since = commits.iter().filter(|(commit, _)| commit.0 > record.commit);
-    Ok(since.any(|(_, commit)| !NEUTRAL.contains(&commit.kind.as_str())))
+/// Refuses an expression with a field that is a number in one corpus and a text in another: it would be answered by two
+/// rules.
+fn check_kinds(corpora: &Corpora, place: &str, expression: &str) -> Result<(), EpochError> {
+    for field in corpora.first().fields().iter().filter(|_| corpora.count() > 1) {
+        if !names_column(expression, &field.name) {
+            continue;
+        }
+        for (shard, view) in corpora.views() {
+            let other = view.fields().iter().find(|other| other.name == field.name);
+            let other = other.filter(|other| other.kind != field.kind);
+            if let Some(other) = other {
+                return Err(EpochError::Recipe(format!(
+                    "{place} names the field `{}`, which is of type {} in shard {shard} and of type {} in shard 0: declare it alike",
+                    field.name,
+                    other.kind.name(),
+                    field.kind.name()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether documents came or were decided about since a moment.
+fn has_moved_on(corpora: &Corpora, moment: &Moment) -> Result<bool, EpochError> {
+    for ((_, view), then) in corpora.views().zip(moment.commits()) {
+        let since = view.commit().0.saturating_sub(then);
+        let commits = view.last_commits(since)?;
+        if commits.iter().any(|(at, commit)| at.0 > then && has_moved(commit)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The documents that removals keep out today: removed ones, and what equals them.
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub(in crate::epoch) fn removed(view: &View) -> Result<RoaringTreemap, EpochError> {
-    let removed = view.documents_standing(Standing::Removed)?;
-    Ok(removed | view.documents_standing(Standing::Blocked)?)
+pub(in crate::epoch) fn removed(corpora: &Corpora) -> Result<RoaringTreemap, EpochError> {
+    let removed = corpora.documents_standing(Standing::Removed)?;
+    Ok(removed | corpora.documents_standing(Standing::Blocked)?)
 }
 
 /// The documents that all sources draw from: kept in the snapshot, as `[select]` says, on the asked side
@@ -74,22 +104,22 @@ pub(in crate::epoch) fn removed(view: &View) -> Result<RoaringTreemap, EpochErro
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Recipe`]; [`EpochError::Store`].
 pub(super) fn base(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
-    snapshot: &str,
+    moment: &Moment,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
-    check_expressions(view, recipe, snapshot)?;
+    check_expressions(corpora, recipe, moment)?;
     let mut base = kept.clone();
     if recipe.select.exclude_removed {
-        base -= removed(view)?;
+        base -= removed(corpora)?;
     }
-    base -= tainted(view, recipe, kept)?;
+    base -= tainted(corpora, recipe, kept)?;
     if let Some(condition) = &recipe.select.condition {
-        base &= select(view, Some(condition))?;
+        base &= corpora.select(condition)?;
     }
     if let Some(holdout) = &recipe.select.holdout {
-        base = one_side(view, snapshot, holdout, &base)?;
+        base = one_side(corpora, moment, holdout, &base)?;
     }
     Ok(base)
 }
@@ -100,7 +130,7 @@ pub(super) fn base(
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn of_source(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
     source: &SourceRecipe,
     from: &[SourceId],
@@ -109,13 +139,13 @@ pub(super) fn of_source(
 ) -> Result<(RoaringTreemap, Option<Histogram>), EpochError> {
     let mut selection = RoaringTreemap::new();
     for id in from {
-        selection |= view.documents_with(fields::SOURCE, &fields::source_value(*id))?;
+        selection |= corpora.documents_of(*id)?;
     }
     selection &= base;
     if let Some(condition) = &source.condition {
-        selection &= select(view, Some(condition))?;
+        selection &= corpora.select(condition)?;
     }
-    with_tokens(view, tokenizer, &selection, recipe.select.min_tokens)
+    with_tokens(corpora, tokenizer, &selection, recipe.select.min_tokens)
 }
 
 /// Whether every source has documents, and no document two sources.

@@ -1,5 +1,6 @@
 //! What a plan says of one source: its documents, tokens and rows, counted.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::pack::{Histogram, Losses, Policy};
@@ -7,7 +8,6 @@ use crate::epoch::plan::{PinnedSource, PinnedTokenizer, PlannedSource, long_name
 use crate::epoch::recipe::{PackKind, Recipe, SourceRecipe};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::TokenizerId;
-use crate::store::View;
 use std::sync::Arc;
 
 /// What the sources of a plan are planned with.
@@ -24,7 +24,7 @@ pub(super) struct SourceBasis<'a> {
 /// # Errors
 /// [`EpochError::Empty`] when no row comes of it; [`EpochError::NotEncoded`]; [`EpochError::Store`].
 pub(super) fn plan_source(
-    view: &View,
+    corpora: &Corpora,
     basis: &SourceBasis<'_>,
     source: &SourceRecipe,
     documents: &Arc<PinnedSource>,
@@ -34,7 +34,7 @@ pub(super) fn plan_source(
     let rules = rules(basis.recipe, Some(source), &source.name, specials, Vec::new());
     let policy = rules.policy;
     let lengths = Lengths {
-        view: view.clone(),
+        corpora: corpora.clone(),
         tokenizer: basis.tokenizer,
         tokenizer_name: basis.pinned.name.as_str().into(),
         overhead: policy.overhead(),

@@ -1,12 +1,11 @@
 //! Classes of documents of like difficulty: quantiles of a number, easiest first.
 
 use super::surprisal::surprisals;
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::order::coin;
 use crate::epoch::recipe::Curriculum;
 use crate::model::TokenizerId;
-use crate::query::numbers;
-use crate::store::View;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -25,7 +24,7 @@ type Each<'e> = dyn FnMut(u64, Option<f64>) + 'e;
 /// # Errors
 /// [`EpochError::Recipe`] when a document has no value; [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn strata(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     curriculum: &Curriculum,
     selections: &[(String, RoaringTreemap)],
@@ -34,7 +33,7 @@ pub(super) fn strata(
     if curriculum.by == "surprisal" {
         for one in selections.chunks(1) {
             for (_, selection) in one {
-                let each = |each: &mut Each<'_>| surprisals(view, tokenizer, selection, each);
+                let each = |each: &mut Each<'_>| surprisals(corpora, tokenizer, selection, each);
                 found.extend(together(curriculum, one, each)?);
             }
         }
@@ -48,7 +47,7 @@ pub(super) fn strata(
             held <= TOGETHER
         });
         let (some, others) = rest.split_at(fits.count().max(1));
-        let each = |each: &mut Each<'_>| Ok(numbers(view, &curriculum.by, each)?);
+        let each = |each: &mut Each<'_>| corpora.numbers(&curriculum.by, each);
         found.extend(together(curriculum, some, each)?);
         rest = others;
     }

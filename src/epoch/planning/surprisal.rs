@@ -4,10 +4,10 @@
 //! without smoothing, since every token of a document is among those counted: the perplexity of the
 //! simplest language model there is, of which 2^surprisal is the perplexity proper.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{blocks_of, slots};
 use crate::model::{DocId, TokenizerId};
-use crate::store::View;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 
@@ -16,7 +16,7 @@ use roaring::RoaringTreemap;
 /// # Errors
 /// [`EpochError::Store`].
 pub(super) fn surprisals(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     selection: &RoaringTreemap,
     each: &mut dyn FnMut(u64, Option<f64>),
@@ -26,7 +26,7 @@ pub(super) fn surprisals(
         .par_iter()
         .map(|(block, _)| {
             let mut counts: Vec<u64> = Vec::new();
-            for_each(view, tokenizer, selection, *block, |_, ids| {
+            for_each(corpora, tokenizer, selection, *block, |_, ids| {
                 for id in ids {
                     let id = *id as usize;
                     if counts.len() <= id {
@@ -50,7 +50,7 @@ pub(super) fn surprisals(
             .par_iter()
             .map(|(block, _)| {
                 let mut found = Vec::new();
-                for_each(view, tokenizer, selection, *block, |document, ids| {
+                for_each(corpora, tokenizer, selection, *block, |document, ids| {
                     let sum: f64 = ids.iter().filter_map(|id| bits.get(*id as usize)).sum();
                     let mean = (!ids.is_empty()).then(|| sum / ids.len() as f64);
                     found.push((document.0, mean));
@@ -77,7 +77,7 @@ fn sum(mut a: Vec<u64>, mut b: Vec<u64>) -> Vec<u64> {
 }
 
 fn for_each(
-    view: &View,
+    corpora: &Corpora,
     tokenizer: TokenizerId,
     selection: &RoaringTreemap,
     block: u64,
@@ -86,7 +86,7 @@ fn for_each(
     let documents: Vec<DocId> =
         slots(selection, block).map(|slot| DocId::at(block, slot)).collect();
     let mut ids = Vec::new();
-    view.for_each_tokens(tokenizer, &documents, |document, stored| {
+    corpora.for_each_tokens(tokenizer, &documents, |document, stored| {
         if let Some(stored) = stored {
             ids.clear();
             stored.append(&mut ids);

@@ -3,11 +3,11 @@
 use super::origins::Origins;
 use super::tokenizer::listing;
 use crate::contamination::Rule;
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::recipe::{DrawsFrom, Recipe};
-use crate::model::{SourceId, SuiteId, SuiteVerdict};
-use crate::query::contaminated;
-use crate::store::{View, fields};
+use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
+use crate::model::{SourceId, SuiteVerdict};
+use crate::store::View;
 use roaring::RoaringTreemap;
 
 /// Spells out the suites that a recipe excludes: thresholds, which items they are, and what was rejected of them.
@@ -15,36 +15,35 @@ use roaring::RoaringTreemap;
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
 /// searched for to the end, or that has other items or rejected pairs than the recipe says.
-pub(super) fn spell_out(view: &View, recipe: &mut Recipe) -> Result<(), EpochError> {
+pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), EpochError> {
     let rule = Rule::default();
     for excluded in &mut recipe.select.exclude_contaminated {
-        let Some((suite, record)) = view.suite(&excluded.suite)? else {
-            let known = view.suites()?.iter().map(|(_, suite)| suite.name.clone());
-            let known: Vec<String> = known.collect();
-            return Err(EpochError::Unknown {
-                what: "suite",
-                name: excluded.suite.clone(),
-                known: match known.is_empty() {
-                    true => "none: `corpusdb contamination add` adds one".to_owned(),
-                    false => listing(&known),
-                },
-            });
+        let (mut found, mut all_rejected): (Option<String>, _) = (None, Vec::new());
+        corpora.each(|shard, view| {
+            let items = items(view, excluded)?;
+            if found.as_ref().is_some_and(|first| *first != items) {
+                return Err(EpochError::Recipe(format!(
+                    "suite `{}` has other items here than in shard 0: add it from the same files",
+                    excluded.suite
+                )));
+            }
+            found = Some(items);
+            let rejected = rejected(view, &excluded.suite)?;
+            if rejected != NONE_REJECTED {
+                all_rejected.push((shard, rejected));
+            }
+            Ok(())
+        })?;
+        excluded.items = found;
+        // A corpus where nothing was rejected changes nothing: an extension may take it in.
+        let rejected = match all_rejected.as_slice() {
+            [] => NONE_REJECTED.to_owned(),
+            [(0, only)] => only.clone(),
+            all => {
+                let told = all.iter().map(|(shard, hash)| format!("{shard} {hash}\n"));
+                blake3::hash(told.collect::<String>().as_bytes()).to_hex().to_string()
+            }
         };
-        if !record.is_complete() {
-            return Err(EpochError::Recipe(format!(
-                "stored texts were not searched for suite `{}` to the end: run `corpusdb contamination add` with it again",
-                excluded.suite
-            )));
-        }
-        let items: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        if excluded.items.as_ref().is_some_and(|asked| *asked != items) {
-            return Err(EpochError::Recipe(format!(
-                "suite `{}` has other items than this recipe was made for: leave `items` out to take those that it has",
-                excluded.suite
-            )));
-        }
-        excluded.items = Some(items);
-        let rejected = rejected(view, *suite)?;
         if excluded.rejected.as_ref().is_some_and(|asked| *asked != rejected) {
             return Err(EpochError::Recipe(format!(
                 "other pairs of suite `{}` are rejected than when this recipe was spelt out: leave `rejected` out to take those that are now",
@@ -58,10 +57,47 @@ pub(super) fn spell_out(view: &View, recipe: &mut Recipe) -> Result<(), EpochErr
     Ok(())
 }
 
+/// A hash of the items of a suite that a recipe excludes.
+///
+/// # Errors
+/// As [`spell_out`].
+fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
+    let Some((_, record)) = view.suite(&excluded.suite)? else {
+        let known = view.suites()?.iter().map(|(_, suite)| suite.name.clone());
+        let known: Vec<String> = known.collect();
+        return Err(EpochError::Unknown {
+            what: "suite",
+            name: excluded.suite.clone(),
+            known: match known.is_empty() {
+                true => "none: `corpusdb contamination add` adds one".to_owned(),
+                false => listing(&known),
+            },
+        });
+    };
+    if !record.is_complete() {
+        return Err(EpochError::Recipe(format!(
+            "stored texts were not searched for suite `{}` to the end: run `corpusdb contamination add` with it again",
+            excluded.suite
+        )));
+    }
+    let items: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    if excluded.items.as_ref().is_some_and(|asked| *asked != items) {
+        return Err(EpochError::Recipe(format!(
+            "suite `{}` has other items than this recipe was made for: leave `items` out to take those that it has",
+            excluded.suite
+        )));
+    }
+    Ok(items)
+}
+
+/// What stands for no rejected pair.
+const NONE_REJECTED: &str = "none";
+
 /// A hash over the pairs of items and texts that were rejected.
-fn rejected(view: &View, suite: SuiteId) -> Result<String, EpochError> {
+fn rejected(view: &View, suite: &str) -> Result<String, EpochError> {
     let (mut hasher, mut pairs) = (blake3::Hasher::new(), 0_u64);
-    for row in view.verdicts(suite)? {
+    let Some((suite, _)) = view.suite(suite)? else { return Ok(NONE_REJECTED.to_owned()) };
+    for row in view.verdicts(*suite)? {
         let ((text, item), verdict) = row?;
         if verdict == SuiteVerdict::Rejected {
             pairs += 1;
@@ -69,7 +105,7 @@ fn rejected(view: &View, suite: SuiteId) -> Result<String, EpochError> {
             hasher.update(&item.to_le_bytes());
         }
     }
-    Ok(if pairs == 0 { "none".to_owned() } else { hasher.finalize().to_hex().to_string() })
+    Ok(if pairs == 0 { NONE_REJECTED.to_owned() } else { hasher.finalize().to_hex().to_string() })
 }
 
 /// The documents that have an item of a suite that the recipe excludes. What is common is counted among `kept`, so that
@@ -78,7 +114,7 @@ fn rejected(view: &View, suite: SuiteId) -> Result<String, EpochError> {
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn tainted(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
@@ -90,7 +126,7 @@ pub(super) fn tainted(
             tokens: excluded.tokens.unwrap_or(default.tokens),
             ..default
         };
-        all |= contaminated(view, &excluded.suite, &rule, kept)?;
+        all |= corpora.contaminated(&excluded.suite, &rule, kept)?;
     }
     Ok(all)
 }
@@ -100,7 +136,7 @@ pub(super) fn tainted(
 /// # Errors
 /// [`EpochError::Recipe`], with the source and what can be done.
 pub(super) fn check_sources(
-    view: &View,
+    corpora: &Corpora,
     recipe: &Recipe,
     origins: &[Origins],
     selections: &[(String, RoaringTreemap)],
@@ -108,14 +144,14 @@ pub(super) fn check_sources(
 ) -> Result<(), EpochError> {
     for ((source, from), (_, selection)) in recipe.sources.iter().zip(origins).zip(selections) {
         for id in &from.ids {
-            let name = view.source_name(*id);
+            let name = corpora.source_name(*id);
             let entries = source.from.as_ref().map(DrawsFrom::entries).unwrap_or_default();
             let is_named = source.name == name || entries.iter().any(|entry| entry == name);
             if is_listed && is_named {
                 continue;
             }
-            let Some(suite) = suite_of(view, *id, name)? else { continue };
-            let documents = view.documents_with(fields::SOURCE, &fields::source_value(*id))?;
+            let Some(suite) = suite_of_any(corpora, *id, name)? else { continue };
+            let documents = corpora.documents_of(*id)?;
             if !documents.is_disjoint(selection) {
                 return Err(EpochError::Recipe(format!(
                     "source `{name}` is the suite `{suite}`: to train on it name it in a [[source]]; to leave it out say select.where = \"source <> '{name}'\""
@@ -124,6 +160,16 @@ pub(super) fn check_sources(
         }
     }
     Ok(())
+}
+
+/// The suite that a source is in any corpus.
+fn suite_of_any(corpora: &Corpora, id: SourceId, name: &str) -> Result<Option<String>, EpochError> {
+    for (_, view, id) in corpora.views_with(id) {
+        if let Some(suite) = suite_of(view, id, name)? {
+            return Ok(Some(suite));
+        }
+    }
+    Ok(None)
 }
 
 /// The suite that a source is: it has its name, or was ingested from one of its files.

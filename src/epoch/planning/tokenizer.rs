@@ -1,10 +1,10 @@
 //! The tokenizer of a recipe, found and pinned.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PinnedTokenizer;
 use crate::epoch::recipe::{Recipe, special_ids};
 use crate::model::TokenizerId;
-use crate::store::View;
 
 /// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
 ///
@@ -12,10 +12,11 @@ use crate::store::View;
 /// [`EpochError::Recipe`] when it must be named or has not encoded everything; [`EpochError::Unknown`];
 /// [`EpochError::Store`].
 pub(super) fn find_tokenizer(
-    view: &View,
+    corpora: &Corpora,
     recipe: &mut Recipe,
 ) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
-    let names: Vec<String> = view.tokenizers().map(|(_, record)| record.name.clone()).collect();
+    let first = corpora.first();
+    let names: Vec<String> = first.tokenizers().map(|(_, record)| record.name.clone()).collect();
     let name = match (&recipe.tokenizer.name, names.as_slice()) {
         (Some(name), _) => name.clone(),
         (None, [only]) => only.clone(),
@@ -30,17 +31,22 @@ pub(super) fn find_tokenizer(
             )));
         }
     };
-    let (id, record) = view.tokenizer_named(&name).ok_or_else(|| EpochError::Unknown {
+    let found = corpora.tokenizer_named(&name).map_err(EpochError::Recipe)?;
+    let (id, record) = found.ok_or_else(|| EpochError::Unknown {
         what: "tokenizer",
         name: name.clone(),
         known: listing(&names),
     })?;
-    if record.encoded_to < view.documents() {
-        return Err(EpochError::Recipe(format!(
-            "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
-        )));
-    }
-    let specials = special_ids(&view.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
+    corpora.each(|_, view| {
+        let encoded = view.tokenizer_named(&name).map_or(0, |(_, record)| record.encoded_to);
+        if encoded < view.documents() {
+            return Err(EpochError::Recipe(format!(
+                "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
+            )));
+        }
+        Ok(())
+    })?;
+    let specials = special_ids(&first.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
     recipe.tokenizer.name = Some(name.clone());
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
     Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))

@@ -4,43 +4,50 @@ use super::holdout::divide;
 use super::origins::of_plan;
 use super::select::{of_source, removed};
 use super::tainted::tainted;
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSnapshot, Plan, Planned};
-use crate::query::select;
-use crate::store::View;
 
 /// How many documents of the sources of a plan are on neither side of its holdout: it and the plan of the
-/// other side together lack them. None when it has no holdout, or the snapshot that it draws from was dropped.
+/// other side together lack them. None when it has no holdout, the snapshot that it draws from was dropped, or one of
+/// several corpora has moved on from the moment that it draws from.
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub fn undecided(view: &View, plan: &Plan) -> Result<Option<u64>, EpochError> {
+pub fn undecided(corpora: &Corpora, plan: &Plan) -> Result<Option<u64>, EpochError> {
     let recipe = &plan.recipe;
     let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
-    let snapshot = plan.snapshot.name.as_str();
-    let mut base = match view.snapshot(snapshot)? {
-        Some(_) => view.snapshot_kept(snapshot)?,
-        None if is_dropped(view, plan)? => return Ok(None),
-        None => view.kept()?,
+    let moment = match corpora.moment_again(&plan.snapshot.name, plan.commits())? {
+        Some(moment) => moment,
+        None if is_dropped(corpora, plan)? || !is_of_one(corpora, plan)? => return Ok(None),
+        None => corpora.moment(None, None)?,
     };
-    let tainted = tainted(view, recipe, &base)?;
+    let mut base = corpora.kept_at(&moment)?;
+    let tainted = tainted(corpora, recipe, &base)?;
     if recipe.select.exclude_removed {
-        base -= removed(view)?;
+        base -= removed(corpora)?;
     }
     base -= tainted;
     if let Some(condition) = &recipe.select.condition {
-        base &= select(view, Some(condition))?;
+        base &= corpora.select(condition)?;
     }
-    let (_, neither) = divide(view, snapshot, holdout, &base)?;
-    let (tokenizer, _) = view
+    let (_, neither) = divide(corpora, &moment, holdout, &base)?;
+    let (tokenizer, _) = corpora
         .tokenizer_named(&plan.tokenizer.name)
+        .map_err(EpochError::Stale)?
         .ok_or_else(|| EpochError::Stale(format!("tokenizer `{}` is gone", plan.tokenizer.name)))?;
     let mut undecided = 0;
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
-        let from = of_plan(view, plan, source)?;
-        undecided += of_source(view, recipe, source, &from, tokenizer, &neither)?.0.len();
+        let from = of_plan(corpora, plan, source)?;
+        undecided += of_source(corpora, recipe, source, &from, tokenizer, &neither)?.0.len();
     }
     Ok(Some(undecided))
+}
+
+/// Whether a plan draws from one corpus, which has no other snapshot of that name by now.
+fn is_of_one(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
+    let again = corpora.first().snapshot(&plan.snapshot.name)?;
+    Ok(plan.shards.is_empty() && again.is_none())
 }
 
 /// Whether a plan draws from a snapshot that was dropped. One that is not stored may draw from what a view itself shows,
@@ -48,8 +55,9 @@ pub fn undecided(view: &View, plan: &Plan) -> Result<Option<u64>, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub fn is_dropped(view: &View, plan: &Plan) -> Result<bool, EpochError> {
+pub fn is_dropped(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
     let PinnedSnapshot { name, commit } = &plan.snapshot;
+    let view = corpora.first();
     let is_absent = view.snapshot(name)?.is_none() && *commit != view.commit().0;
     Ok(is_absent && !view.plans_from(name)?.is_empty())
 }
@@ -58,7 +66,7 @@ pub fn is_dropped(view: &View, plan: &Plan) -> Result<bool, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub fn removed_since(view: &View, planned: &Planned) -> Result<u64, EpochError> {
-    let removed = removed(view)?;
+pub fn removed_since(corpora: &Corpora, planned: &Planned) -> Result<u64, EpochError> {
+    let removed = removed(corpora)?;
     Ok(if removed.is_empty() { 0 } else { planned.drawn_of(&removed) })
 }

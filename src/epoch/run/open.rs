@@ -1,19 +1,19 @@
 //! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::mix::Fluid;
-use crate::epoch::plan::{Plan, Planned, masks};
+use crate::epoch::plan::{Plan, Planned, check_shards, masks};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::{Standing, TokenizerId};
-use crate::store::View;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
 /// A plan with its sources ready to give rows; cheap to share between threads.
 pub(in crate::epoch) struct Opened {
     pub plan: Arc<Plan>,
-    pub view: View,
+    pub corpora: Corpora,
     pub tokenizer: TokenizerId,
     pub sources: Vec<Arc<SourceRows>>,
     /// What the documents of the plan say is trained on, whether it is ignored or not.
@@ -47,23 +47,27 @@ impl Opened {
     /// # Errors
     /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
     pub fn open(
-        view: &View,
+        corpora: &Corpora,
         planned: &Planned,
         purpose: OpenedTo,
     ) -> Result<Arc<Self>, EpochError> {
         let Planned { plan, pinned, stored } = planned;
-        refuse_purged(view, planned)?;
+        corpora.expect(plan.shards.len() + 1)?;
+        // What was purged has no text any more that tells its corpus.
+        refuse_purged(corpora, planned)?;
+        check_shards(corpora, planned)?;
         let name = &plan.tokenizer.name;
-        let (tokenizer, record) = view
+        let (tokenizer, record) = corpora
             .tokenizer_named(name)
+            .map_err(EpochError::Stale)?
             .ok_or_else(|| EpochError::Stale(format!("tokenizer `{name}` is gone")))?;
         if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
             return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
-        let mut trained = Trained::of(view, tokenizer, plan.tokenizer.specials)?;
+        let mut trained = Trained::of(corpora, tokenizer, plan.tokenizer.specials)?;
         if trained.any() {
             let documents = masks::documents(pinned);
-            trained = trained.where_any(masks::any(view, tokenizer, &documents)?);
+            trained = trained.where_any(masks::any(corpora, tokenizer, &documents)?);
         }
         let sharing = pinned.iter().map(|pinned| pinned.sets()).sum();
         let mut sources = Vec::new();
@@ -78,7 +82,7 @@ impl Opened {
             }
             let rules = plan.rules(at);
             let lengths = Lengths {
-                view: view.clone(),
+                corpora: corpora.clone(),
                 tokenizer,
                 tokenizer_name: name.as_str().into(),
                 overhead: rules.policy.overhead(),
@@ -96,14 +100,14 @@ impl Opened {
         }
         let fluid = Arc::new(plan.fluid()?);
         let plan = Arc::new(plan.clone());
-        let (view, stored) = (view.clone(), *stored);
-        Ok(Arc::new(Self { plan, view, tokenizer, sources, trained, fluid, stored }))
+        let (corpora, stored) = (corpora.clone(), *stored);
+        Ok(Arc::new(Self { plan, corpora, tokenizer, sources, trained, fluid, stored }))
     }
 }
 
 /// Refuses a plan that would train on documents of which nothing is left.
-fn refuse_purged(view: &View, planned: &Planned) -> Result<(), EpochError> {
-    let purged = view.documents_standing(Standing::Purged)?;
+fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
+    let purged = corpora.documents_standing(Standing::Purged)?;
     if purged.is_empty() {
         return Ok(());
     }

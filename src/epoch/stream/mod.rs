@@ -12,13 +12,13 @@ pub use ahead::EpochStream;
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::Gatherer;
 use crate::epoch::plan::Planned;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
 use crate::model::Interrupt;
-use crate::store::View;
 use reading::Reading;
 use std::sync::Arc;
 
@@ -43,13 +43,13 @@ impl Epoch {
     /// batch is full; [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
     /// [`EpochError::Store`].
     pub fn open(
-        view: &View,
+        corpora: &Corpora,
         planned: &Planned,
         epoch: u64,
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
-        let opened = Opened::open(view, planned, OpenedTo::Give)?;
+        let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
         let arrangement = Arrangement::of(&planned.plan);
         let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
         marks.refuse_empty(&opened.plan)?;

@@ -82,7 +82,7 @@ impl Reading {
                 Err(error) => self.failed = Some(error),
             }
         }
-        let most = most_tokens(self.epoch.opened.view.query_memory());
+        let most = most_tokens(self.epoch.opened.corpora.query_memory());
         self.tokens = tokens.saturating_mul(2).min(most);
         if self.planned.is_empty() {
             return self.failed.take().map_or_else(|| Ok(Vec::new()), Err);

@@ -152,7 +152,7 @@ impl Epoch {
             columns: Some(carried.collect()),
             ..opened.plan.recipe.output.clone()
         };
-        masks::check_given(&opened.view, opened.tokenizer, &given, || opened.documents())
+        masks::check_given(&opened.corpora, opened.tokenizer, &given, || opened.documents())
     }
 }
 

@@ -93,8 +93,8 @@ impl<'a> Ids<'a> {
         let mut documents: Vec<DocId> = found.iter().map(|found| found.segment.document).collect();
         documents.dedup();
         let (mut wrong, mut left, mut ids) = (Wrong::new(), found, Vec::new());
-        let (view, tokenizer) = (&self.opened.view, self.opened.tokenizer);
-        view.for_each_tokens(tokenizer, &documents, |document, stored| {
+        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
+        corpora.for_each_tokens(tokenizer, &documents, |document, stored| {
             self.sequence(stored, &mut ids);
             while let Some((next, rest)) =
                 left.split_first().filter(|(next, _)| next.segment.document == document)
@@ -117,8 +117,8 @@ impl<'a> Ids<'a> {
         let mut wrong = Wrong::new();
         let Some(document) = parts.first().map(|part| part.document) else { return Ok(wrong) };
         let mut is_stored = false;
-        let (view, tokenizer) = (&self.opened.view, self.opened.tokenizer);
-        view.for_each_tokens(tokenizer, &[document], |_, stored| {
+        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
+        corpora.for_each_tokens(tokenizer, &[document], |_, stored| {
             is_stored = stored.is_some();
             self.sequence(stored, ids);
             Ok::<(), EpochError>(())

@@ -15,13 +15,13 @@ mod row;
 
 pub use checks::{Check, Verification};
 
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::Context;
-use crate::store::View;
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ use std::path::Path;
 /// [`EpochError::Io`] when `dir` or its manifest cannot be read, [`EpochError::Stale`] when the store
 /// is not the plan's, [`EpochError::Store`]. Whatever is wrong with the export is a failed check.
 pub fn verify(
-    view: &View,
+    corpora: &Corpora,
     planned: &Planned,
     dir: &Path,
     context: &Context<'_>,
@@ -57,7 +57,7 @@ pub fn verify(
     let mut files = hash_files(dir, &manifest, &mut checks);
 
     // What the files are compared with must follow from the plan alone.
-    let opened = Opened::open(view, &planned.anew(), OpenedTo::Give)?;
+    let opened = Opened::open(corpora, &planned.anew(), OpenedTo::Give)?;
     let arrangement = Arrangement::of(plan);
     let marks = Marks::of(&opened, &arrangement, manifest.epoch, interrupt)?;
     let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;

@@ -11,7 +11,6 @@ use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::Opened;
 use crate::model::{DocId, LossSpan};
-use crate::store::fields;
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.
@@ -149,8 +148,8 @@ impl<'a> RowChecker<'a> {
     fn length(&self, document: DocId) -> Result<Option<u32>, EpochError> {
         let specials = self.opened.plan.tokenizer.specials;
         let overhead = u32::from(specials.bos.is_some()) + u32::from(specials.eos.is_some());
-        let column = fields::tokens_of(self.opened.tokenizer);
-        let found = self.opened.view.column_values(column, document.block(), |values| {
+        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
+        let found = corpora.token_counts(tokenizer, document.block(), |values| {
             effective(values, document.slot(), overhead)
         })?;
         Ok(found.flatten())

@@ -1,10 +1,10 @@
 //! What a load was decided with, as it says itself: it must be what the corpus decides with.
 
+use super::LoadOptions;
 use crate::ingest::decided::IdsColumn;
 use crate::ingest::error::IngestError;
 use crate::ingest::read::{Format, Item, ReadOptions, Reader, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
-use crate::remote::Stores;
 use crate::store::View;
 use serde::Deserialize;
 
@@ -27,6 +27,9 @@ struct Told {
     tokenizers: Vec<TokenizerOfLoad>,
     #[serde(default)]
     against: Against,
+    /// Documents of each shard, where the load is in shards.
+    #[serde(default)]
+    shards: Vec<u64>,
 }
 
 /// The corpus that the documents were decided against.
@@ -49,7 +52,9 @@ struct TokenizerOfLoad {
 
 /// What the loader needs of it.
 pub(super) struct Manifest {
-    /// Documents of the load.
+    /// The folder with the documents that the corpus takes.
+    pub(super) folder: String,
+    /// How many these are.
     pub(super) documents: u64,
     /// Documents that the corpus must have before it.
     pub(super) before: u64,
@@ -67,11 +72,12 @@ impl Manifest {
     /// [`IngestError`] when it cannot be read.
     pub(super) fn read(
         directory: &str,
-        stores: &Stores,
+        options: &LoadOptions,
         view: &View,
         interrupt: &Interrupt,
     ) -> Result<Self, IngestError> {
         let path = format!("{directory}/manifest");
+        let stores = &options.stores;
         let fail = |why: &str| IngestError::Load(format!("{path}: {why}"));
         let read = ReadOptions {
             format: Format::Json,
@@ -123,7 +129,31 @@ impl Manifest {
                 ids.push(IdsColumn { column, tokenizer, vocab_size });
             }
         }
-        let Told { documents, source, against, .. } = manifest;
-        Ok(Self { documents, before: against.documents, ids, source })
+        let (folder, documents) =
+            shard(&manifest.shards, manifest.documents, options.shard).map_err(|why| fail(&why))?;
+        let Told { source, against, .. } = manifest;
+        Ok(Self { folder, documents, before: against.documents, ids, source })
+    }
+}
+
+/// The folder that a corpus takes, and how many documents are in it: of a load of `all`, or of one of its shards.
+fn shard(shards: &[u64], all: u64, asked: Option<u32>) -> Result<(String, u64), String> {
+    let last = shards.len().saturating_sub(1);
+    if !shards.is_empty()
+        && shards.iter().try_fold(0_u64, |sum, of| sum.checked_add(*of)) != Some(all)
+    {
+        return Err(format!("its shards do not have {all} documents together"));
+    }
+    match (asked, shards) {
+        (None, []) => Ok(("documents".to_owned(), all)),
+        (None, _) => Err(format!(
+            "the load is in {} shards, one for each corpus: say which one this corpus takes, from 0 to {last} (--shard)",
+            shards.len()
+        )),
+        (Some(asked), []) => Err(format!("the load is not in shards, and has no shard {asked}")),
+        (Some(asked), shards) => match shards.get(asked as usize) {
+            Some(documents) => Ok((format!("documents/shard={asked:05}"), *documents)),
+            None => Err(format!("the load has the shards 0 to {last}, and no shard {asked}")),
+        },
     }
 }

@@ -33,15 +33,17 @@ pub struct LoadOptions {
     pub batch_bytes: u64,
     /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
     pub check_all: bool,
+    /// Which shard of a load in shards the corpus takes, counted from 0.
+    pub shard: Option<u32>,
     /// How objects of stores are reached (`s3://` and the like).
     pub stores: Stores,
 }
 
 impl Default for LoadOptions {
-    /// One thread a core, 16 MiB a batch, a sample is compared.
+    /// One thread a core, 16 MiB a batch, a sample is compared, no shard.
     fn default() -> Self {
         let IngestOptions { threads, batch_bytes, .. } = IngestOptions::new("");
-        Self { threads, batch_bytes, check_all: false, stores: Stores::default() }
+        Self { threads, batch_bytes, check_all: false, shard: None, stores: Stores::default() }
     }
 }
 
@@ -74,10 +76,14 @@ pub fn load(
 ) -> Result<LoadReport, IngestError> {
     let directory = directory.trim_end_matches('/');
     let (stores, interrupt) = (&options.stores, context.interrupt);
-    let manifest = Manifest::read(directory, stores, writer.view(), interrupt)?;
-    let paths = [format!("{directory}/documents")];
+    let manifest = Manifest::read(directory, options, writer.view(), interrupt)?;
+    let paths = [format!("{directory}/{}", manifest.folder)];
     let stopped = || IngestError::Interrupted { report: Box::default() };
-    let mut files = inputs(&paths, stores, interrupt, stopped)?;
+    // A shard that no document fell into has no folder.
+    let mut files = match (manifest.documents, options.shard) {
+        (0, Some(_)) => Vec::new(),
+        _ => inputs(&paths, stores, interrupt, stopped)?,
+    };
     // Spark leaves marks of its own beside what it writes.
     files.retain(|file| file.name().ends_with(".parquet"));
     let as_ingest = as_ingest(&manifest, options);

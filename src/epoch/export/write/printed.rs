@@ -143,7 +143,7 @@ impl Epoch {
         if masked {
             let given = Output { columns: Some(columns.clone()), ..output };
             let documents = || opened.documents();
-            masks::check_given(&opened.view, opened.tokenizer, &given, documents)?;
+            masks::check_given(&opened.corpora, opened.tokenizer, &given, documents)?;
         }
         let options = Options { columns, ..options(opened, Path::new("")) };
         let side = recipe.pack.options.pad_side;

@@ -27,7 +27,7 @@ impl Marks {
         number: u32,
         epoch: u64,
     ) -> Result<Option<Self>, EpochError> {
-        let record = opened.view.epoch_marks(number, epoch)?;
+        let record = opened.corpora.first().epoch_marks(number, epoch)?;
         let own = |record: &MarksRecord| record.plan == opened.plan.hash() && record.epoch == epoch;
         let Some(record) = record.filter(own) else { return Ok(None) };
         let marks = read(opened, arrangement, &record).ok_or_else(|| {

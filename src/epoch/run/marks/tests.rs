@@ -1,6 +1,7 @@
 //! Marks that are computed lead to the same rows as those that were walked.
 
 use super::{Known, Marks};
+use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::marking::{check_marks, unmarked};
 use crate::epoch::plan::Planned;
@@ -56,10 +57,12 @@ fn written(sources: &[&str]) -> (tempfile::TempDir, Writer) {
 
 fn planned(view: &View, rest: &str) -> Planned {
     let recipe = Recipe::parse(&format!("version = 1\nseed = 7\n{rest}")).unwrap();
+    let corpora = Corpora::alone(view);
+    let moment = corpora.moment(None, None).unwrap();
     let kept = view.kept().unwrap();
     let (progress, interrupt) = (&Silent, &Interrupt::default());
     plan(
-        &Against { view, snapshot: "now", kept: &kept, ends: None },
+        &Against { corpora: &corpora, moment: &moment, kept: &kept, ends: None },
         &recipe,
         &Context::new(progress, interrupt, 1 << 30),
     )
@@ -94,7 +97,7 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n{source}{order}{batch_of}[pack]\nkind = \"{kind}\"\nlength = 128\n[output]\nformat = \"parquet\"\n"
         );
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
         let by = Arrangement::of(&opened.plan);
         for epoch in [0, 1, 3] {
             let interrupt = Interrupt::default();
@@ -131,7 +134,7 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         [format!("[[source]]\nname = \"web\"\n[mix]\ntokens = 70000\n{pack}"), pack.to_owned()]
     {
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
         let by = Arrangement::of(&opened.plan);
         let marks = Marks::of(&opened, &by, 0, &Interrupt::default()).unwrap();
         assert!(matches!(marks.marks, Known::Walked(_)), "{recipe}");
@@ -165,7 +168,7 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
         let planned = planned(&view, &recipe);
         let by = Arrangement::of(&planned.plan);
         let interrupt = Interrupt::default();
-        let anew = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let anew = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
         let (walked, first) = counted::during(|| Marks::of(&anew, &by, 0, &interrupt).unwrap());
         assert!(first > 2500 && first >= walked.rows, "{recipe}");
         let mut all = vec![walked];
@@ -181,7 +184,7 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
         batch.commit(&CommitRecord::default()).unwrap();
         let view = writer.view().clone();
         let planned = Planned { stored: Some(number), ..planned };
-        let opened = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
         for (epoch, walked) in (0_u64..).zip(&all) {
             let of = || Marks::of(&opened, &by, epoch, &interrupt).unwrap();
             let (found, gone_through) = counted::during(of);
@@ -218,7 +221,7 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
     let planned = planned(&view, &recipe(1));
     let by = Arrangement::of(&planned.plan);
     let interrupt = Interrupt::default();
-    let anew = Opened::open(&view, &planned, OpenedTo::Give).unwrap();
+    let anew = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
     let walked = Marks::of(&anew, &by, 0, &interrupt).unwrap();
     let record = walked.record(&anew).unwrap();
     let mut lists = Vec::new();
@@ -237,9 +240,10 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
         batch.put_marks(3, record).unwrap();
         batch.commit(&CommitRecord::default()).unwrap();
         let planned = Planned { stored: Some(3), ..planned.clone() };
-        let opened = Opened::open(&writer.view().clone(), &planned, OpenedTo::Give).unwrap();
+        let opened =
+            Opened::open(&Corpora::alone(writer.view()), &planned, OpenedTo::Give).unwrap();
         let (marks, rows) = counted::during(|| Marks::of(&opened, &by, 0, &interrupt));
-        (marks, rows, check_marks(writer.view(), &planned).unwrap())
+        (marks, rows, check_marks(&Corpora::alone(writer.view()), &planned).unwrap())
     };
     let (found, gone_through, faults) = open(&record);
     assert_eq!(faults, []);
@@ -270,7 +274,7 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
     let view = writer.view().clone();
     let mut again = Vec::new();
     let context = Context::new(&Silent, &interrupt, 1 << 30);
-    let made = unmarked(&view, &planned, 1, &context, |record| {
+    let made = unmarked(&Corpora::alone(&view), &planned, 1, &context, |record| {
         again.push(record);
         Ok::<(), EpochError>(())
     });

@@ -1,0 +1,96 @@
+//! The corpora beside the first one that a plan draws from, told again by texts that it draws from them.
+
+use super::Planned;
+use super::masks::documents;
+use super::pinned::PinnedSource;
+use crate::epoch::corpora::{Corpora, parts};
+use crate::epoch::error::EpochError;
+use crate::model::DocId;
+use crate::store::View;
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How many texts tell a corpus.
+const TEXTS: u64 = 16;
+
+/// A corpus beside the one that stores the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedShard {
+    /// The commit it showed.
+    pub commit: u64,
+    /// How many of its documents the plan draws.
+    pub documents: u64,
+    /// blake3 over the hashes of 16 of their texts, in hexadecimal: no other corpus has these under the same numbers. Where
+    /// none is drawn, any corpus will do.
+    pub texts: String,
+}
+
+/// What a plan says of the corpora beside the first one, at the commits of all.
+///
+/// # Errors
+/// [`EpochError::SameShards`] when two have the same documents; [`EpochError::Store`].
+pub(in crate::epoch) fn shards(
+    corpora: &Corpora,
+    commits: impl Iterator<Item = u64>,
+    pinned: &[Arc<PinnedSource>],
+) -> Result<Vec<PinnedShard>, EpochError> {
+    if corpora.count() == 1 {
+        return Ok(Vec::new());
+    }
+    let all = documents(pinned);
+    let mut told: Vec<PinnedShard> = Vec::new();
+    for ((shard, view), commit) in corpora.views().zip(commits) {
+        let drawn = parts(shard, &all);
+        let found = PinnedShard { commit, documents: drawn.len(), texts: texts(view, &drawn)? };
+        let same = |other: &PinnedShard| {
+            (other.documents, &other.texts) == (found.documents, &found.texts)
+        };
+        if let Some(other) = told.iter().position(|other| !drawn.is_empty() && same(other)) {
+            return Err(EpochError::SameShards { first: other as u64, second: shard });
+        }
+        told.push(found);
+    }
+    Ok(told.split_off(1))
+}
+
+/// Refuses other corpora than those that a plan draws from, and the same ones in another order.
+///
+/// # Errors
+/// [`EpochError::OtherShard`]; [`EpochError::Store`].
+pub(in crate::epoch) fn check_shards(
+    corpora: &Corpora,
+    planned: &Planned,
+) -> Result<(), EpochError> {
+    let expected = &planned.plan.shards;
+    if expected.is_empty() {
+        return Ok(());
+    }
+    let all = documents(&planned.pinned);
+    for ((shard, view), expected) in corpora.views().skip(1).zip(expected) {
+        let drawn = parts(shard, &all);
+        if drawn.max().is_some_and(|last| last >= view.documents())
+            || drawn.len() != expected.documents
+            || texts(view, &drawn)? != expected.texts
+        {
+            return Err(EpochError::OtherShard { shard });
+        }
+    }
+    Ok(())
+}
+
+/// A hash over the texts of some documents, from the first to the last.
+fn texts(view: &View, documents: &RoaringTreemap) -> Result<String, EpochError> {
+    let mut hasher = blake3::Hasher::new();
+    let last = documents.len().saturating_sub(1);
+    for at in 0..TEXTS.min(documents.len()) {
+        let rank = u128::from(last) * u128::from(at) / u128::from(TEXTS - 1);
+        let Some(id) = u64::try_from(rank).ok().and_then(|rank| documents.select(rank)) else {
+            continue;
+        };
+        hasher.update(&id.to_le_bytes());
+        hasher.update(&view.expect_header(DocId(id))?.raw);
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
