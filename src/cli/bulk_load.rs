@@ -58,7 +58,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     }
     report::show(&done.ingest, args.dry_run)?;
     print::line(&format!(
-        "  {} removed documents compared with their witnesses; {} came before theirs; token ids of {} texts came with them",
+        "  {} removed documents compared with their witnesses; {} came before theirs; {} texts came with their token ids",
         print::number(done.compared),
         print::number(done.later),
         print::number(done.brought)

@@ -36,7 +36,8 @@ const AHEAD: usize = 4;
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) verb: Verb,
-    /// Corpora whose documents epochs draw from beside those of CORPUS, which has the plans; the order counts
+    /// Corpora whose documents epochs draw from beside those of CORPUS, which has the plans; the order counts. Name them last,
+    /// or each as --shards=DIR
     #[arg(long, global = true, value_name = "DIR", num_args = 1..)]
     shards: Vec<PathBuf>,
 }

@@ -83,14 +83,34 @@ pub(in crate::epoch) fn check_shards(
 /// A hash over the texts of some documents, from the first to the last.
 fn texts(view: &View, documents: &RoaringTreemap) -> Result<String, EpochError> {
     let mut hasher = blake3::Hasher::new();
-    let last = documents.len().saturating_sub(1);
-    for at in 0..TEXTS.min(documents.len()) {
-        let rank = u128::from(last) * u128::from(at) / u128::from(TEXTS - 1);
-        let Some(id) = u64::try_from(rank).ok().and_then(|rank| documents.select(rank)) else {
-            continue;
-        };
+    for id in ranks(documents.len()).filter_map(|rank| documents.select(rank)) {
         hasher.update(&id.to_le_bytes());
         hasher.update(&view.expect_header(DocId(id))?.raw);
     }
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// At most [`TEXTS`] of so many ranks: all, or the first, the last and some at equal distances between.
+fn ranks(count: u64) -> impl Iterator<Item = u64> {
+    let told = count.min(TEXTS);
+    let (last, steps) = (u128::from(count.saturating_sub(1)), u128::from(told.max(2) - 1));
+    // No more than `last`, so the cast keeps it.
+    (0..told).map(move |at| (last * u128::from(at) / steps) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_a_few_are_told_and_of_many_the_first_and_the_last() {
+        for few in [0, 1, 2, 5, 15, 16] {
+            assert_eq!(ranks(few).collect::<Vec<_>>(), (0..few).collect::<Vec<_>>());
+        }
+        for many in [17, 100, 1 << 40, u64::MAX] {
+            let found: Vec<u64> = ranks(many).collect();
+            assert_eq!((found.len(), found[0], found[15]), (16, 0, many - 1));
+            assert!(found.is_sorted_by(|one, next| one < next), "{many}");
+        }
+    }
 }
