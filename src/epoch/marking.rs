@@ -69,7 +69,9 @@ pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<Fault>, E
     let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
     let opened = match Opened::open(corpora, &planned.anew(), OpenedTo::Count) {
-        Err(EpochError::Stale(_) | EpochError::Shards { .. }) => return Ok(Vec::new()),
+        Err(EpochError::Stale(_) | EpochError::Shards { .. } | EpochError::OtherShard { .. }) => {
+            return Ok(Vec::new());
+        }
         opened => opened?,
     };
     let (arrangement, interrupt) = (Arrangement::of(&planned.plan), Interrupt::default());
