@@ -90,7 +90,7 @@ impl Context {
     }
 
     pub(super) fn read(&self, path: &Path) -> anyhow::Result<Corpus> {
-        Ok(Corpus::options().memory(self.memory).open(path)?)
+        self.read_with(path, &[])
     }
 
     /// As [`Context::read`], with corpora beside it, which share the memory.

@@ -44,8 +44,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when one corpus is named twice.
     pub fn with_shards(mut self, others: Vec<Self>) -> Result<Self, Error> {
-        refuse_same(paths(&self.path, &others))?;
-        self.memory += others.iter().map(|other| other.memory).sum::<u64>();
+        self.memory += memory_beside(&self.path, &others)?;
         self.others = others.into();
         Ok(self)
     }
@@ -81,8 +80,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Epoch`] when one corpus is named twice.
     pub fn with_shards(mut self, others: Vec<Corpus>) -> Result<Self, Error> {
-        refuse_same(paths(&self.path, &others))?;
-        self.memory += others.iter().map(|other| other.memory).sum::<u64>();
+        self.memory += memory_beside(&self.path, &others)?;
         self.others = others.into();
         Ok(self)
     }
@@ -100,6 +98,8 @@ fn views(others: &[Corpus]) -> Vec<View> {
     others.iter().map(|corpus| corpus.view.clone()).collect()
 }
 
-fn paths<'a>(first: &'a Path, others: &'a [Corpus]) -> impl Iterator<Item = &'a Path> {
-    std::iter::once(first).chain(others.iter().map(|corpus| corpus.path.as_path()))
+/// The memory that the corpora beside one bring along; refuses one that is named twice.
+fn memory_beside(first: &Path, others: &[Corpus]) -> Result<u64, Error> {
+    refuse_same(std::iter::once(first).chain(others.iter().map(|corpus| corpus.path.as_path())))?;
+    Ok(others.iter().map(|other| other.memory).sum())
 }

@@ -94,10 +94,15 @@ impl Corpora {
     /// # Errors
     /// [`EpochError::Shards`] for a document of a corpus that is not among these.
     pub fn find(&self, document: DocId) -> Result<(&View, DocId), EpochError> {
+        let (shard, inside) = self.shard_of(document)?;
+        Ok((&shard.view, inside))
+    }
+
+    fn shard_of(&self, document: DocId) -> Result<(&Shard, DocId), EpochError> {
         let (number, inside) = Self::place(document);
         let shard = usize::try_from(number).ok().and_then(|number| self.all.get(number));
         let shard = shard.ok_or_else(|| self.missing(number.saturating_add(1)))?;
-        Ok((&shard.view, inside))
+        Ok((shard, inside))
     }
 
     /// The first corpus: that which stores the plan.
@@ -134,10 +139,7 @@ impl Corpora {
         &self,
         source: SourceId,
     ) -> impl Iterator<Item = (u64, &View, SourceId)> {
-        let of = move |shard: &Shard| *shard.sources.get(source.0 as usize)?;
-        (0..)
-            .zip(self.all.iter())
-            .filter_map(move |(at, shard)| Some((at, &shard.view, of(shard)?)))
+        self.numbered(move |shard| *shard.sources.get(source.0 as usize)?)
     }
 
     /// A tokenizer that every corpus has, from the same file.
@@ -166,7 +168,14 @@ impl Corpora {
         &self,
         tokenizer: TokenizerId,
     ) -> impl Iterator<Item = (u64, &View, TokenizerId)> {
-        let of = move |shard: &'_ Shard| shard.tokenizer(tokenizer);
+        self.numbered(move |shard| shard.tokenizer(tokenizer))
+    }
+
+    /// The corpora that have a number of something, each with it.
+    fn numbered<T>(
+        &self,
+        of: impl Fn(&Shard) -> Option<T>,
+    ) -> impl Iterator<Item = (u64, &View, T)> {
         (0..)
             .zip(self.all.iter())
             .filter_map(move |(at, shard)| Some((at, &shard.view, of(shard)?)))

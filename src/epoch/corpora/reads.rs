@@ -3,7 +3,7 @@
 use super::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::{BLOCK_SIZE, DocId, LossSpan, SourceId, Standing, TokenizerId};
-use crate::store::{ColumnValues, StoreError, StoredIds, View, fields};
+use crate::store::{ColumnValues, StoreError, StoredIds, fields};
 use roaring::RoaringTreemap;
 
 impl Corpora {
@@ -17,9 +17,9 @@ impl Corpora {
         block: u64,
         read: impl FnOnce(&ColumnValues<'_>) -> T,
     ) -> Result<Option<T>, EpochError> {
-        let (view, tokenizer, first) = self.place_of(tokenizer, DocId(block * BLOCK_SIZE))?;
-        let Some(tokenizer) = tokenizer else { return Ok(None) };
-        Ok(view.column_values(fields::tokens_of(tokenizer), first.block(), read)?)
+        let (shard, first) = self.shard_of(DocId(block * BLOCK_SIZE))?;
+        let Some(tokenizer) = shard.tokenizer(tokenizer) else { return Ok(None) };
+        Ok(shard.view.column_values(fields::tokens_of(tokenizer), first.block(), read)?)
     }
 
     /// Calls `each` with every one of `documents`, which ascend, and its ids.
@@ -36,34 +36,22 @@ impl Corpora {
         {
             let Some(first) = of_shard.first() else { continue };
             let (shard, _) = Self::place(*first);
-            let (view, number, _) = self.place_of(tokenizer, *first)?;
-            let Some(number) = number else {
+            let (of, _) = self.shard_of(*first)?;
+            let Some(number) = of.tokenizer(tokenizer) else {
                 of_shard.iter().try_for_each(|document| each(*document, None))?;
                 continue;
             };
             if shard == 0 {
-                view.for_each_tokens(number, of_shard, &mut each)?;
+                of.view.for_each_tokens(number, of_shard, &mut each)?;
                 continue;
             }
             let inside: Vec<DocId> =
                 of_shard.iter().map(|document| Self::place(*document).1).collect();
-            view.for_each_tokens(number, &inside, |document, ids| {
+            of.view.for_each_tokens(number, &inside, |document, ids| {
                 each(whole(shard, document), ids)
             })?;
         }
         Ok(())
-    }
-
-    /// The corpus of a document, its number of a tokenizer, and the document's number there.
-    fn place_of(
-        &self,
-        tokenizer: TokenizerId,
-        document: DocId,
-    ) -> Result<(&View, Option<TokenizerId>, DocId), EpochError> {
-        let (view, inside) = self.find(document)?;
-        let shard = usize::try_from(Self::place(document).0).ok();
-        let shard = shard.and_then(|shard| self.all.get(shard));
-        Ok((view, shard.and_then(|shard| shard.tokenizer(tokenizer)), inside))
     }
 
     /// Whether any document says which of its tokens are trained on.
@@ -88,9 +76,9 @@ impl Corpora {
         tokenizer: TokenizerId,
         document: DocId,
     ) -> Result<Option<Vec<LossSpan>>, EpochError> {
-        let (view, tokenizer, inside) = self.place_of(tokenizer, document)?;
-        let Some(tokenizer) = tokenizer else { return Ok(None) };
-        Ok(view.loss(tokenizer, inside)?)
+        let (shard, inside) = self.shard_of(document)?;
+        let Some(tokenizer) = shard.tokenizer(tokenizer) else { return Ok(None) };
+        Ok(shard.view.loss(tokenizer, inside)?)
     }
 
     /// The documents that say which of their tokens are trained on, ascending, each with these; a row that cannot be read
