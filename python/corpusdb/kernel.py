@@ -20,7 +20,7 @@ from corpusdb import _native
 from corpusdb._policy import PolicySettings, policy_settings
 from corpusdb._tokenizers import Tokenizer
 
-__all__ = ["close", "components", "decide", "encode", "fingerprint", "load_tokenizer", "near", "verify"]
+__all__ = ["close", "components", "decide", "encode", "fingerprint", "load_tokenizer", "near", "similar", "verify"]
 
 
 class Stream(Protocol):
@@ -75,9 +75,21 @@ def near(members: Stream, policy: PolicySettings | None = None, *, most: int) ->
     Columns of `members`: `bucket`, `rank`, `sketch`, and, where something is known already, `live` (whether the document
     may be kept), `bound` (only documents of better rank matter to it) and `cluster` (a second link within one says
     nothing). Of each bucket the first `most` live members are paired with those behind them: rows `left` and `right`,
-    better-ranked first. The live members beyond come as rows without `right`: they are open until `most` reaches them.
+    better-ranked first. Members to whom a live one beyond matters come as rows without `right`: they are open until `most`
+    reaches it.
     """
     answer: Batch = _native.kernel_near(members, _settings(policy), most)
+    return answer
+
+
+def similar(members: Stream, policy: PolicySettings | None = None) -> Batch:
+    """The similar pairs of crowded buckets, by their texts: where `near` would name very many pairs, few of them similar.
+
+    Columns of `members`: those of `near`, and `text`. Columns of the answer: `left` and `right`, better-ranked first, and
+    the `shared`, `left_shingles`, `right_shingles` and `jaccard` of `verify`: all pairs of live members with those to whom
+    they matter. In the transitive modes only as many as connect what they connect.
+    """
+    answer: Batch = _native.kernel_similar(members, _settings(policy))
     return answer
 
 

@@ -8,7 +8,7 @@ use corpusdb::store::Twin;
 use corpusdb::{Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, Progress};
 use pyo3::prelude::*;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -53,7 +53,6 @@ impl Handle {
         if let Some(memory) = memory {
             options = options.memory(memory);
         }
-        options = shared(options, &shards);
         if let Some(threads) = threads {
             options = options.threads(threads);
         }
@@ -62,11 +61,11 @@ impl Handle {
         }
         let open = to_the_end(py, None, move |_, _| {
             let (writer, corpus) = if write {
-                let writer = opened_to_write(options, &path, &shards)?;
+                let writer = options.open_writer_with(&path, &shards)?;
                 let shown = writer.corpus();
                 (Some(writer), shown)
             } else {
-                (None, opened(options, &path, &shards)?)
+                (None, options.open_with(&path, &shards)?)
             };
             let (shown, writer) = (Mutex::new(Some(Arc::new(corpus))), Mutex::new(writer));
             Ok(Open {
@@ -277,7 +276,7 @@ impl Open {
         drop(shown.take());
         drop(slot.take());
         let twin = Twin::make(&self.path);
-        let writer = opened_to_write(self.options, &self.path, &self.shards)?;
+        let writer = self.options.open_writer_with(&self.path, &self.shards)?;
         *shown = Some(Arc::new(writer.corpus()));
         *slot = Some(writer);
         drop(shown);
@@ -285,39 +284,6 @@ impl Open {
         let mut writer = self.options.open_writer(twin.path())?;
         work(&mut writer, progress, interrupt).map(Answer::Done)
     }
-}
-
-/// The options of each of several corpora, which share the memory.
-pub(crate) fn shared(options: CorpusOptions, shards: &[PathBuf]) -> CorpusOptions {
-    match shards {
-        [] => options,
-        others => options.memory(options.memory_bytes() / (others.len() as u64 + 1)),
-    }
-}
-
-/// A corpus with others beside it.
-///
-/// # Errors
-/// As [`CorpusOptions::open`] and [`Corpus::with_shards`].
-pub(crate) fn opened(
-    options: CorpusOptions,
-    path: &Path,
-    shards: &[PathBuf],
-) -> Result<Corpus, Error> {
-    options.open(path)?.with_shards(beside(options, shards)?)
-}
-
-fn opened_to_write(
-    options: CorpusOptions,
-    path: &Path,
-    shards: &[PathBuf],
-) -> Result<CorpusWriter, Error> {
-    let others = beside(options, shards)?;
-    options.open_writer(path)?.with_shards(others)
-}
-
-fn beside(options: CorpusOptions, shards: &[PathBuf]) -> Result<Vec<Corpus>, Error> {
-    shards.iter().map(|path| options.open(path)).collect()
 }
 
 fn closed(py: Python<'_>) -> PyErr {

@@ -68,7 +68,7 @@ mod native {
     #[pymodule_export]
     use crate::kernel::{
         kernel_close, kernel_components, kernel_decide, kernel_encode, kernel_fingerprint,
-        kernel_near, kernel_verify, load_encoder,
+        kernel_near, kernel_similar, kernel_verify, load_encoder, standings_digest,
     };
     #[pymodule_export]
     use crate::load::{bulk_load, policy_json};

@@ -95,18 +95,7 @@ impl Context {
 
     /// As [`Context::read`], with corpora beside it, which share the memory.
     pub(super) fn read_with(&self, path: &Path, shards: &[PathBuf]) -> anyhow::Result<Corpus> {
-        let memory = self.share(shards);
-        Ok(Corpus::options().memory(memory).open(path)?.with_shards(self.others(shards)?)?)
-    }
-
-    fn others(&self, shards: &[PathBuf]) -> anyhow::Result<Vec<Corpus>> {
-        let options = Corpus::options().memory(self.share(shards));
-        shards.iter().map(|path| Ok(options.open(path)?)).collect()
-    }
-
-    /// The memory of each of several corpora.
-    const fn share(&self, shards: &[PathBuf]) -> u64 {
-        self.memory / (shards.len() as u64 + 1)
+        Ok(Corpus::options().memory(self.memory).open_with(path, shards)?)
     }
 
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
@@ -132,19 +121,18 @@ impl Context {
         path: &Path,
         shards: &[PathBuf],
     ) -> anyhow::Result<CorpusWriter> {
-        let others = self.others(shards)?;
-        let options = Corpus::options().memory(self.share(shards)).threads(self.threads);
+        let options = Corpus::options().memory(self.memory).threads(self.threads);
         for tried in 0_u32.. {
-            match options.open_writer(path) {
+            match options.open_writer_with(path, shards) {
                 Err(Error::Store(StoreError::Locked { .. }))
                     if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
                 {
                     std::thread::sleep(LOCK_PAUSE);
                 }
-                other => return Ok(other?.with_shards(others)?),
+                other => return Ok(other?),
             }
         }
-        Ok(options.open_writer(path)?.with_shards(others)?)
+        Ok(options.open_writer_with(path, shards)?)
     }
 }
 

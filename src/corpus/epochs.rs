@@ -20,7 +20,7 @@ impl Corpus {
     /// [`Error::Epoch`] when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
         let never = Interrupt::default();
-        plan_at(&self.corpora(), recipe, None, &Context::new(progress, &never, self.memory))
+        plan_at(self.corpora(), recipe, None, &Context::new(progress, &never, self.memory))
     }
 
     /// A stored plan with what it pins.
@@ -44,7 +44,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when lengths cannot be read.
     pub fn explain(&self, planned: &Planned, interrupt: &Interrupt) -> Result<Explanation, Error> {
-        Ok(epoch::explain(&self.corpora(), planned, interrupt)?)
+        Ok(epoch::explain(self.corpora(), planned, interrupt)?)
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
@@ -53,7 +53,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when lineages cannot be read.
     pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
-        Ok(epoch::undecided(&self.corpora(), &planned.plan)?)
+        Ok(epoch::undecided(self.corpora(), &planned.plan)?)
     }
 
     /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on all
@@ -62,7 +62,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when rows cannot be read.
     pub fn removed_since(&self, planned: &Planned) -> Result<u64, Error> {
-        Ok(epoch::removed_since(&self.corpora(), planned)?)
+        Ok(epoch::removed_since(self.corpora(), planned)?)
     }
 
     /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
@@ -75,12 +75,12 @@ impl Corpus {
         epoch: u64,
         interrupt: &Interrupt,
     ) -> Result<Epoch, Error> {
-        Ok(Epoch::open(&self.corpora(), planned, epoch, interrupt)?)
+        Ok(Epoch::open(self.corpora(), planned, epoch, interrupt)?)
     }
 
     /// Marks that are stored with plans and are not those of their epochs.
     pub(super) fn check_marks(&self) -> Result<Vec<Fault>, Error> {
-        Ok(epoch::check_marks(&self.corpora())?)
+        Ok(epoch::check_marks(self.corpora())?)
     }
 
     /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
@@ -96,7 +96,7 @@ impl Corpus {
         rows: u64,
         interrupt: &Interrupt,
     ) -> Result<u64, Error> {
-        Ok(Epoch::open(&self.corpora(), planned, epoch, interrupt)?
+        Ok(Epoch::open(self.corpora(), planned, epoch, interrupt)?
             .run_row_after(rows, interrupt)?)
     }
 
@@ -107,7 +107,7 @@ impl Corpus {
     pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
         let BuildJob { epoch, out, threads, progress, interrupt } = *job;
         let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
-        let answer = epoch::build(&self.corpora(), planned, epoch, out, &context)?;
+        let answer = epoch::build(self.corpora(), planned, epoch, out, &context)?;
         progress.end();
         Ok(answer)
     }
@@ -124,7 +124,7 @@ impl Corpus {
         interrupt: &Interrupt,
     ) -> Result<Verification, Error> {
         let context = Context::new(progress, interrupt, self.memory);
-        let answer = epoch::verify(&self.corpora(), planned, directory, &context)?;
+        let answer = epoch::verify(self.corpora(), planned, directory, &context)?;
         progress.end();
         Ok(answer)
     }

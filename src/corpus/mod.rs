@@ -25,6 +25,7 @@ pub use options::CorpusOptions;
 use crate::contamination::Seeds;
 use crate::curate::{self, RedoReport, Removal, RemovalReport, SettleReport, SuiteReport};
 use crate::decide::LoadedTokenizer;
+use crate::epoch::Corpora;
 use crate::error::Error;
 use crate::ingest::read::Records;
 use crate::ingest::{self, Crafts, IngestError, IngestOptions, IngestReport, Inlet};
@@ -37,7 +38,7 @@ use crate::query::{
 use crate::store::{self, Depth, Fault, Lock, Rejected, View, Writer};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
 pub struct Corpus {
@@ -45,6 +46,8 @@ pub struct Corpus {
     view: View,
     /// The corpora beside it whose documents its epochs draw from too.
     others: Arc<[Corpus]>,
+    /// All of them, once an epoch was asked for.
+    corpora: OnceLock<Corpora>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
     /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
@@ -405,7 +408,8 @@ impl CorpusWriter {
     pub fn corpus(&self) -> Corpus {
         let (path, view, memory) = (self.path.clone(), self.view().clone(), self.memory);
         let others = Arc::clone(&self.others);
-        Corpus { path, view, others, memory, _lock: Some(self.writer.lock()) }
+        let corpora = OnceLock::new();
+        Corpus { path, view, others, corpora, memory, _lock: Some(self.writer.lock()) }
     }
 
     /// The last committed moment.

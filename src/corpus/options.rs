@@ -4,7 +4,7 @@ use super::{Corpus, CorpusWriter};
 use crate::error::Error;
 use crate::store::{self, Memory, Writer};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Main memory where the system does not say: 8 GiB.
 const UNTOLD_MEMORY: u64 = 8 << 30;
@@ -49,7 +49,22 @@ impl CorpusOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
         let view = store::read(path, Memory::within(memory))?;
-        Ok(Corpus { path: path.to_path_buf(), view, others: Arc::default(), memory, _lock: None })
+        let (path, others) = (path.to_path_buf(), Arc::default());
+        Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, _lock: None })
+    }
+
+    /// As [`CorpusOptions::open`], with the corpora at `shards` beside it, which share the memory: see
+    /// [`Corpus::with_shards`].
+    ///
+    /// # Errors
+    /// As [`CorpusOptions::open`] and [`Corpus::with_shards`].
+    pub fn open_with(
+        self,
+        path: impl AsRef<Path>,
+        shards: &[impl AsRef<Path>],
+    ) -> Result<Corpus, Error> {
+        let each = self.among(shards.len());
+        each.open(path)?.with_shards(each.open_all(shards)?)
     }
 
     /// Opens the corpus at `path` for writing. One process at a time; readers may go on.
@@ -63,6 +78,32 @@ impl CorpusOptions {
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
         Ok(CorpusWriter { path: path.to_path_buf(), writer, others: Arc::default(), memory })
+    }
+
+    /// As [`CorpusOptions::open_writer`], with the corpora at `shards` beside it, which are read only and share the
+    /// memory: see [`CorpusWriter::with_shards`].
+    ///
+    /// # Errors
+    /// As [`CorpusOptions::open_writer`] and [`CorpusWriter::with_shards`].
+    pub fn open_writer_with(
+        self,
+        path: impl AsRef<Path>,
+        shards: &[impl AsRef<Path>],
+    ) -> Result<CorpusWriter, Error> {
+        let each = self.among(shards.len());
+        each.open_writer(path)?.with_shards(each.open_all(shards)?)
+    }
+
+    fn open_all(self, paths: &[impl AsRef<Path>]) -> Result<Vec<Corpus>, Error> {
+        paths.iter().map(|path| self.open(path)).collect()
+    }
+
+    /// The options of each of several corpora: one, and so many others.
+    fn among(mut self, others: usize) -> Self {
+        if others > 0 {
+            self.memory = Some(self.memory_bytes() / (others as u64 + 1));
+        }
+        self
     }
 
     /// The bytes that a corpus opened with these options may take.

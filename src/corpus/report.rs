@@ -21,7 +21,7 @@ impl Corpus {
     ) -> Result<CorpusReport, Error> {
         let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_path_buf());
         let name = path.file_name().unwrap_or(path.as_os_str());
-        Ok(report::report(&self.corpora(), &name.to_string_lossy(), options, interrupt)?)
+        Ok(report::report(self.corpora(), &name.to_string_lossy(), options, interrupt)?)
     }
 
     /// What dedup took away, as [`Corpus::report`] tells it: the same part alone.

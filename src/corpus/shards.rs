@@ -1,11 +1,12 @@
 //! Several corpora whose epochs are planned and given as those of one.
 
 use super::{Corpus, CorpusWriter};
-use crate::epoch::{Corpora, EpochError, refuse_same};
+use crate::epoch::{Corpora, refuse_same};
 use crate::error::Error;
 use crate::model::DocId;
 use crate::store::View;
 use std::path::Path;
+use std::sync::OnceLock;
 
 impl Corpus {
     /// The same corpus, with others beside it: plans, epochs, exports and their proofs are then over the documents of all
@@ -31,8 +32,7 @@ impl Corpus {
     /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())?;
     /// #     writer.add_tokenizer("words", file, "", &Silent, &Interrupt::default())?;
     /// # }
-    /// let second = options.open(&second)?;
-    /// let mut writer = options.open_writer(&first)?.with_shards(vec![second])?;
+    /// let mut writer = options.open_writer_with(&first, &[&second])?;
     /// let recipe = Recipe::parse("version = 1\n[pack]\nkind = \"concat\"\nlength = 4")?;
     /// let (_, planned) = writer.plan(&recipe, &Silent)?;
     /// // Two texts of five tokens in each corpus, in rows of four.
@@ -46,13 +46,13 @@ impl Corpus {
     pub fn with_shards(mut self, others: Vec<Self>) -> Result<Self, Error> {
         self.memory += memory_beside(&self.path, &others)?;
         self.others = others.into();
+        self.corpora = OnceLock::new();
         Ok(self)
     }
 
     /// This corpus and those beside it, as epochs see them.
-    #[must_use]
-    pub fn corpora(&self) -> Corpora {
-        Corpora::of(&self.view, &views(&self.others))
+    pub fn corpora(&self) -> &Corpora {
+        self.corpora.get_or_init(|| Corpora::of(&self.view, &views(&self.others)))
     }
 
     /// The key shown for a document of an epoch, in whichever of these corpora it is.
@@ -60,15 +60,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Epoch`] when its corpus is not among these; [`Error::Store`] when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
-        let (shard, inside) = Corpora::place(document);
-        let view = match usize::try_from(shard).unwrap_or(usize::MAX).checked_sub(1) {
-            None => &self.view,
-            Some(other) => {
-                let open = self.others.len() as u64 + 1;
-                let found = self.others.get(other);
-                &found.ok_or(EpochError::Shards { needed: shard.saturating_add(1), open })?.view
-            }
-        };
+        let (view, inside) = self.corpora().find(document)?;
         Ok(view.display_key(&view.expect_header(inside)?)?)
     }
 }

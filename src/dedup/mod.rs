@@ -46,6 +46,7 @@ mod scope;
 mod shingle;
 mod similarity;
 mod sketch;
+mod standings;
 #[cfg(test)]
 mod tests;
 
@@ -64,3 +65,4 @@ pub use rank::Rank;
 pub use scope::band_keys;
 pub use similarity::{estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
+pub use standings::StandingsDigest;

@@ -20,7 +20,7 @@ pub struct Seat {
 
 /// Pairs of a bucket whose sketches are close enough for their texts to be compared: of its first `most` live documents
 /// in rank order with every document that they are of interest to. Each pair is (better-ranked, other); and
-/// the live documents beyond the first `most`, whose pairs are not all named, come with it.
+/// the documents to which a live one beyond the first `most` is of interest, whose pairs are not all named, come with it.
 #[must_use]
 pub fn near_in_bucket(
     seats: &[Seat],
@@ -44,5 +44,9 @@ pub fn near_in_bucket(
             }
         }
     }
-    (pairs, live.map(|seat| seat.rank).collect())
+    let open = live.next().map_or_else(Vec::new, |beyond| {
+        let waits = |seat: &&&Seat| seat.rank > beyond.rank && seat.bound > beyond.rank;
+        sorted.iter().filter(waits).map(|seat| seat.rank).collect()
+    });
+    (pairs, open)
 }

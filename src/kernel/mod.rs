@@ -7,7 +7,8 @@
 //! 1. [`Printer`] makes of each text what is compared of it: hashes, sketch, buckets, and the [`Rank`] by which the keep
 //!    order places it.
 //! 2. Documents that share a bucket are candidates. [`near_in_bucket`] finds, of a crowded bucket, those whose sketches
-//!    are close enough; others are compared one by one.
+//!    are close enough; others are compared one by one. [`similar_in_bucket`] looks at the texts of a bucket at once,
+//!    where very many of them are close and few similar.
 //! 3. [`Overlaps`] compares the texts of candidates, which alone decides.
 //! 4. [`components`] tells which documents are connected, so that they can be brought together.
 //! 5. [`decide`] says what stays, and what explains each removal.
@@ -32,6 +33,7 @@
 //! ```
 
 mod bucket;
+mod crowd;
 mod forest;
 mod graph;
 mod outcome;
@@ -43,6 +45,7 @@ mod tests;
 pub use crate::dedup::Rank;
 pub use crate::model::sortable_float;
 pub use bucket::{Seat, near_in_bucket};
+pub use crowd::similar_in_bucket;
 pub use forest::components;
 pub use graph::{Edge, Member, decide};
 pub use outcome::{Outcome, Witness};

@@ -1,6 +1,9 @@
 //! Laws of the decision, against its definition.
 
-use super::{Edge, Member, Outcome, Overlap, Rank, Seat, components, decide, near_in_bucket};
+use super::{
+    Edge, Member, Outcome, Overlap, Overlaps, Rank, Seat, components, decide, near_in_bucket,
+    similar_in_bucket,
+};
 use crate::dedup::{Fingerprinter, Profile};
 use crate::model::{DedupMode, DocId, Policy, Standing};
 use proptest::prelude::*;
@@ -114,22 +117,65 @@ proptest! {
     }
 
     #[test]
-    fn a_bucket_names_the_pairs_of_its_first(count in 1..20_usize, most in 1..25_usize, dead in prop::collection::vec(any::<bool>(), 20)) {
+    fn a_bucket_names_the_pairs_of_its_first(
+        states in prop::collection::vec((any::<bool>(), 0..20_u64), 1..20),
+        most in 1..25_usize,
+    ) {
         let policy = Policy::of(Profile::Web);
         let mut craft = Fingerprinter::new(&policy);
         let sketch = craft.fingerprint("one two three four five six seven").sketch.unwrap();
-        let seats: Vec<Seat> = (0..count).zip(&dead).map(|(n, dead)| {
-            let rank = rank(n as u64);
-            // Who is removed has the first as its witness.
-            let bound = if *dead { Rank::first(DocId(0)) } else { rank };
-            Seat { rank, sketch: sketch.clone(), bound, is_live: !dead, cluster: None }
+        let seats: Vec<Seat> = (0..).zip(&states).map(|(n, (is_live, witness))| {
+            // Who is removed looks for a better witness than the one it has; the first of all has none.
+            let bound = if *is_live { rank(n) } else { rank((*witness).min(n)) };
+            Seat { rank: rank(n), sketch: sketch.clone(), bound, is_live: *is_live, cluster: None }
         }).collect();
         let (pairs, open) = near_in_bucket(&seats, &policy, most);
         let live: Vec<Rank> = seats.iter().filter(|one| one.is_live).map(|one| one.rank).collect();
+        let matters = |a: Rank, b: &Seat| a < b.rank && a < b.bound;
         let expected: Vec<(Rank, Rank)> = live.iter().take(most)
-            .flat_map(|a| live.iter().filter(move |b| a < *b).map(move |b| (*a, *b))).collect();
+            .flat_map(|a| seats.iter().filter(move |b| matters(*a, b)).map(move |b| (*a, b.rank))).collect();
         prop_assert_eq!(pairs, expected);
-        prop_assert_eq!(open, live.iter().copied().skip(most).collect::<Vec<_>>());
+        // Open is whoever was not compared with all that matter to it.
+        let waits = |b: &&Seat| live.iter().skip(most).any(|a| matters(*a, b));
+        prop_assert_eq!(open, seats.iter().filter(waits).map(|one| one.rank).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_similar_pairs_of_a_bucket_are_those_of_all_its_pairs(
+        texts in prop::collection::vec((prop::collection::vec(0..40_usize, 0..9), 0..3_u8), 2..60),
+        threshold in 0.3..0.95_f64,
+        is_transitive in any::<bool>(),
+    ) {
+        let mode = if is_transitive { DedupMode::Components } else { DedupMode::Witness };
+        let policy = Policy::new(mode, threshold).unwrap();
+        let (mut craft, mut overlaps) = (Fingerprinter::new(&policy), Overlaps::new(&policy));
+        let texts: Vec<(String, u8)> = texts.iter().map(|(slots, state)| {
+            let word = |at: usize| if slots.contains(&at) { format!("own{at}x{}", slots.len()) } else { format!("stem{at}") };
+            ((0..40).map(word).collect::<Vec<_>>().join(" "), *state)
+        }).collect();
+        // Of one in three it is known that it is removed, for the first of all.
+        let seats: Vec<(Seat, &str)> = (0..).zip(&texts).map(|(n, (text, state))| {
+            let is_live = *state > 0 || n == 0;
+            let bound = if is_live || is_transitive { rank(n) } else { rank(0) };
+            let sketch = craft.fingerprint(text).sketch.unwrap();
+            (Seat { rank: rank(n), sketch, bound, is_live: is_live || is_transitive, cluster: None }, text.as_str())
+        }).collect();
+        let found = similar_in_bucket(&seats, &policy);
+        let (near, open) = near_in_bucket(&seats.iter().map(|(seat, _)| seat.clone()).collect::<Vec<_>>(), &policy, usize::MAX);
+        prop_assert!(open.is_empty());
+        let text = |of: Rank| seats.iter().find(|(seat, _)| seat.rank == of).unwrap().1;
+        let mut expected: Vec<Edge> = near.into_iter()
+            .map(|(left, right)| Edge { left, right, overlap: overlaps.of(text(left), text(right)) })
+            .filter(|edge| edge.overlap.reaches(threshold)).collect();
+        expected.sort_unstable_by_key(|edge| (edge.right, edge.left));
+        if is_transitive {
+            let links = |edges: &[Edge]| components(&edges.iter().map(|edge| (edge.left, edge.right)).collect::<Vec<_>>());
+            prop_assert_eq!(links(&found), links(&expected));
+            let joined: BTreeSet<Rank> = links(&found).into_iter().map(|(_, root)| root).collect();
+            prop_assert_eq!(found.len(), links(&found).len() - joined.len());
+        } else {
+            prop_assert_eq!(found, expected);
+        }
     }
 }
 

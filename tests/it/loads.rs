@@ -7,7 +7,7 @@ use crate::support::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
-use corpusdb::dedup::{KeepOrder, Standing};
+use corpusdb::dedup::{KeepOrder, Standing, StandingsDigest};
 use corpusdb::ingest::{Format, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
@@ -373,13 +373,30 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     assert!(why.contains("a corpus of 90 documents, and this one holds 0"), "{why}");
     pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
     drop(writer);
-    // A witness that was removed since is none.
+    // A witness that was removed since is none; where the load says how documents stood, nothing is read of it.
     let which = format!("id = {id}");
-    let other = scratch.path("blocking");
+    let (other, same, told) =
+        (scratch.path("blocking"), scratch.path("same"), scratch.path("told"));
     copy(&scratch.path("corpus"), &other);
+    copy(&scratch.path("corpus"), &same);
     corpusdb(&["remove", &scratch.arg("blocking"), "--where", &which]).good();
     let why = refused(load(&mut self::writer(&other), &directory, &options));
     assert!(why.contains("row ") && why.contains("its witness is not kept"), "{why}");
+    let mut digest = StandingsDigest::default();
+    let mut writer = self::writer(&same);
+    for document in (0..90).map(DocId) {
+        digest.add(document, writer.view().standing(document).unwrap());
+    }
+    write_load_against(&told, &policy, &good, stored.len());
+    manifest(&told, &policy, good.len(), |manifest| {
+        manifest["against"] = json!({ "documents": 90, "standings": digest.to_string() });
+    });
+    let why = refused(load(&mut self::writer(&other), &told, &options));
+    assert!(why.contains("stand otherwise") && why.contains(&digest.to_string()), "{why}");
+    let fits = LoadOptions { batch_bytes: 2000, ..options.clone() };
+    assert_eq!(load(&mut writer, &told, &fits).unwrap().ingest.added, good.len() as u64);
+    assert_eq!(load(&mut writer, &told, &fits).unwrap().ingest.added, 0);
+    drop(writer);
     // Another document, and it is another corpus.
     let mut writer = self::writer(&scratch.path("corpus"));
     let file = scratch.write("more.jsonl", lines(&[Page::new("one page more")]));

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from corpusdb._policy import PolicySettings
-from corpusdb.spark import _answer
+from corpusdb.spark import _answer, _tasks
 from corpusdb.spark._job import PRINTS, Job
 from corpusdb.spark._run import begun, decisions, prints_of, selected
 from corpusdb.spark._schema import filled, names
@@ -37,6 +37,8 @@ class Compared:
     changed: DataFrame
     #: Documents that the corpus had: one more than the largest number of the export.
     stored: int
+    #: How those of them stood that take part in decisions: a digest by which a load knows the corpus.
+    standings: str
     #: What was made, in order, with the rows of each.
     stages: list[Stage]
     #: Members of the largest buckets, largest first.
@@ -91,7 +93,7 @@ def against(
     told = rows.selectExpr(*(_told(name, offset) for name in names(_answer.RESULT)), f"witness_order < {offset} AS witness_is_stored")
     result = told.where(f"order >= {offset}").selectExpr(*_as_given(_TOLD, offset))
     changed = stages.keep("changed", _CHANGED, lambda: _changed(told.where(f"order < {offset}"), known, superseded))
-    return Compared(result, changed, offset, stages.done, largest)
+    return Compared(result, changed, offset, _standings(known), stages.done, largest)
 
 
 def _as_given(schema: str, offset: int) -> list[str]:
@@ -114,6 +116,13 @@ def _known(stages: Stages, stored: DataFrame) -> DataFrame:
             "the corpus itself"
         )
     return known
+
+
+def _standings(known: DataFrame) -> str:
+    """The digest of how documents stand."""
+    parts = known.selectExpr("order AS id", "standing").mapInArrow(_tasks.standings(), "part binary").collect()
+    whole = sum(int.from_bytes(row["part"], "little") for row in parts) % (1 << 64)
+    return f"{whole:016x}"
 
 
 def _superseded(known: DataFrame, new: DataFrame, has_keys: bool) -> DataFrame:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from corpusdb._policy import PolicySettings
 from corpusdb.spark import _tasks
-from corpusdb.spark._job import PAIRS, Job
+from corpusdb.spark._job import EDGES, PAIRS, Job
 from corpusdb.spark._schema import filled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
-    "BUCKETS", "CROWDED", "FEW", "buckets", "close_pairs", "crowded_pairs", "first_pairs", "left_out", "links",
-    "of_new", "other_pairs", "seats",
+    "BUCKETS", "CROWDED", "FEW", "buckets", "close_pairs", "crowded_edges", "crowded_pairs", "first_pairs", "left_out",
+    "links", "of_new", "other_pairs", "seats",
 ]
 
 #: Members up to which all pairs of a bucket are named at once, and beyond which a bucket is crowded.
@@ -121,3 +121,11 @@ def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) ->
 def crowded_pairs(found: DataFrame, policy: PolicySettings, most: int, parts: int) -> DataFrame:
     """The close pairs of the first `most` live members of each crowded bucket, and, without a right side, who is open."""
     return found.repartition(parts, "bucket").mapInArrow(_tasks.near(policy, most), PAIRS)
+
+
+def crowded_edges(found: DataFrame, opened: DataFrame, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
+    """The similar pairs, by their texts, of crowded buckets in which somebody is open."""
+    waiting = found.join(opened, "rank", "left_semi").select("bucket").distinct()
+    found = found.join(waiting, "bucket").join(leaders.select("rank", "order"), "rank").join(texts, "order").drop("order")
+    # A pair may share several buckets.
+    return found.repartition(job.partitions, "bucket").mapInArrow(_tasks.similar(job.policy), EDGES).dropDuplicates(["left", "right"])

@@ -119,7 +119,7 @@ def write_load(
         ],
     }
     if isinstance(done, Compared):
-        manifest["against"] = {"documents": done.stored}
+        manifest["against"] = {"documents": done.stored, "standings": done.standings}
     if shards is not None:
         manifest["shards"] = [found.get(shard, 0) for shard in range(shards)]
     told = df.sparkSession.createDataFrame([(json.dumps(manifest),)], "value string")

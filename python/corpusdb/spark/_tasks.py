@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from corpusdb._policy import PolicySettings
 
-__all__ = ["BAND", "Task", "bands", "close", "components", "decide", "encode", "fingerprint", "near", "verify"]
+__all__ = ["BAND", "Task", "bands", "close", "components", "decide", "encode", "fingerprint", "near", "similar", "standings", "verify"]
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -70,6 +70,20 @@ def encode(tokenizer: bytes, texts: str) -> Task:
     return task
 
 
+def standings() -> Task:
+    """Documents of a corpus to the digest of how they stand, a part of it a row."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import _native
+
+        for batch in batches:
+            # Spark has no numbers without a sign.
+            part = _native.standings_digest(batch).to_bytes(8, "little")
+            yield pa.RecordBatch.from_arrays([pa.array([part], pa.binary())], names=["part"])
+
+    return task
+
+
 def bands() -> Task:
     """One row a band: the bucket (number of the band, then its hash) and the document."""
 
@@ -117,6 +131,19 @@ def near(policy: PolicySettings, most: int) -> Task:
         members = _together(batches)
         if members is not None and members.num_rows:
             yield _plain(kernel.near(members, policy, most=most))
+
+    return task
+
+
+def similar(policy: PolicySettings) -> Task:
+    """Members of crowded buckets with their texts, whole buckets of them, to edges."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        members = _together(batches)
+        if members is not None and members.num_rows:
+            yield _plain(kernel.similar(members, policy))
 
     return task
 

@@ -1,12 +1,14 @@
 //! What stays of documents whose similarities are known.
 
-use super::columns::{Columns, batch, ranks};
+use super::columns::{Columns, batch, ranks, required};
 use super::pairs::count_columns;
 use super::{Reading, Told, answer};
+use crate::error::named;
 use crate::policy::PolicySettings;
+use corpusdb::DocId;
 use corpusdb::arrow::array::{Array, Float64Array, RecordBatch, StringArray};
-use corpusdb::arrow::datatypes::UInt32Type;
-use corpusdb::dedup::MatchKind;
+use corpusdb::arrow::datatypes::{Int64Type, UInt32Type};
+use corpusdb::dedup::{MatchKind, Standing, StandingsDigest};
 use corpusdb::kernel::{Edge, Member, Outcome, Overlap, Witness, decide};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
@@ -27,6 +29,31 @@ pub(crate) fn kernel_decide(
         let edges = read_edges(&Columns(&edges.rows()?))?;
         told(&decide(&members, &edges, &policy))
     })
+}
+
+/// The digest of documents that take part in decisions, by columns `id` and `standing`, as a number.
+#[pyfunction]
+pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -> PyResult<u64> {
+    let reading = Reading::of(documents)?;
+    let digest = py.detach(move || {
+        let mut digest = StandingsDigest::default();
+        for batch in reading.batches()? {
+            let columns = Columns(&batch);
+            let (ids, names) = (columns.numbers::<Int64Type>("id")?, columns.strings("standing")?);
+            for row in 0..batch.num_rows() {
+                let id = required(ids.is_valid(row).then(|| ids.value(row)), "id", row)?;
+                let id = u64::try_from(id)
+                    .map_err(|_| format!("column `id`, row {row}: {id} is below 0"))?;
+                let name =
+                    required(names.is_valid(row).then(|| names.value(row)), "standing", row)?;
+                let standing = Standing::from_name(name)
+                    .ok_or_else(|| format!("column `standing`, row {row}: {name:?} is none"))?;
+                digest.add(DocId(id), standing);
+            }
+        }
+        Ok(digest.number())
+    });
+    digest.map_err(|why: String| named(py, "BadInput", &why))
 }
 
 fn read_members(columns: &Columns<'_>) -> Told<Vec<Member>> {

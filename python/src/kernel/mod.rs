@@ -6,9 +6,11 @@ mod encode;
 mod pairs;
 mod prints;
 
-pub(crate) use decide::kernel_decide;
+pub(crate) use decide::{kernel_decide, standings_digest};
 pub(crate) use encode::{kernel_encode, load_encoder};
-pub(crate) use pairs::{kernel_close, kernel_components, kernel_near, kernel_verify};
+pub(crate) use pairs::{
+    kernel_close, kernel_components, kernel_near, kernel_similar, kernel_verify,
+};
 pub(crate) use prints::kernel_fingerprint;
 
 use crate::error::named;

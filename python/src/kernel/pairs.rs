@@ -1,6 +1,6 @@
 //! Pairs of documents: which are close enough, how similar their texts are, and what they connect.
 
-use super::columns::{Columns, batch, ranks};
+use super::columns::{Columns, batch, ranks, required};
 use super::{Reading, Told, answer, each, worded};
 use crate::policy::PolicySettings;
 use corpusdb::Policy;
@@ -9,7 +9,9 @@ use corpusdb::arrow::array::{
 };
 use corpusdb::arrow::compute::filter_record_batch;
 use corpusdb::dedup::{Sketch, estimate_floor};
-use corpusdb::kernel::{Overlap, Overlaps, Seat, components, near_in_bucket};
+use corpusdb::kernel::{
+    Edge, Overlap, Overlaps, Seat, components, near_in_bucket, similar_in_bucket,
+};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::collections::BTreeMap;
@@ -33,12 +35,15 @@ pub(crate) fn kernel_verify(
             found.push(is_whole.then(|| overlaps.of(left.value(row), right.value(row))));
         }
         let mut new = count_columns(&found, ["left_shingles", "right_shingles"]);
-        let jaccard = found.iter().map(|found| found.map(Overlap::jaccard));
-        new.push(("jaccard", Arc::new(jaccard.collect::<Float64Array>())));
+        new.push(("jaccard", jaccard_column(&found)));
         let similar = found.iter().map(|found| found.map(|one| one.reaches(policy.threshold)));
         new.push(("similar", Arc::new(similar.collect::<BooleanArray>())));
         columns.replaced(&["left_text", "right_text"], new)
     })
+}
+
+fn jaccard_column(found: &[Option<Overlap>]) -> ArrayRef {
+    Arc::new(found.iter().map(|found| found.map(Overlap::jaccard)).collect::<Float64Array>())
 }
 
 /// Columns of overlaps: shared shingles, and those of each side by these names.
@@ -101,7 +106,9 @@ pub(crate) fn kernel_near(
     answer(py, move || {
         let mut buckets: BTreeMap<Vec<u8>, Vec<Seat>> = BTreeMap::new();
         for batch in reading.batches()? {
-            seat(&Columns(&batch), &policy, &mut buckets)?;
+            for (bucket, seat) in seated(&Columns(&batch), &policy)? {
+                buckets.entry(bucket).or_default().push(seat);
+            }
         }
         let (mut left, mut right) = (Vec::new(), Vec::new());
         for seats in buckets.values() {
@@ -114,22 +121,52 @@ pub(crate) fn kernel_near(
     })
 }
 
-fn seat(
-    columns: &Columns<'_>,
-    policy: &Policy,
-    buckets: &mut BTreeMap<Vec<u8>, Vec<Seat>>,
-) -> Told<()> {
+/// Of each bucket the pairs of its live members, by their texts, with those to whom they matter, that reach the threshold.
+#[pyfunction]
+pub(crate) fn kernel_similar(
+    py: Python<'_>,
+    batches: PyRecordBatchReader,
+    settings: PolicySettings,
+) -> PyResult<PyRecordBatch> {
+    let policy = settings.policy(py)?;
+    let reading = Reading::of(batches)?;
+    answer(py, move || {
+        let read = reading.batches()?;
+        let texts = read.iter().map(|batch| Columns(batch).strings("text"));
+        let texts = texts.collect::<Told<Vec<_>>>()?;
+        let mut buckets: BTreeMap<Vec<u8>, Vec<(Seat, &str)>> = BTreeMap::new();
+        for (batch, texts) in read.iter().zip(&texts) {
+            for (row, (bucket, seat)) in seated(&Columns(batch), &policy)?.into_iter().enumerate() {
+                let text = texts.is_valid(row).then(|| texts.value(row));
+                buckets.entry(bucket).or_default().push((seat, required(text, "text", row)?));
+            }
+        }
+        let edges: Vec<Edge> =
+            buckets.values().flat_map(|seats| similar_in_bucket(seats, &policy)).collect();
+        let overlaps: Vec<Option<Overlap>> = edges.iter().map(|edge| Some(edge.overlap)).collect();
+        let mut columns = vec![
+            ("left", ranks(edges.iter().map(|edge| Some(edge.left)))?),
+            ("right", ranks(edges.iter().map(|edge| Some(edge.right)))?),
+        ];
+        columns.extend(count_columns(&overlaps, ["left_shingles", "right_shingles"]));
+        columns.push(("jaccard", jaccard_column(&overlaps)));
+        batch(columns)
+    })
+}
+
+/// The rows of a batch as members of their buckets.
+fn seated(columns: &Columns<'_>, policy: &Policy) -> Told<Vec<(Vec<u8>, Seat)>> {
     let (bucket, sketches) = (columns.bytes("bucket")?, columns.bytes("sketch")?);
     let (bounds, clusters) = (columns.ranks_if("bound")?, columns.ranks_if("cluster")?);
     let live = if columns.has("live") { Some(columns.booleans("live")?) } else { None };
     let rows = columns.ranks("rank")?.into_iter().zip(bounds).zip(clusters).enumerate();
-    for (row, ((rank, bound), cluster)) in rows {
+    rows.map(|(row, ((rank, bound), cluster))| {
         let is_live = live.as_ref().is_none_or(|live| live.is_null(row) || live.value(row));
         let sketch = sketch_at(&sketches, row, policy, "sketch")?;
         let seat = Seat { rank, sketch, bound: bound.unwrap_or(rank), is_live, cluster };
-        buckets.entry(bucket.value(row).to_vec()).or_default().push(seat);
-    }
-    Ok(())
+        Ok((bucket.value(row).to_vec(), seat))
+    })
+    .collect()
 }
 
 /// Every rank in the pairs `left` and `right` as `node`, with the best rank that it is connected to as `component`.

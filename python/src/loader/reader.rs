@@ -3,7 +3,6 @@
 use super::ahead::Batches;
 use super::made::{Form, Maker};
 use crate::blocking::or_leave;
-use crate::corpus;
 use crate::error::{named, raise};
 use crate::plan::Plan;
 use crate::process::Owned;
@@ -54,8 +53,7 @@ impl Reader {
         })?;
         let opened = or_leave(py, None, move |_, _| {
             let opened = pool.install(|| {
-                let options = corpus::shared(Corpus::options().memory(memory), &shards);
-                let corpus = corpus::opened(options, &path, &shards)?;
+                let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
                 let planned = match given {
                     Some(planned) => Some(planned),
                     None => find(&corpus, &hash)?,

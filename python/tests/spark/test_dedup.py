@@ -76,6 +76,35 @@ def test_crowded_buckets_are_looked_at_in_rounds(session: Any, mode: str, ends: 
     assert pairs < 300 * 299 // 4
 
 
+def below(count: int) -> list[dict[str, Any]]:
+    """Documents that are all similar to the last one, and to each other just not so that sketches could tell."""
+    draw, words = random.Random(count), [f"word{n}" for n in range(400)]
+
+    def other(number: int) -> str:
+        places = set(draw.sample(range(400), 9))
+        return " ".join(f"own{number}x{at}" if at in places else word for at, word in enumerate(words))
+
+    texts = [*(other(number) for number in range(count - 1)), " ".join(words)]
+    return [{"number": n, "key": f"b{n}", "source": "web" if n < count // 2 else "books", "text": text, "year": n % 7}
+            for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(("mode", "keep"), [("witness", "first"), ("witness", "field:year"), ("components", "first")])
+def test_texts_are_joined_where_sketches_do_not_tell_them_apart(session: Any, mode: str, keep: str, tmp_path: Path) -> None:
+    from corpusdb import spark
+
+    policy = {"mode": mode, "keep": keep, "threshold": 0.73}
+    documents = below(300)
+    expected = ingested(tmp_path / "corpus", documents, policy)
+    df = frame(session, documents, 3)
+    assert decided(df, policy, tmp_path / "job") == expected
+    done = spark.dedup(df, policy, order="number", key="key", source="source", checkpoint=str(tmp_path / "job"))
+    rows = {stage.name: stage.rows for stage in done.stages}
+    assert "crowd-texts-1" in rows and "crowd-1" not in rows, rows
+    # Of 44,850 pairs few are compared one by one.
+    assert rows["pairs-0"] < 6000
+
+
 @pytest.mark.parametrize("mode", ["witness", "components"])
 def test_what_one_task_cannot_hold_goes_through_rounds(session: Any, mode: str, tmp_path: Path) -> None:
     policy = {"mode": mode, "threshold": 0.6}

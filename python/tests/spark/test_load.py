@@ -145,6 +145,12 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
         with pytest.raises(BadInput, match="this one holds 91 that are not of the load"):
             w.ingest([{"key": "more", "text": "one page more"}], source=SOURCES[0], id_field="key")
             w.bulk_load(load)
+    corpusdb.create(tmp_path / "other", fields={"year": int}, **policy).close()
+    ingest(tmp_path / "other", stored)
+    with corpusdb.open(tmp_path / "other", mode="w", memory="128MiB") as w:
+        w.remove(where="id = 3")
+        with pytest.raises(BadInput, match="stand otherwise than those that the load was decided against"):
+            w.bulk_load(load)
 
 
 def test_another_witness_of_a_stored_document_is_a_change(session: Any, tmp_path: Path) -> None:

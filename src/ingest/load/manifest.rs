@@ -37,6 +37,9 @@ struct Told {
 #[serde(deny_unknown_fields)]
 struct Against {
     documents: u64,
+    /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
+    #[serde(default)]
+    standings: Option<String>,
 }
 
 /// A tokenizer that the corpus must have.
@@ -58,6 +61,8 @@ pub(super) struct Manifest {
     pub(super) documents: u64,
     /// Documents that the corpus must have before it.
     pub(super) before: u64,
+    /// How these must stand, if the load tells.
+    pub(super) standings: Option<String>,
     /// The columns that have token ids.
     pub(super) ids: Vec<IdsColumn>,
     /// The source of documents that name none, under which the files are booked.
@@ -131,8 +136,8 @@ impl Manifest {
         }
         let (folder, documents) =
             shard(&manifest.shards, manifest.documents, options.shard).map_err(|why| fail(&why))?;
-        let Told { source, against, .. } = manifest;
-        Ok(Self { folder, documents, before: against.documents, ids, source })
+        let Told { source, against: Against { documents: before, standings }, .. } = manifest;
+        Ok(Self { folder, documents, before, standings, ids, source })
     }
 }
 

@@ -16,6 +16,7 @@ use super::produce::{Inlet, inputs};
 use super::read::{Format, Input, ReadOptions};
 use super::report::IngestReport;
 use super::run::{Crafts, ingest, pool};
+use crate::dedup::StandingsDigest;
 use crate::model::{Context, DocId, KeepOrder, Standing};
 use crate::remote::Stores;
 use crate::store::{View, Writer};
@@ -149,7 +150,7 @@ fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<()
         changed += these.len();
     }
     if of_load + before == documents && changed == 0 {
-        return Ok(());
+        return refuse_others_before(view, manifest);
     }
     if before == 0 {
         return Err(IngestError::Load(format!(
@@ -160,5 +161,25 @@ fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<()
     let others = documents.saturating_sub(of_load) + changed;
     Err(IngestError::Load(format!(
         "the load was decided against a corpus of {before} documents, and this one holds {others} that are not of the load: decide against an export of this corpus, as it is now"
+    )))
+}
+
+/// The documents that the load was decided against stand as they did then.
+fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+    let Some(said) = &manifest.standings else { return Ok(()) };
+    let mut found = StandingsDigest::default();
+    for standing in Standing::ALL.into_iter().filter(|standing| standing.is_eligible()) {
+        let these = view.documents_standing(standing)?;
+        these
+            .iter()
+            .take_while(|id| *id < manifest.before)
+            .for_each(|id| found.add(DocId(id), standing));
+    }
+    let found = found.to_string();
+    if found == *said {
+        return Ok(());
+    }
+    Err(IngestError::Load(format!(
+        "the documents of this corpus stand otherwise than those that the load was decided against (digest {found}, not {said}): some were ingested, removed, restored or decided anew since the export, or it is another corpus; decide against an export of this corpus, as it is now"
     )))
 }
