@@ -8,8 +8,8 @@ use corpusdb::{Corpus, IngestOptions, IngestReport, Interrupt, Policy, Silent};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory that a corpus may use.
-const MEMORY: u64 = 1 << 30;
+/// Bytes of memory that a corpus may use: what it takes of a machine of 8 GiB unless told.
+const MEMORY: u64 = 2 << 30;
 
 /// A corpus in a directory of its own, removed with it.
 pub struct Stored {

@@ -48,6 +48,9 @@ impl ColumnBlock {
     /// Smallest and largest value; none when all are null.
     #[must_use]
     pub fn range(&self) -> Option<(i64, i64)> {
+        if let Some(values) = self.without_nulls() {
+            return Some((*values.iter().min()?, *values.iter().max()?));
+        }
         self.iter().fold(None, |range, (_, value)| match range {
             None => Some((value, value)),
             Some((low, high)) => Some((low.min(value), high.max(value))),
@@ -103,7 +106,7 @@ impl ColumnBlock {
             0x1_0000..=0xffff_ffff => 4,
             _ => 8,
         };
-        let full = self.iter().count() == self.values.len();
+        let full = self.without_nulls().is_some();
         let mut out = Vec::with_capacity(24 + self.values.len() * usize::from(width));
         out.push(TAG_DENSE);
         out.push(width);
@@ -116,16 +119,24 @@ impl ColumnBlock {
                 out.extend_from_slice(&word.to_le_bytes());
             }
         }
-        if width > 0 {
-            for slot in 0..self.values.len() {
-                let value = self
-                    .get(slot as u16)
-                    .map_or(0, |value| value.wrapping_sub(min).cast_unsigned());
-                let bytes = value.to_le_bytes();
-                out.extend_from_slice(bytes.get(..usize::from(width)).unwrap_or_default());
-            }
+        match width {
+            0 => {}
+            1 => self.put_offsets::<1>(min, &mut out),
+            2 => self.put_offsets::<2>(min, &mut out),
+            4 => self.put_offsets::<4>(min, &mut out),
+            _ => self.put_offsets::<8>(min, &mut out),
         }
         out
+    }
+
+    /// What each value has above the minimum, in its lowest `W` bytes; 0 for a null.
+    fn put_offsets<const W: usize>(&self, min: i64, out: &mut Vec<u8>) {
+        for (word, values) in self.present.iter().zip(self.values.chunks(64)) {
+            for (bit, value) in values.iter().enumerate() {
+                let offset = if word >> bit & 1 == 1 { value.wrapping_sub(min) } else { 0 };
+                out.extend_from_slice(offset.to_le_bytes().first_chunk::<W>().unwrap_or(&[0; W]));
+            }
+        }
     }
 
     /// Reads the stored form.
@@ -233,7 +244,8 @@ pub fn encode_patch(patch: &Patch) -> Vec<u8> {
     out
 }
 
-fn decode_patch(bytes: &[u8]) -> Result<Patch, Malformed> {
+/// The slots of a patch and their new values, in the order that it has them.
+fn read_patch(bytes: &[u8]) -> Result<impl Iterator<Item = (u16, Option<i64>)>, Malformed> {
     let mut cursor = Cursor::new(bytes);
     if cursor.u8()? != TAG_PATCH {
         return Err(Malformed::at(0, "not a column patch"));
@@ -246,14 +258,10 @@ fn decode_patch(bytes: &[u8]) -> Result<Patch, Malformed> {
     let present = cursor.take(count)?;
     let values = cursor.take(count * 8)?;
     cursor.end()?;
-    let slots =
-        slots.chunks_exact(2).map(|b| b.try_into().map(u16::from_le_bytes).unwrap_or_default());
-    let values =
-        values.chunks_exact(8).map(|b| b.try_into().map(i64::from_le_bytes).unwrap_or_default());
-    Ok(slots
-        .zip(present.iter().zip(values))
-        .map(|(slot, (present, value))| (slot, (*present == 1).then_some(value)))
-        .collect())
+    let slots = slots.as_chunks().0.iter().map(|slot| u16::from_le_bytes(*slot));
+    let values = values.as_chunks().0.iter().map(|value| i64::from_le_bytes(*value));
+    let values = present.iter().zip(values).map(|(is, value)| (*is == 1).then_some(value));
+    Ok(slots.zip(values))
 }
 
 /// Full merge: the block after all patches, oldest first. Never fails: unreadable input poisons.
@@ -264,7 +272,7 @@ pub(in crate::store) fn merge_full<'a>(
     let merged = || -> Result<ColumnBlock, Malformed> {
         let mut block = existing.map_or_else(|| Ok(ColumnBlock::default()), ColumnBlock::decode)?;
         for operand in operands {
-            for (slot, value) in decode_patch(operand)? {
+            for (slot, value) in read_patch(operand)? {
                 block.set(slot, value);
             }
         }
@@ -279,7 +287,7 @@ pub(in crate::store) fn merge_partial<'a>(
 ) -> Option<Vec<u8>> {
     let mut folded = Patch::new();
     for operand in operands {
-        folded.extend(decode_patch(operand).ok()?);
+        folded.extend(read_patch(operand).ok()?);
     }
     Some(encode_patch(&folded))
 }
@@ -309,7 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_and_patches_round_trip(patch in patch()) {
-            prop_assert_eq!(&decode_patch(&encode_patch(&patch)).unwrap(), &patch);
+            prop_assert_eq!(read_patch(&encode_patch(&patch)).unwrap().collect::<Patch>(), patch.clone());
             let block = block_of(&patch);
             let decoded = ColumnBlock::decode(&block.encode()).unwrap();
             prop_assert_eq!(&decoded, &block);
