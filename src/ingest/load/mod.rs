@@ -180,6 +180,6 @@ fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestEr
         return Ok(());
     }
     Err(IngestError::Load(format!(
-        "the documents of this corpus stand otherwise than those that the load was decided against (digest {found}, not {said}): some were ingested, removed, restored or decided anew since the export, or it is another corpus; decide against an export of this corpus, as it is now"
+        "the documents of this corpus stand otherwise than those that the load was decided against (digest {found}, not {said}): some were removed, restored or decided anew since the export, or the export left some out, or it is another corpus; decide against `corpusdb export --all` of this corpus, as it is now"
     )))
 }
