@@ -1,5 +1,6 @@
 //! What the command line says.
 
+use crate::stored::MEMORY;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub const USAGE: &str = "\
 usage: cargo bench --bench quality -- truth DIR [--corpus NAME] [--normaliser NAME]
        cargo bench --bench quality -- edits DIR [--text NAME]
-       cargo bench --bench quality -- stress [--documents N] [--scenario NAME]
+       cargo bench --bench quality -- stress [--documents N] [--scenario NAME] [--memory GIB]
 DIR holds tldr.jsonl.zst, peps.jsonl.zst and code.jsonl.zst, one object a line with `id` and `text`";
 
 /// A command with its directory and options.
@@ -26,7 +27,7 @@ impl Arguments {
         let mut arguments = Self { command, directory: None, options: Vec::new() };
         while let Some(word) = words.next() {
             match word.strip_prefix("--") {
-                Some("corpus" | "normaliser" | "text" | "documents" | "scenario") => {
+                Some("corpus" | "normaliser" | "text" | "documents" | "scenario" | "memory") => {
                     let value = words.next().with_context(|| format!("{word} has no value"))?;
                     arguments.options.push((word, value));
                 }
@@ -71,5 +72,13 @@ impl Arguments {
             bail!("--documents must be 8 or more");
         }
         Ok(documents / 8 * 8)
+    }
+
+    /// GiB of memory that a corpus may use.
+    pub fn memory(&self) -> anyhow::Result<u64> {
+        match self.option("--memory") {
+            None => Ok(MEMORY),
+            Some(word) => word.parse().context("--memory is not a number of GiB"),
+        }
     }
 }

@@ -8,13 +8,15 @@ use corpusdb::{Corpus, IngestOptions, IngestReport, Interrupt, Policy, Silent};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory that a corpus may use: what it takes of a machine of 8 GiB unless told.
-const MEMORY: u64 = 2 << 30;
+/// GiB of memory that a corpus may use unless told: what it takes of a machine of 8 GiB.
+pub const MEMORY: u64 = 2;
 
 /// A corpus in a directory of its own, removed with it.
 pub struct Stored {
     directory: tempfile::TempDir,
     path: PathBuf,
+    /// Bytes.
+    memory: u64,
 }
 
 /// What stands in a corpus, by document number.
@@ -26,12 +28,12 @@ pub struct Standings {
 }
 
 impl Stored {
-    /// An empty corpus.
-    pub fn new(policy: &Policy) -> anyhow::Result<Self> {
+    /// An empty corpus that may use so many GiB of memory.
+    pub fn new(policy: &Policy, memory: u64) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("corpus");
         Corpus::init(&path, policy, &[])?;
-        Ok(Self { directory, path })
+        Ok(Self { directory, path, memory: memory << 30 })
     }
 
     /// A place for inputs that goes with the corpus.
@@ -43,7 +45,7 @@ impl Stored {
     /// are numbered as they stand in the file.
     pub fn ingest(&self, file: &Path) -> anyhow::Result<IngestReport> {
         let mut writer =
-            Corpus::options().memory(MEMORY).threads(threads()).open_writer(&self.path)?;
+            Corpus::options().memory(self.memory).threads(threads()).open_writer(&self.path)?;
         let read = ReadOptions { text_field: Some("text".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { read, ..IngestOptions::new("quality") };
         let paths = [file.display().to_string()];
@@ -54,7 +56,7 @@ impl Stored {
 
     /// What stands in it now.
     pub fn standings(&self) -> anyhow::Result<Standings> {
-        let corpus = Corpus::options().memory(MEMORY).open(&self.path)?;
+        let corpus = Corpus::options().memory(self.memory).open(&self.path)?;
         let documents = usize::try_from(corpus.view().documents())?;
         let mut kept = vec![false; documents];
         for document in corpus.view().kept()? {

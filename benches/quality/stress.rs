@@ -32,10 +32,12 @@ const LEAST_KEPT: f64 = 0.99;
 pub fn run(arguments: &Arguments) -> anyhow::Result<Musts> {
     let mut musts = Musts::default();
     let documents = arguments.documents()?.to_string();
+    let memory = arguments.memory()?.to_string();
     let wanted = arguments.option("--scenario");
     for name in wanted.map_or(SCENARIOS.to_vec(), |name| vec![name]) {
         let program = std::env::current_exe()?;
-        let words = ["stress-one", "--scenario", name, "--documents", &documents];
+        let words =
+            ["stress-one", "--scenario", name, "--documents", &documents, "--memory", &memory];
         let status = Command::new(program).args(words).status()?;
         ensure!(matches!(status.code(), Some(0 | 1)), "scenario {name} broke: {status}");
         musts.check(status.success(), || format!("scenario {name}: see above"));
@@ -51,7 +53,7 @@ pub fn one(arguments: &Arguments) -> anyhow::Result<Musts> {
     let policy = policy(Normaliser::Web, THRESHOLD)?;
     let scenario = Scenario::named(name, &policy)?;
     println!("## {name}: {}\n", scenario.describe());
-    let stored = Stored::new(&policy)?;
+    let stored = Stored::new(&policy, arguments.memory()?)?;
     let mut table = Table::new(&[
         "documents",
         "seconds",

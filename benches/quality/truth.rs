@@ -8,7 +8,7 @@ use crate::join::{Pair, brute_force, join};
 use crate::musts::Musts;
 use crate::recall::{BINS, Recall, measure};
 use crate::statistics::{Share, ratio};
-use crate::stored::Stored;
+use crate::stored::{MEMORY, Stored};
 use crate::table::{Table, number, share};
 use anyhow::ensure;
 use corpusdb::Policy;
@@ -215,7 +215,7 @@ impl Scene<'_> {
         summary: &mut Summary,
         musts: &mut Musts,
     ) -> anyhow::Result<()> {
-        let stored = Stored::new(policy)?;
+        let stored = Stored::new(policy, MEMORY)?;
         stored.ingest(&path(self.directory, self.corpus))?;
         let standings = stored.standings()?;
         ensure!(standings.kept.len() == prints.sets.len(), "not every line became a document");

@@ -82,14 +82,14 @@ def near(members: Stream, policy: PolicySettings | None = None, *, most: int) ->
     return answer
 
 
-def similar(members: Stream, policy: PolicySettings | None = None) -> Batch:
+def similar(members: Stream, policy: PolicySettings | None = None, *, most: int) -> Batch:
     """The similar pairs of crowded buckets, by their texts: where `near` would name very many pairs, few of them similar.
 
-    Columns of `members`: those of `near`, and `text`. Columns of the answer: `left` and `right`, better-ranked first, and
-    the `shared`, `left_shingles`, `right_shingles` and `jaccard` of `verify`: all pairs of live members with those to whom
-    they matter. In the transitive modes only as many as connect what they connect.
+    Columns of `members`: those of `near`, and `text`. Rows are those of `near` whose texts reach the threshold, with the
+    `shared`, `left_shingles`, `right_shingles` and `jaccard` of `verify`, and those without `right`. In the transitive
+    modes no pair is among them that others connect already.
     """
-    answer: Batch = _native.kernel_similar(members, _settings(policy))
+    answer: Batch = _native.kernel_similar(members, _settings(policy), most)
     return answer
 
 

@@ -92,13 +92,13 @@ def test_components_and_crowded_buckets() -> None:
     assert pairs == [(0, other) for other in range(1, 6)] + [(1, other) for other in range(2, 6)]
     assert [ranks.index(row["left"]) for row in found if row["right"] is None] == [3, 4, 5]
     policy = {"threshold": 0.9}
-    edges = pa.table(pa.record_batch(kernel.similar(members.append_column("text", documents["text"]), policy))).to_pylist()
+    edges = pa.table(pa.record_batch(kernel.similar(members.append_column("text", documents["text"]), policy, most=6))).to_pylist()
     assert {(ranks.index(edge["left"]), ranks.index(edge["right"])) for edge in edges} == set(combinations(range(6), 2))
     texts = pa.table({"left_text": [documents["text"][0]], "right_text": [documents["text"][5]]})
     (whole,) = pa.record_batch(kernel.verify(texts, policy)).to_pylist()
     (same,) = (edge for edge in edges if (edge["left"], edge["right"]) == (ranks[0], ranks[5]))
     assert {name: same[name] for name in whole if name != "similar"} == {name: whole[name] for name in whole if name != "similar"}
-    assert pa.record_batch(kernel.similar(members.append_column("text", documents["text"]), {"threshold": 1.0})).num_rows == 0
+    assert pa.record_batch(kernel.similar(members.append_column("text", documents["text"]), {"threshold": 1.0}, most=6)).num_rows == 0
     links = pa.table({"left": [ranks[5], ranks[2]], "right": [ranks[1], ranks[4]]})
     named = pa.record_batch(kernel.components(links)).to_pylist()
     assert {(ranks.index(row["node"]), ranks.index(row["component"])) for row in named} == {(1, 1), (5, 1), (2, 2), (4, 2)}

@@ -91,7 +91,9 @@ impl CorpusOptions {
         shards: &[impl AsRef<Path>],
     ) -> Result<CorpusWriter, Error> {
         let each = self.among(shards.len());
-        each.open_writer(path)?.with_shards(each.open_all(shards)?)
+        // What cannot be read is told at once, and not behind another writer.
+        let others = each.open_all(shards)?;
+        each.open_writer(path)?.with_shards(others)
     }
 
     fn open_all(self, paths: &[impl AsRef<Path>]) -> Result<Vec<Corpus>, Error> {

@@ -12,7 +12,8 @@ pub struct Seat {
     pub sketch: Sketch,
     /// Only documents of better rank than this are of interest to it: its own rank, or that of the witness it has.
     pub bound: Rank,
-    /// Whether it may be kept, as far as is known: others are looked up, and look nobody up.
+    /// Whether it may be kept, as far as is known: only such are compared with those behind them. Who is removed goes on
+    /// looking for a better witness.
     pub is_live: bool,
     /// What it is connected to already, where a second link says nothing new.
     pub cluster: Option<Rank>,
@@ -44,9 +45,13 @@ pub fn near_in_bucket(
             }
         }
     }
-    let open = live.next().map_or_else(Vec::new, |beyond| {
-        let waits = |seat: &&&Seat| seat.rank > beyond.rank && seat.bound > beyond.rank;
-        sorted.iter().filter(waits).map(|seat| seat.rank).collect()
-    });
-    (pairs, open)
+    let beyond = live.next().map(|seat| seat.rank);
+    (pairs, open(sorted.iter().copied(), beyond))
+}
+
+/// To whom the first live document that was not compared with those behind it matters.
+pub(super) fn open<'s>(seats: impl Iterator<Item = &'s Seat>, beyond: Option<Rank>) -> Vec<Rank> {
+    let Some(beyond) = beyond else { return Vec::new() };
+    let waits = |seat: &&Seat| seat.rank > beyond && seat.bound > beyond;
+    seats.filter(waits).map(|seat| seat.rank).collect()
 }

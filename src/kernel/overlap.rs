@@ -15,6 +15,13 @@ pub struct Overlap {
 }
 
 impl Overlap {
+    /// The overlap of two sets of shingles.
+    #[must_use]
+    pub(super) fn of(left: &[u64], right: &[u64]) -> Self {
+        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
+        Self { shared: shared(left, right), left: count(left), right: count(right) }
+    }
+
     /// The overlap of two equal sets.
     #[must_use]
     pub const fn whole(shingles: u32) -> Self {
@@ -63,9 +70,7 @@ impl Overlaps {
             _ => (left.to_owned(), self.craft.shingles(left)),
         };
         let other = self.craft.shingles(right);
-        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
-        let overlap =
-            Overlap { shared: shared(&own.1, &other), left: count(&own.1), right: count(&other) };
+        let overlap = Overlap::of(&own.1, &other);
         self.last = Some(own);
         overlap
     }

@@ -142,37 +142,47 @@ proptest! {
 
     #[test]
     fn the_similar_pairs_of_a_bucket_are_those_of_all_its_pairs(
-        texts in prop::collection::vec((prop::collection::vec(0..40_usize, 0..9), 0..3_u8), 2..60),
+        texts in prop::collection::vec((prop::collection::vec(0..40_usize, 0..9), 0..3_u8, 0..60_u64), 2..60),
         threshold in 0.3..0.95_f64,
+        most in 1..70_usize,
         is_transitive in any::<bool>(),
     ) {
         let mode = if is_transitive { DedupMode::Components } else { DedupMode::Witness };
         let policy = Policy::new(mode, threshold).unwrap();
         let (mut craft, mut overlaps) = (Fingerprinter::new(&policy), Overlaps::new(&policy));
-        let texts: Vec<(String, u8)> = texts.iter().map(|(slots, state)| {
+        let texts: Vec<(String, bool, u64)> = texts.iter().map(|(slots, state, other)| {
             let word = |at: usize| if slots.contains(&at) { format!("own{at}x{}", slots.len()) } else { format!("stem{at}") };
-            ((0..40).map(word).collect::<Vec<_>>().join(" "), *state)
+            ((0..40).map(word).collect::<Vec<_>>().join(" "), *state > 0, *other)
         }).collect();
-        // Of one in three it is known that it is removed, for the first of all.
-        let seats: Vec<(Seat, &str)> = (0..).zip(&texts).map(|(n, (text, state))| {
-            let is_live = *state > 0 || n == 0;
-            let bound = if is_live || is_transitive { rank(n) } else { rank(0) };
+        // One in three is removed and looks for a better witness than it has, or is connected to another already.
+        let mut clusters: Vec<Rank> = Vec::new();
+        let seats: Vec<(Seat, &str)> = (0..).zip(&texts).map(|(n, (text, is_live, other))| {
+            let known = (*other).min(n);
+            let bound = if *is_live || is_transitive { rank(n) } else { rank(known) };
+            let of_other = clusters.get(known as usize).copied().unwrap_or(rank(n));
+            clusters.push(if *is_live { rank(n) } else { of_other });
+            let cluster = clusters.last().copied().filter(|_| is_transitive);
             let sketch = craft.fingerprint(text).sketch.unwrap();
-            (Seat { rank: rank(n), sketch, bound, is_live: is_live || is_transitive, cluster: None }, text.as_str())
+            (Seat { rank: rank(n), sketch, bound, is_live: *is_live || is_transitive, cluster }, text.as_str())
         }).collect();
-        let found = similar_in_bucket(&seats, &policy);
-        let (near, open) = near_in_bucket(&seats.iter().map(|(seat, _)| seat.clone()).collect::<Vec<_>>(), &policy, usize::MAX);
-        prop_assert!(open.is_empty());
+        let (found, open) = similar_in_bucket(&seats, &policy, most);
+        let plain: Vec<Seat> = seats.iter().map(|(seat, _)| seat.clone()).collect();
+        let (near, waits) = near_in_bucket(&plain, &policy, most);
+        prop_assert_eq!(open, waits);
         let text = |of: Rank| seats.iter().find(|(seat, _)| seat.rank == of).unwrap().1;
         let mut expected: Vec<Edge> = near.into_iter()
             .map(|(left, right)| Edge { left, right, overlap: overlaps.of(text(left), text(right)) })
             .filter(|edge| edge.overlap.reaches(threshold)).collect();
         expected.sort_unstable_by_key(|edge| (edge.right, edge.left));
         if is_transitive {
-            let links = |edges: &[Edge]| components(&edges.iter().map(|edge| (edge.left, edge.right)).collect::<Vec<_>>());
+            let known = seats.iter().filter_map(|(seat, _)| Some((seat.cluster?, seat.rank)));
+            let links = |edges: &[Edge]| {
+                let new = edges.iter().map(|edge| (edge.left, edge.right));
+                components(&known.clone().chain(new).collect::<Vec<_>>())
+            };
             prop_assert_eq!(links(&found), links(&expected));
-            let joined: BTreeSet<Rank> = links(&found).into_iter().map(|(_, root)| root).collect();
-            prop_assert_eq!(found.len(), links(&found).len() - joined.len());
+            let count = |links: Vec<(Rank, Rank)>| links.into_iter().map(|(_, root)| root).collect::<BTreeSet<Rank>>().len();
+            prop_assert_eq!(found.len(), count(links(&[])) - count(links(&found)));
         } else {
             prop_assert_eq!(found, expected);
         }

@@ -74,6 +74,7 @@ def against(
     stages, job = begun(df, policy, checkpoint, task_rows, source, of="against")
     old = selected(stored, job, text="text", key="key", source="source", order="id")
     known = _known(stages, stored)
+    standings = _standings(known)
     new = selected(df, job, text=text, key=key, source=source, order=order)
     superseded = stages.keep("superseded", _STORED, lambda: _superseded(known, new, key is not None))
     is_settled = job.keep == "first" and not job.is_transitive and not superseded.where("standing = 'kept'").limit(1).count()
@@ -93,7 +94,7 @@ def against(
     told = rows.selectExpr(*(_told(name, offset) for name in names(_answer.RESULT)), f"witness_order < {offset} AS witness_is_stored")
     result = told.where(f"order >= {offset}").selectExpr(*_as_given(_TOLD, offset))
     changed = stages.keep("changed", _CHANGED, lambda: _changed(told.where(f"order < {offset}"), known, superseded))
-    return Compared(result, changed, offset, _standings(known), stages.done, largest)
+    return Compared(result, changed, offset, standings, stages.done, largest)
 
 
 def _as_given(schema: str, offset: int) -> list[str]:

@@ -96,7 +96,8 @@ def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) ->
     """Members of crowded buckets with their sketches and what is known of them so far.
 
     `state` has `rank`, `standing` and `witness` of those about whom something is known. In the transitive modes everyone
-    looks for others until all of a bucket are connected; else only those that may be kept are looked up.
+    looks for others until all of a bucket are connected; else only those that may be kept are compared with those behind
+    them, and those that are removed look for a better witness.
     """
     from pyspark.sql import functions as F
 
@@ -123,9 +124,12 @@ def crowded_pairs(found: DataFrame, policy: PolicySettings, most: int, parts: in
     return found.repartition(parts, "bucket").mapInArrow(_tasks.near(policy, most), PAIRS)
 
 
-def crowded_edges(found: DataFrame, opened: DataFrame, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
-    """The similar pairs, by their texts, of crowded buckets in which somebody is open."""
-    waiting = found.join(opened, "rank", "left_semi").select("bucket").distinct()
-    found = found.join(waiting, "bucket").join(leaders.select("rank", "order"), "rank").join(texts, "order").drop("order")
+def crowded_edges(found: DataFrame, opened: DataFrame, leaders: DataFrame, texts: DataFrame, most: int, job: Job) -> DataFrame:
+    """As `crowded_pairs`, by the texts of members, of buckets in which somebody is open after the round before: similar
+    pairs, and, without a right side, who is open now."""
+    waiting = opened.select("rank").distinct().selectExpr("rank", "true AS waits")
+    found = found.join(waiting, "rank", "left").where("live OR waits")
+    still = found.where("waits").select("bucket").distinct()
+    found = found.drop("waits").join(still, "bucket").join(leaders.select("rank", "order"), "rank").join(texts, "order").drop("order")
     # A pair may share several buckets.
-    return found.repartition(job.partitions, "bucket").mapInArrow(_tasks.similar(job.policy), EDGES).dropDuplicates(["left", "right"])
+    return found.repartition(job.partitions, "bucket").mapInArrow(_tasks.similar(job.policy, most), EDGES).distinct()

@@ -18,7 +18,8 @@ __all__ = ["outcomes_of"]
 
 #: By how much more of a crowded bucket is looked at from round to round.
 _GROWTH = 16
-#: How many pairs that are not similar, for each document of crowded buckets, tell that sketches do not tell texts apart.
+#: How many close pairs of crowded buckets beyond the similar ones, for each document of these, say that sketches do not
+#: tell texts apart.
 _VAIN = 4
 _KNOWN = "rank binary, standing string, witness binary"
 
@@ -63,53 +64,55 @@ class _Rounds:
             else:
                 new, opened = _candidates.other_pairs(self._members, known, self._job.is_transitive), nobody
             new, opened = _candidates.of_new(new, "right", self._job), _candidates.of_new(opened, "rank", self._job)
-            new = _candidates.close_pairs(self._unchecked(new), self._leaders, self._job.policy)
+            new, close = _candidates.close_pairs(self._unchecked(new), self._leaders, self._job.policy), 0
             if is_crowded and not is_vain:
-                found, waiting = self._crowd(number, most, known)
+                found, waiting, close = self._crowd(number, most, known)
                 new, opened = new.unionByName(found).distinct(), opened.unionByName(waiting).distinct()
-            similar, vain = self._similar(number, new)
-            count += self._stages.rows
+            similar = self._similar(number, new)
+            similar_pairs = self._stages.rows
+            count += similar_pairs
             edges = similar if edges is None else edges.unionByName(similar)
-            if is_vain:
-                # All members of these buckets are looked at, so that nobody is open behind it.
-                edges = edges.unionByName(self._crowd_by_texts(number, waiting, known)).distinct()
+            if is_crowded and is_vain:
+                joined, waiting = self._crowd_by_texts(number, most, waiting, known)
+                edges, opened = edges.unionByName(joined).distinct(), opened.unionByName(waiting).distinct()
                 count += self._stages.rows
             outcomes = decided(self._stages, str(number), edges, count, self._leaders, opened, self._job)
             if not opened.limit(1).count():
                 return outcomes
-            is_vain = is_crowded and vain > _VAIN * self._crowded()
+            is_vain = is_vain or (close > similar_pairs and close - similar_pairs > _VAIN * self._crowded())
             known, number, most = outcomes.select(*names(_KNOWN)), number + 1, most * _GROWTH
 
     def _crowded(self) -> int:
         """How many documents are in crowded buckets."""
         return self._members.where(f"members > {_candidates.CROWDED}").select("rank").distinct().count()
 
-    def _crowd_by_texts(self, number: int, opened: DataFrame, known: DataFrame) -> DataFrame:
-        """The similar pairs of crowded buckets in which somebody is open."""
+    def _crowd_by_texts(self, number: int, most: int, opened: DataFrame, known: DataFrame) -> tuple[DataFrame, DataFrame]:
+        """Similar pairs of the first `most` of each crowded bucket in which somebody is open, and to whom those behind them
+        matter."""
         seats = _candidates.seats(self._members, self._leaders, known, self._job)
-        found = _candidates.crowded_edges(seats, opened, self._leaders, self._texts, self._job)
-        return self._stages.keep(f"crowd-texts-{number}", EDGES, lambda: found)
+        found = _candidates.crowded_edges(seats, opened, self._leaders, self._texts, most, self._job)
+        crowd = self._stages.keep(f"crowd-texts-{number}", EDGES, lambda: found)
+        return crowd.where("right IS NOT NULL"), crowd.where("right IS NULL").selectExpr("left AS rank")
 
-    def _crowd(self, number: int, most: int, known: DataFrame) -> tuple[DataFrame, DataFrame]:
-        """Close pairs of the first `most` of each crowded bucket, and to whom those behind them matter."""
+    def _crowd(self, number: int, most: int, known: DataFrame) -> tuple[DataFrame, DataFrame, int]:
+        """Close pairs of the first `most` of each crowded bucket, to whom those behind them matter, and how many pairs
+        these are."""
         seats = _candidates.seats(self._members, self._leaders, known, self._job)
         crowd = self._stages.keep(
             f"crowd-{number}", PAIRS, lambda: _candidates.crowded_pairs(seats, self._job.policy, most, self._job.partitions)
         )
-        waiting = crowd.where("right IS NULL").selectExpr("left AS rank")
-        return self._unchecked(crowd.where("right IS NOT NULL")), waiting
+        pairs = self._unchecked(crowd.where("right IS NOT NULL"))
+        return pairs, crowd.where("right IS NULL").selectExpr("left AS rank"), pairs.distinct().count()
 
     def _unchecked(self, pairs: DataFrame) -> DataFrame:
         return pairs if self._checked is None else pairs.join(self._checked, names(PAIRS), "left_anti")
 
-    def _similar(self, number: int, new: DataFrame) -> tuple[DataFrame, int]:
-        """The pairs of a round that are similar enough, and how many are not; all of them count as checked from here on."""
+    def _similar(self, number: int, new: DataFrame) -> DataFrame:
+        """The pairs of a round that are similar enough; all of them count as checked from here on."""
         pairs = self._stages.keep(f"pairs-{number}", PAIRS, lambda: new)
-        compared = self._stages.rows
         self._checked = pairs if self._checked is None else self._checked.unionByName(pairs)
         verified = _verified(pairs, self._stages.rows, self._leaders, self._texts, self._job)
-        similar = self._stages.keep(f"edges-{number}", EDGES, lambda: verified.where("similar").select(*names(EDGES)))
-        return similar, compared - self._stages.rows
+        return self._stages.keep(f"edges-{number}", EDGES, lambda: verified.where("similar").select(*names(EDGES)))
 
 
 def _verified(pairs: DataFrame, most: int, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:

@@ -29,7 +29,7 @@ def begun(
     mode, keep, scope = _native.policy_words(asked)
     if scope == "per-source" and source is None:
         raise BadPolicy("scope per-source compares documents of one source: name the column that has it, source=...")
-    stages = Stages(df.sparkSession, checkpoint, {**settings, "job": of, "signature_version": _native.signature_version()})
+    stages = Stages(df.sparkSession, checkpoint, {**settings, "job": of, "stages": 2, "signature_version": _native.signature_version()})
     return stages, Job(cast(PolicySettings, settings), mode, keep, task_rows, _partitions(df))
 
 

@@ -135,15 +135,15 @@ def near(policy: PolicySettings, most: int) -> Task:
     return task
 
 
-def similar(policy: PolicySettings) -> Task:
-    """Members of crowded buckets with their texts, whole buckets of them, to edges."""
+def similar(policy: PolicySettings, most: int) -> Task:
+    """Members of crowded buckets with their texts, whole buckets of them, to edges and to what is open."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import kernel
 
         members = _together(batches)
         if members is not None and members.num_rows:
-            yield _plain(kernel.similar(members, policy))
+            yield _plain(kernel.similar(members, policy, most=most))
 
     return task
 

@@ -9,9 +9,7 @@ use corpusdb::arrow::array::{
 };
 use corpusdb::arrow::compute::filter_record_batch;
 use corpusdb::dedup::{Sketch, estimate_floor};
-use corpusdb::kernel::{
-    Edge, Overlap, Overlaps, Seat, components, near_in_bucket, similar_in_bucket,
-};
+use corpusdb::kernel::{Overlap, Overlaps, Seat, components, near_in_bucket, similar_in_bucket};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::collections::BTreeMap;
@@ -93,7 +91,7 @@ fn sketch_at(column: &LargeBinaryArray, row: usize, policy: &Policy, name: &str)
 }
 
 /// Of each bucket the pairs of its first `most` live members with those to whom they matter; and behind them, without a
-/// right side, the live members beyond.
+/// right side, the members to whom a live one beyond matters.
 #[pyfunction]
 pub(crate) fn kernel_near(
     py: Python<'_>,
@@ -121,12 +119,13 @@ pub(crate) fn kernel_near(
     })
 }
 
-/// Of each bucket the pairs of its live members, by their texts, with those to whom they matter, that reach the threshold.
+/// As [`kernel_near`], by the texts of members: those of the pairs that reach the threshold, with their overlaps.
 #[pyfunction]
 pub(crate) fn kernel_similar(
     py: Python<'_>,
     batches: PyRecordBatchReader,
     settings: PolicySettings,
+    most: usize,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
     let reading = Reading::of(batches)?;
@@ -141,13 +140,16 @@ pub(crate) fn kernel_similar(
                 buckets.entry(bucket).or_default().push((seat, required(text, "text", row)?));
             }
         }
-        let edges: Vec<Edge> =
-            buckets.values().flat_map(|seats| similar_in_bucket(seats, &policy)).collect();
-        let overlaps: Vec<Option<Overlap>> = edges.iter().map(|edge| Some(edge.overlap)).collect();
-        let mut columns = vec![
-            ("left", ranks(edges.iter().map(|edge| Some(edge.left)))?),
-            ("right", ranks(edges.iter().map(|edge| Some(edge.right)))?),
-        ];
+        let (mut left, mut right, mut overlaps) = (Vec::new(), Vec::new(), Vec::new());
+        for seats in buckets.values() {
+            let (edges, open) = similar_in_bucket(seats, &policy, most);
+            left.extend(edges.iter().map(|edge| Some(edge.left)).chain(open.into_iter().map(Some)));
+            right.extend(edges.iter().map(|edge| Some(edge.right)));
+            overlaps.extend(edges.iter().map(|edge| Some(edge.overlap)));
+            right.resize(left.len(), None);
+            overlaps.resize(left.len(), None);
+        }
+        let mut columns = vec![("left", ranks(left)?), ("right", ranks(right)?)];
         columns.extend(count_columns(&overlaps, ["left_shingles", "right_shingles"]));
         columns.push(("jaccard", jaccard_column(&overlaps)));
         batch(columns)

@@ -101,6 +101,30 @@ def test_stored_documents_that_stay_are_not_compared_with_each_other(session: An
     assert 0 < pairs <= 20 * (kept + 20) * 2
 
 
+@pytest.mark.parametrize(("mode", "keep"), [("witness", "first"), ("witness", "longest"), ("components", "first")])
+def test_texts_are_joined_against_a_corpus_too(
+    session: Any, mode: str, keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from corpusdb import spark
+    from test_dedup import below
+
+    # As soon as one close pair is not similar.
+    monkeypatch.setattr("corpusdb.spark._outcomes._VAIN", 0)
+    policy: dict[str, Any] = {"mode": mode, "keep": keep, "threshold": 0.73}
+    documents = below(340)
+    # Of some there is a second one with another word.
+    copies = [{**one, "key": f"{one['key']}-copy", "text": one["text"].replace("word7 ", "other7 ")} for one in documents[:340:17]]
+    documents = [{**one, "number": number} for number, one in enumerate(documents[:-1] + copies + documents[-1:])]
+    stored, new = split(documents, 240, 0)
+    corpusdb.create(tmp_path / "corpus", fields={"year": int}, **policy).close()
+    before = ingest(tmp_path / "corpus", stored)
+    done = spark.against(exported(session, before), arrived(session, new), policy, order="number", key="key", source="source",
+                         checkpoint=str(tmp_path / "job"))
+    after = ingest(tmp_path / "corpus", new)
+    assert told(done.rows) == [(row[1], row[4], *row[6:]) for row in after[len(before):]]
+    assert any(stage.name.startswith("crowd-texts-") and stage.rows for stage in done.stages), done.stages
+
+
 def test_what_users_removed_is_refused(session: Any, tmp_path: Path) -> None:
     from corpusdb import spark
 

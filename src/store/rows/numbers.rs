@@ -157,6 +157,9 @@ impl ColumnBlock {
             for _ in 0..words {
                 present.push(cursor.u64()?);
             }
+            if let (Some(last), true) = (present.last_mut(), header.len % 64 != 0) {
+                *last &= (1 << (header.len % 64)) - 1;
+            }
         }
         let bytes = cursor.take(header.len * usize::from(header.width))?;
         cursor.end()?;
