@@ -122,17 +122,19 @@ impl Context {
         shards: &[PathBuf],
     ) -> anyhow::Result<CorpusWriter> {
         let options = Corpus::options().memory(self.memory).threads(self.threads);
+        let each = options.among(shards.len());
+        let others = each.open_all(shards)?;
         for tried in 0_u32.. {
-            match options.open_writer_with(path, shards) {
+            match each.open_writer(path) {
                 Err(Error::Store(StoreError::Locked { .. }))
                     if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
                 {
                     std::thread::sleep(LOCK_PAUSE);
                 }
-                other => return Ok(other?),
+                other => return Ok(other?.with_shards(others)?),
             }
         }
-        Ok(options.open_writer_with(path, shards)?)
+        Ok(each.open_writer(path)?.with_shards(others)?)
     }
 }
 

@@ -96,12 +96,16 @@ impl CorpusOptions {
         each.open_writer(path)?.with_shards(others)
     }
 
-    fn open_all(self, paths: &[impl AsRef<Path>]) -> Result<Vec<Corpus>, Error> {
+    /// Opens several corpora for reading, each with these options.
+    ///
+    /// # Errors
+    /// As [`CorpusOptions::open`].
+    pub fn open_all(self, paths: &[impl AsRef<Path>]) -> Result<Vec<Corpus>, Error> {
         paths.iter().map(|path| self.open(path)).collect()
     }
 
-    /// The options of each of several corpora: one, and so many others.
-    fn among(mut self, others: usize) -> Self {
+    /// The options of each of several corpora that share the memory: one, and so many others.
+    pub fn among(mut self, others: usize) -> Self {
         if others > 0 {
             self.memory = Some(self.memory_bytes() / (others as u64 + 1));
         }

@@ -39,6 +39,19 @@ def _together(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     return pa.Table.from_batches(found) if found else None
 
 
+def _whole(function: str, *given: Any, **named: Any) -> Task:
+    """A function of the kernel over all rows of the partition, if there are any."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from corpusdb import kernel
+
+        rows = _together(batches)
+        if rows is not None and rows.num_rows:
+            yield _plain(getattr(kernel, function)(rows, *given, **named))
+
+    return task
+
+
 def fingerprint(policy: PolicySettings, names: dict[str, Any]) -> Task:
     """Texts to what is compared of them."""
 
@@ -124,28 +137,12 @@ def close(policy: PolicySettings) -> Task:
 
 def near(policy: PolicySettings, most: int) -> Task:
     """Members of crowded buckets, whole buckets of them, to close pairs and to what is open."""
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from corpusdb import kernel
-
-        members = _together(batches)
-        if members is not None and members.num_rows:
-            yield _plain(kernel.near(members, policy, most=most))
-
-    return task
+    return _whole("near", policy, most=most)
 
 
 def similar(policy: PolicySettings, most: int) -> Task:
     """Members of crowded buckets with their texts, whole buckets of them, to edges and to what is open."""
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from corpusdb import kernel
-
-        members = _together(batches)
-        if members is not None and members.num_rows:
-            yield _plain(kernel.similar(members, policy, most=most))
-
-    return task
+    return _whole("similar", policy, most=most)
 
 
 def verify(policy: PolicySettings) -> Task:
@@ -162,15 +159,7 @@ def verify(policy: PolicySettings) -> Task:
 
 def components() -> Task:
     """Pairs to what they connect within this task: each node with the best rank that it reaches."""
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from corpusdb import kernel
-
-        pairs = _together(batches)
-        if pairs is not None and pairs.num_rows:
-            yield _plain(kernel.components(pairs))
-
-    return task
+    return _whole("components")
 
 
 def decide(policy: PolicySettings) -> Task:

@@ -8,7 +8,7 @@ use corpusdb::arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, LargeBinaryArray, UInt32Array,
 };
 use corpusdb::arrow::compute::filter_record_batch;
-use corpusdb::dedup::{Sketch, estimate_floor};
+use corpusdb::dedup::{Rank, Sketch, estimate_floor};
 use corpusdb::kernel::{Overlap, Overlaps, Seat, components, near_in_bucket, similar_in_bucket};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
@@ -108,14 +108,12 @@ pub(crate) fn kernel_near(
                 buckets.entry(bucket).or_default().push(seat);
             }
         }
-        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let mut sides = Sides::default();
         for seats in buckets.values() {
             let (pairs, open) = near_in_bucket(seats, &policy, most);
-            left.extend(pairs.iter().map(|pair| Some(pair.0)).chain(open.into_iter().map(Some)));
-            right.extend(pairs.iter().map(|pair| Some(pair.1)));
-            right.resize(left.len(), None);
+            sides.add(pairs, open);
         }
-        batch(vec![("left", ranks(left)?), ("right", ranks(right)?)])
+        batch(sides.columns()?)
     })
 }
 
@@ -140,20 +138,40 @@ pub(crate) fn kernel_similar(
                 buckets.entry(bucket).or_default().push((seat, required(text, "text", row)?));
             }
         }
-        let (mut left, mut right, mut overlaps) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sides, mut overlaps) = (Sides::default(), Vec::new());
         for seats in buckets.values() {
             let (edges, open) = similar_in_bucket(seats, &policy, most);
-            left.extend(edges.iter().map(|edge| Some(edge.left)).chain(open.into_iter().map(Some)));
-            right.extend(edges.iter().map(|edge| Some(edge.right)));
+            sides.add(edges.iter().map(|edge| (edge.left, edge.right)), open);
             overlaps.extend(edges.iter().map(|edge| Some(edge.overlap)));
-            right.resize(left.len(), None);
-            overlaps.resize(left.len(), None);
+            overlaps.resize(sides.left.len(), None);
         }
-        let mut columns = vec![("left", ranks(left)?), ("right", ranks(right)?)];
+        let mut columns = sides.columns()?;
         columns.extend(count_columns(&overlaps, ["left_shingles", "right_shingles"]));
         columns.push(("jaccard", jaccard_column(&overlaps)));
         batch(columns)
     })
+}
+
+/// Pairs, and behind those of each bucket who is open, without a right side.
+#[derive(Default)]
+struct Sides {
+    left: Vec<Option<Rank>>,
+    right: Vec<Option<Rank>>,
+}
+
+impl Sides {
+    fn add(&mut self, pairs: impl IntoIterator<Item = (Rank, Rank)>, open: Vec<Rank>) {
+        for (left, right) in pairs {
+            self.left.push(Some(left));
+            self.right.push(Some(right));
+        }
+        self.left.extend(open.into_iter().map(Some));
+        self.right.resize(self.left.len(), None);
+    }
+
+    fn columns(self) -> Told<Vec<(&'static str, ArrayRef)>> {
+        Ok(vec![("left", ranks(self.left)?), ("right", ranks(self.right)?)])
+    }
 }
 
 /// The rows of a batch as members of their buckets.
