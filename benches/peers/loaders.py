@@ -5,9 +5,10 @@
 VENV has loaders-requirements.txt and the package `corpusdb`; PYTHON, of a venv with loaders-mosaic-requirements.txt, runs
 MosaicML, which is left out without it. CORPUS is one with a tokenizer of at most 65,536 ids; its
 documents are cut end to end into full rows (`concat`), so that every format can hold them. corpusdb's loader reads the
-store; the others read what it exported before the race: MosaicML's shards are written by its own writer with nothing but
-ids, LitData's, Arrow's and the bare ids by `Plan.build`. Every one gives int64 tensors of `--rows` x length in order, and
-nothing else; corpusdb also with labels and positions, which the others leave to the trainer.
+store, and once more the bare ids that `Plan.build` wrote; the others read what was exported before the race: MosaicML's
+shards are written by its own writer with nothing but ids, LitData's, Arrow's and the bare ids by `Plan.build`. Every one
+gives int64 tensors of `--rows` x length in order, and nothing else; corpusdb also with labels and positions, which the
+others leave to the trainer.
 
 Each contestant runs in a process of its own, in turns, so that whatever else the machine does meets all of them; files
 are in the page cache. Told are medians: rows and tokens a second from the second batch on for `--seconds`, and the
@@ -56,20 +57,23 @@ class Ours(Contestant):
 
     modules = ("corpusdb",)
     views = []
+    plan, files = "plan", ()
 
     def open(self, state):
         import corpusdb
 
         told = json.loads((self.work / "plan.json").read_text())
-        plan = pickle.loads(bytes.fromhex(told["plan"])) if "plan" in told else corpusdb.open(told["path"]).plan(1)
-        self.loader = plan.loader(rank=0, world=1, views=self.views, memory=told["memory"])
+        plan = pickle.loads(bytes.fromhex(told[self.plan]))
+        files = [self.work / name for name in self.files]
+        self.loader = plan.loader(rank=0, world=1, views=self.views, memory=told["memory"], files=files)
         if state:
             self.loader.load_state_dict(state)
         return (batch["input_ids"] for batch in self.loader)
 
     def state(self, batches):
         told = json.loads((self.work / "plan.json").read_text())
-        return {"version": 1, "plan": told["hash"], "epoch": 0, "next_batch": batches}
+        plan = pickle.loads(bytes.fromhex(told[self.plan]))
+        return {"version": 1, "plan": plan.hash, "epoch": 0, "next_batch": batches}
 
     def close(self):
         self.loader.close()
@@ -77,6 +81,18 @@ class Ours(Contestant):
 
 class OursWithViews(Ours):
     """corpusdb with labels and positions."""
+
+    views = ["labels", "position_ids"]
+
+
+class OursOfFiles(Ours):
+    """corpusdb: `Plan.loader`, with ids from the files of the build."""
+
+    plan, files = "plan of files", ("raw",)
+
+
+class OursOfFilesWithViews(OursOfFiles):
+    """corpusdb with ids from files, with labels and positions."""
 
     views = ["labels", "position_ids"]
 
@@ -184,6 +200,8 @@ class Datasets(Peer):
 CONTESTANTS = {
     "corpusdb": Ours,
     "corpusdb, with labels and positions": OursWithViews,
+    "corpusdb from files": OursOfFiles,
+    "corpusdb from files, with labels and positions": OursOfFilesWithViews,
     "NumPy memmap": Memmap,
     "MosaicML Streaming": Mosaic,
     "LitData": Lit,
@@ -211,10 +229,12 @@ def prepare(corpus, work, length, rows, eos, memory):
     }
     with corpusdb.open(str(corpus), mode="w") as writer:
         plan = writer.plan(recipe(length, rows, eos, {"format": "parquet"}))
-        for name, output in outputs.items():
+        plans = {name: writer.plan(recipe(length, rows, eos, output)) for name, output in outputs.items()}
+        for name, made in plans.items():
             if not (work / name).exists():
-                writer.plan(recipe(length, rows, eos, output)).build(work / name)
-    told = {"hash": plan.hash, "plan": pickle.dumps(plan).hex(), "batches": plan.batches(), "memory": memory}
+                made.build(work / name)
+    told = {"plan": pickle.dumps(plan).hex(), "plan of files": pickle.dumps(plans["raw"]).hex()}
+    told |= {"batches": plan.batches(), "memory": memory}
     (work / "plan.json").write_text(json.dumps(told))
     (work / "ready").touch()
 
@@ -315,7 +335,7 @@ def main():
         pythons = {MOSAIC: given.mosaic}
         seen = {lane: {"rows_s": [], "first_ms": []} for lane in lanes}
         sums = {"rows_s": set(), "first_ms": set()}
-        states = {lane: work / f"state-{lane[0].split()[0].strip(',')}-{lane[1]}.pickle" for lane in lanes}
+        states = {lane: work / f"state-{lane[0].replace(' ', '-')}-{lane[1]}.pickle" for lane in lanes}
         for (name, workers), state in states.items():
             if not state.exists():
                 child(pythons.get(name, sys.executable), name, work, length, rows, workers, "--make-state", state)
@@ -331,10 +351,10 @@ def main():
                     sums[figure].add(answer["sum"])
         told = json.loads((work / "plan.json").read_text())
         print(f"\nrows of {length} in batches of {rows}, {told['batches']} batches, {given.rounds} rounds")
-        print(f"{'loader':<38}{'workers':>8}{'rows/s':>12}{'tokens/s':>15}{'resume ms':>11}")
+        print(f"{'loader':<48}{'workers':>8}{'rows/s':>12}{'tokens/s':>15}{'resume ms':>11}")
         for (name, workers), figures in seen.items():
             speed, first = (statistics.median(figures[one]) if figures[one] else float("nan") for one in figures)
-            print(f"{name:<38}{workers:>8}{speed:>12,.0f}{speed * length:>15,.0f}{first:>11.1f}")
+            print(f"{name:<48}{workers:>8}{speed:>12,.0f}{speed * length:>15,.0f}{first:>11.1f}")
         for figure, found in sums.items():
             if len(found) > 1:
                 sys.exit(f"batches differ ({figure}): sums of ids {sorted(found)}")

@@ -23,6 +23,9 @@ As = Literal["torch", "numpy", "arrow"]
 #: Whether rows stand under each other, or their segments end to end without pads.
 Layout = Literal["rows", "flat"]
 
+#: Directories that epochs were built into: one, or several.
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
 #: Version of the state of a loader.
 _VERSION = 1
 
@@ -95,6 +98,7 @@ class Loader:
         uneven: bool = False,
         memory: int = MEMORY,
         threads: int = 2,
+        files: Files = (),
     ) -> None:
         if as_ not in ("torch", "numpy", "arrow"):
             raise ValueError(f"as_ is \"torch\", \"numpy\" or \"arrow\", not {as_!r}")
@@ -114,6 +118,8 @@ class Loader:
         self._as, self._layout, self._ids = as_, layout, ids
         self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
         self._memory, self._threads = memory, threads
+        named = [files] if isinstance(files, (str, os.PathLike)) else files
+        self._files = [os.path.abspath(os.fspath(directory)) for directory in named]
         self._first, self._epoch, self._next = epoch, epoch, 0
         self._over = False
         self._closed = False
@@ -287,6 +293,7 @@ class Loader:
                     memory=self._memory,
                     threads=self._threads,
                     shards=self._shards,
+                    files=self._files,
                 )
                 self._process = os.getpid()
                 self._names = tuple(self._reader.sources())

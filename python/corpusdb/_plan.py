@@ -244,6 +244,10 @@ class Plan:
         ids, labels, positions and the attention mask. `prefetch` batches are ready at most. `epochs` follow on each
         other, and with `endless=True` all that there are. `uneven=True` divides batches among ranks that they do not
         divide among evenly. `memory` in bytes is what its reader may take, `threads` what it reads with.
+
+        `files` names what `build` of this plan has made, a directory or several: an epoch that is there has its ids from
+        those files, which is several times as fast, and every other one from the store. The batches are the same.
+        The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length.
         """
         return Loader(self._path, self._shards, self.hash, self._unstored(), **options)
 

@@ -198,7 +198,9 @@ fn of_epoch(error: &EpochError) -> &'static str {
         | EpochError::NotEncoded { .. } => "Infeasible",
         EpochError::OutOfRange { .. } => "OutOfRange",
         EpochError::Stale(_) | EpochError::Shards { .. } | EpochError::OtherShard { .. } => "Stale",
-        EpochError::SameShard { .. } | EpochError::SameShards { .. } => "BadInput",
+        EpochError::SameShard { .. } | EpochError::SameShards { .. } | EpochError::Files { .. } => {
+            "BadInput"
+        }
         EpochError::InShard { error, .. } => of_epoch(error),
         EpochError::OutputExists { .. } | EpochError::BuildUnderWay { .. } => "AlreadyExists",
         EpochError::Plan(_) => "Corrupt",

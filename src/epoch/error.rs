@@ -256,6 +256,14 @@ pub enum EpochError {
         /// The path given, such as `.`.
         path: PathBuf,
     },
+    /// Files that do not have the ids of an epoch.
+    #[error("{}: {why}", path.display())]
+    Files {
+        /// The directory, or the file in it.
+        path: PathBuf,
+        /// Why not, and the way out.
+        why: String,
+    },
     /// A token id does not fit the format.
     #[error(
         "token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}"

@@ -6,10 +6,11 @@ use crate::blocking::or_leave;
 use crate::error::{named, raise};
 use crate::plan::Plan;
 use crate::process::Owned;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Planned};
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned};
 use corpusdb::{Corpus, DocId, Error, Interrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,8 @@ pub(super) struct Opened {
     pub pool: rayon::ThreadPool,
     /// Names of the sources, by which rows are numbered.
     pub sources: Vec<String>,
+    /// Directories that epochs were built into, from which their ids are read.
+    files: BTreeMap<u64, PathBuf>,
     /// The epoch opened last.
     last: Mutex<Option<(u64, Epoch)>>,
 }
@@ -34,9 +37,10 @@ pub(crate) struct Reader {
 #[pymethods]
 impl Reader {
     /// Opens the corpus at `path`, with those of `shards` beside it, and finds the plan of that hash; or takes `plan`, which
-    /// need not be stored.
+    /// need not be stored. Epochs that were built into `files` have their ids from there.
     #[new]
-    #[pyo3(signature = (path, hash, *, plan=None, memory, threads, shards=Vec::new()))]
+    #[pyo3(signature = (path, hash, *, plan=None, memory, threads, shards=Vec::new(), files=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -45,6 +49,7 @@ impl Reader {
         memory: u64,
         threads: usize,
         shards: Vec<PathBuf>,
+        files: Vec<PathBuf>,
     ) -> PyResult<Self> {
         let given = plan.map(|plan| Arc::clone(&plan.planned));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
@@ -52,6 +57,7 @@ impl Reader {
             pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
         })?;
         let opened = or_leave(py, None, move |_, _| {
+            let files = by_epoch(files)?;
             let opened = pool.install(|| {
                 let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
                 let planned = match given {
@@ -63,7 +69,7 @@ impl Reader {
             Ok(opened.map(|(corpus, planned)| {
                 let sources = planned.plan.sources.iter().map(|source| source.name.clone());
                 let sources = sources.collect();
-                Opened { corpus, planned, pool, sources, last: Mutex::new(None) }
+                Opened { corpus, planned, pool, sources, files, last: Mutex::new(None) }
             }))
         })?;
         let Some(opened) = opened else {
@@ -194,10 +200,27 @@ impl Opened {
         if let Some((_, epoch)) = held.filter(|(last, _)| *last == number) {
             return Ok(epoch);
         }
-        let epoch = self.corpus.epoch(&self.planned, number, interrupt)?;
+        let mut epoch = self.corpus.epoch(&self.planned, number, interrupt)?;
+        if let Some(directory) = self.files.get(&number) {
+            epoch = epoch.from_files(directory)?;
+        }
         *lock(&self.last) = Some((number, epoch.clone()));
         Ok(epoch)
     }
+}
+
+/// Directories by the epochs that were built into them.
+fn by_epoch(directories: Vec<PathBuf>) -> Result<BTreeMap<u64, PathBuf>, Error> {
+    let mut found = BTreeMap::new();
+    for directory in directories {
+        let epoch = Manifest::read(&directory)?.epoch;
+        if let Some(other) = found.insert(epoch, directory.clone()) {
+            let why =
+                format!("holds epoch {epoch}, and so does {}: name one of them", other.display());
+            return Err(EpochError::Files { path: directory, why }.into());
+        }
+    }
+    Ok(found)
 }
 
 fn find(corpus: &Corpus, hash: &str) -> Result<Option<Arc<Planned>>, Error> {

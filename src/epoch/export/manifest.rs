@@ -7,6 +7,8 @@ use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
 use crate::epoch::run::Marks;
 use crate::output::ManifestFile;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::{fs, io};
 
 /// Version of the manifest's form.
 const MANIFEST_VERSION: u32 = 1;
@@ -217,7 +219,28 @@ impl Manifest {
         text
     }
 
-    /// Reads a manifest.
+    /// Reads the manifest of the epoch that was built in `dir`.
+    ///
+    /// # Errors
+    /// [`EpochError::Files`] when there is none; [`EpochError::Io`]; [`EpochError::Plan`].
+    pub fn read(dir: &Path) -> Result<Self, EpochError> {
+        let path = dir.join(MANIFEST_FILE);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(EpochError::Files {
+                    path: dir.to_path_buf(),
+                    why: format!("no epoch was built here, there is no {MANIFEST_FILE}"),
+                });
+            }
+            read => read.map_err(EpochError::io("reading", &path))?,
+        };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            EpochError::Plan(format!("{} is not UTF-8: {error}", path.display()))
+        })?;
+        Self::from_json(&text)
+    }
+
+    /// Reads the text of a manifest.
     ///
     /// # Errors
     /// [`EpochError::Plan`] when the text is no manifest of this version.

@@ -1,8 +1,9 @@
 //! Writes an epoch: rows in order, ids gathered in the order of the store, files complete or absent.
 //!
 //! `staging` is the directory beside the output in which files are made, and what is known of those
-//! that are finished.
+//! that are finished. `given` is the way back: rows of an epoch have their ids from its files.
 
+mod given;
 mod job;
 mod manifest;
 mod staging;

@@ -163,20 +163,36 @@ impl<'a> Gatherer<'a> {
 
     /// A row without its ids: pads stand for them.
     fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
+        let mut row = self.shaped(given, segments)?;
+        row.ids = take(&self.spare_rows);
+        row.ids.resize(row.shape.width as usize, self.opened.plan.pad().unwrap_or_default());
+        Ok(row)
+    }
+
+    /// Rows with nothing in the place of their ids: whoever has these from elsewhere puts them there.
+    ///
+    /// # Errors
+    /// [`EpochError::PadNeeded`]; [`EpochError::Store`].
+    pub fn unfilled(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
+        rows.iter().map(|row| self.shaped(row, self.segments(row)?)).collect()
+    }
+
+    fn shaped(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);
         let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
-        let pad = plan.pad();
         let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
         let format = plan.recipe.output.format;
-        if pad.is_none() && plan.fixed_length() && real < plan.capacity && format.has_equal_rows() {
+        if plan.pad().is_none()
+            && plan.fixed_length()
+            && real < plan.capacity
+            && format.has_equal_rows()
+        {
             // Rows of later passes may fall otherwise than those of the first, which planning checked.
             let source = self.opened.sources.get(source);
             let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
             return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
         }
-        let mut ids = take(&self.spare_rows);
-        ids.resize(shape.width as usize, pad.unwrap_or_default());
         let trained = match self.opened.trained.any() {
             true => {
                 let mut trained: Vec<LossSpan> = Vec::new();
@@ -189,6 +205,7 @@ impl<'a> Gatherer<'a> {
         };
         let (real, batch) = (real as usize, given.batch);
         let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
+        let ids = Vec::new();
         Ok(FilledRow { source, ids, real, repeated, segments, shape, trained, batch })
     }
 

@@ -14,7 +14,7 @@ pub use steps::EpochSteps;
 
 use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::Gatherer;
+use crate::epoch::fetch::{FileIds, Gatherer};
 use crate::epoch::plan::Planned;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
@@ -33,6 +33,8 @@ pub struct Epoch {
     marks: Arc<Marks>,
     /// Whether batches may be divided unevenly.
     uneven: bool,
+    /// Where ids come from; none: from the store.
+    files: Option<Arc<FileIds>>,
 }
 
 impl Epoch {
@@ -53,7 +55,7 @@ impl Epoch {
         let arrangement = Arrangement::of(&planned.plan);
         let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
         marks.refuse_empty(&opened.plan)?;
-        Ok(Self { opened, arrangement, marks, uneven: false })
+        Ok(Self { opened, arrangement, marks, uneven: false, files: None })
     }
 
     /// Rows, those of pads included.
@@ -70,6 +72,16 @@ impl Epoch {
 
     pub(in crate::epoch) fn opened(&self) -> &Opened {
         &self.opened
+    }
+
+    /// Its number.
+    pub(in crate::epoch) fn number(&self) -> u64 {
+        self.marks.epoch
+    }
+
+    /// The same epoch with its ids from these files.
+    pub(in crate::epoch) fn with_ids(self, files: FileIds) -> Self {
+        Self { files: Some(Arc::new(files)), ..self }
     }
 
     /// The row of the run that is the epoch's first: what `epoch extend` counts from.
@@ -212,7 +224,15 @@ impl Epoch {
 
     fn read(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
         let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
-        let rows = Gatherer::new(&self.opened).rows(&given)?;
+        let gatherer = Gatherer::new(&self.opened);
+        let rows = match &self.files {
+            Some(files) => {
+                let mut rows = gatherer.unfilled(&given)?;
+                files.fill(&numbers, &mut rows)?;
+                rows
+            }
+            None => gatherer.rows(&given)?,
+        };
         let masked = self.opened.masked();
         let named = numbers.into_iter().zip(rows).map(|(number, mut row)| {
             row.trained = row.trained.filter(|_| masked);

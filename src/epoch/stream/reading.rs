@@ -6,7 +6,11 @@ use crate::epoch::error::EpochError;
 use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, Sharing};
 use std::collections::VecDeque;
 
-/// How many tokens are read together at most, unless a step has more, for so much memory of queries.
+/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they are
+/// made into batches. More of them would save nothing, since files have rows in the order of the steps.
+const FILE_TOKENS: u64 = 1 << 18;
+
+/// How many tokens of the store are read together at most, unless a step has more, for so much memory of queries.
 const fn most_tokens(memory: usize) -> u64 {
     // Ids take four bytes; those before them are made into batches meanwhile.
     memory as u64 / 4
@@ -82,7 +86,8 @@ impl Reading {
                 Err(error) => self.failed = Some(error),
             }
         }
-        let most = most_tokens(self.epoch.opened.corpora.query_memory());
+        let memory = most_tokens(self.epoch.opened.corpora.query_memory());
+        let most = if self.epoch.files.is_some() { memory.min(FILE_TOKENS) } else { memory };
         self.tokens = tokens.saturating_mul(2).min(most);
         if self.planned.is_empty() {
             return self.failed.take().map_or_else(|| Ok(Vec::new()), Err);

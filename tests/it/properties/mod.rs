@@ -3,7 +3,7 @@
 //!
 //! `place` makes corpora and holds what they store; `row` checks a row by itself, `run` the rows of a run
 //! one after the other. `laws` draws recipes and checks each; `worlds` cuts epochs among ranks and resumes
-//! them; `steps` reads them without a thread, and rows by their numbers; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `marks`, `ends`
+//! them; `steps` reads them without a thread, and rows by their numbers; `from_files` takes ids from built files; `budgets` walks runs to their ends; `mixes`, `orders`, `selection`, `holdouts`, `moves`, `trained`, `append`, `chains`, `marks`, `ends`
 //! and `refusals` take up what needs a corpus of its own.
 
 mod append;
@@ -11,6 +11,7 @@ mod batches;
 mod budgets;
 mod chains;
 mod ends;
+mod from_files;
 mod holdouts;
 mod laws;
 mod marks;

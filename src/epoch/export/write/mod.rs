@@ -72,6 +72,29 @@ trait Shard: Send {
     fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError>;
 }
 
+/// How an output names and begins its files of bare ids: what stands before and behind the number of the shard, and the
+/// bytes before the first id of one of so many rows.
+pub(super) struct IdFiles {
+    pub before: &'static str,
+    pub behind: &'static str,
+    pub header: fn(u64) -> u64,
+}
+
+/// The files in which an output has rows as bare ids end to end; none where it has no such files.
+pub(super) fn id_files(output: &recipe::Output) -> Option<IdFiles> {
+    let none: fn(u64) -> u64 = |_| 0;
+    let (before, behind, header) = match (output.format, output.layout()) {
+        (recipe::Format::Litdata, _) => ("chunk-0-", ".bin", blocks::table_bytes as fn(u64) -> u64),
+        (recipe::Format::Megatron, _) => ("shard-", ".bin", none),
+        (recipe::Format::Raw, Layout::LlmC) => ("shard-", ".bin", llmc::header as fn(u64) -> u64),
+        (recipe::Format::Raw, Layout::Plain | Layout::Nanogpt) => ("shard-", ".bin", none),
+        (recipe::Format::Raw, Layout::Datatrove) => ("", "_unshuffled.ds", none),
+        (recipe::Format::Raw, Layout::Olmo) => ("part-0-", ".npy", none),
+        _ => return None,
+    };
+    Some(IdFiles { before, behind, header })
+}
+
 /// What the files of a compression are wrapped in.
 fn frame(compression: Compression) -> Frame {
     if compression == Compression::None { Frame::Plain } else { Frame::Zstd }
