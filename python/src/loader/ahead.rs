@@ -126,7 +126,12 @@ impl Batches {
 /// Reads until the end, an error, or until nobody takes what is read.
 fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
     loop {
-        let read = opened.pool.install(|| steps.read_together()).map_err(Error::from);
+        // What one thread does need not wait for another to wake.
+        let read = match steps.reads_files() {
+            true => steps.read_together(),
+            false => opened.pool.install(|| steps.read_together()),
+        };
+        let read = read.map_err(Error::from);
         let last = read.as_ref().map_or(true, Vec::is_empty);
         if !send(read) || last {
             return;

@@ -68,6 +68,11 @@ impl Reading {
         }
     }
 
+    /// Whether ids come from files.
+    pub const fn reads_files(&self) -> bool {
+        self.epoch.files.is_some()
+    }
+
     /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
     pub fn every(self, stride: u64) -> Self {
         Self { stride: stride.max(1), begun: false, ..self }
@@ -87,7 +92,7 @@ impl Reading {
             }
         }
         let memory = most_tokens(self.epoch.opened.corpora.query_memory());
-        let most = if self.epoch.files.is_some() { memory.min(FILE_TOKENS) } else { memory };
+        let most = if self.reads_files() { memory.min(FILE_TOKENS) } else { memory };
         self.tokens = tokens.saturating_mul(2).min(most);
         if self.planned.is_empty() {
             return self.failed.take().map_or_else(|| Ok(Vec::new()), Err);

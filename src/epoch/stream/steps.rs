@@ -65,6 +65,12 @@ impl EpochSteps {
         self.next
     }
 
+    /// Whether ids come from files: then nothing is left to several threads.
+    #[must_use]
+    pub fn reads_files(&self) -> bool {
+        self.reading.reads_files()
+    }
+
     /// Passes over so many steps, or what is left of them, without reading ids.
     ///
     /// # Errors
