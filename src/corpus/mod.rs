@@ -17,6 +17,8 @@ mod report_cost_tests;
 mod shards;
 mod signals;
 mod snapshots;
+#[cfg(test)]
+mod statement_cost_tests;
 mod tokenizer_verbs;
 
 pub use erasure::ShownBy;

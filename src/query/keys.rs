@@ -59,7 +59,12 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
                 gave_way = Some(others(view)?);
             }
             // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
-            let mut candidates = of_source()? & gave_way.as_ref().unwrap_or(&RoaringTreemap::new());
+            let mut candidates = match &gave_way {
+                Some(known) if known.min().is_some_and(|first| first < newest.0) => {
+                    of_source()? & known
+                }
+                _ => RoaringTreemap::new(),
+            };
             candidates.remove_range(newest.0..);
             candidates.insert(newest.0);
             collect(view, &candidates, &mut found, |header| header.key.as_deref() == Some(key))?;

@@ -250,7 +250,7 @@ fn cluster(
 }
 
 fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>, QueryError> {
-    Ok(view.column_block(column, document.block())?.get(document.slot()))
+    Ok(view.column_value(column, document)?)
 }
 
 fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, QueryError> {

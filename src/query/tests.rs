@@ -13,6 +13,7 @@ use crate::store::{
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -470,6 +471,19 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
         csv(&view, "SELECT id FROM documents ORDER BY stars DESC LIMIT 2"),
         "id\n69999\n69998\n"
     );
+}
+
+#[test]
+fn the_engine_is_made_once_for_a_moment() {
+    let (_directory, view) = small();
+    assert_eq!(csv(&view, "SELECT count(*) AS n FROM documents").lines().count(), 2);
+    let engine = || view.remembered::<SessionState, QueryError>(|| panic!("made again"));
+    let made = engine().unwrap();
+    count(&view, Some("upper(text) = 'X'")).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&made, &engine().unwrap()));
+    assert!(made.catalog_list().catalog("datafusion").is_some_and(|it| {
+        it.schema("public").is_some_and(|schema| schema.table_names().is_empty())
+    }));
 }
 
 // ---- the law: indexes answer as the engine does on plain arrays ----

@@ -80,6 +80,6 @@ pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
 pub use topics::UnendedPurge;
 pub(crate) use topics::{MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals};
-pub(crate) use view::BlockStandings;
 pub(crate) use view::declaration;
+pub(crate) use view::{BlockStandings, StoredColumn};
 pub use view::{MatchedDocuments, Rejected, StoredIds, View};

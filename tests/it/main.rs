@@ -73,4 +73,5 @@ mod surface;
 mod tokenizers;
 mod tokens;
 mod tutorials;
+mod warm;
 mod web;

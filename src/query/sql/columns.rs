@@ -12,10 +12,10 @@ use crate::query::relations::{Relation, Sizes};
 use crate::store::fields;
 use crate::store::{Header, View};
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewBuilder,
-    TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
+    PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder, StringViewBuilder, UInt64Array,
 };
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Float64Type, Int64Type, SchemaRef, TimestampMicrosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use roaring::RoaringBitmap;
@@ -121,6 +121,7 @@ impl<'a> Filler<'a> {
             return Ok(rows);
         }
         let bytes = open.block.column(fields::BYTES)?;
+        let bytes = bytes.values()?.unwrap_or_default();
         let mut sum = 0_i64;
         for (taken, slot) in slots.iter().take(rows).enumerate() {
             sum = sum.saturating_add(bytes.get(*slot).unwrap_or(0));
@@ -199,39 +200,20 @@ impl<'a> Filler<'a> {
                 slots.map(|slot| open.block.document(*slot).0),
             )),
             Content::Integer { column, unsigned: true, .. } => {
-                let values = open.block.column(column)?;
-                let unsigned = |value: i64| u64::try_from(value).ok();
-                Arc::new(
-                    slots.map(|slot| values.get(*slot).and_then(unsigned)).collect::<UInt64Array>(),
-                )
+                Arc::new(stored::<UInt64Type>(rows, column, |value| u64::try_from(value).ok())?)
             }
-            Content::Integer { column, .. } => {
-                let values = open.block.column(column)?;
-                match values.without_nulls() {
-                    Some(all) if reaches(all, rows.slots) => {
-                        Arc::new(Int64Array::from_iter_values(
-                            slots.filter_map(|slot| all.get(usize::from(*slot)).copied()),
-                        ))
-                    }
-                    _ => Arc::new(slots.map(|slot| values.get(*slot)).collect::<Int64Array>()),
-                }
-            }
+            Content::Integer { column, .. } => Arc::new(stored::<Int64Type>(rows, column, Some)?),
             Content::Float(column) => {
-                let values = open.block.column(column)?;
-                Arc::new(
-                    slots
-                        .map(|slot| values.get(*slot).map(unsortable_float))
-                        .collect::<Float64Array>(),
-                )
+                let float = |value| Some(unsortable_float(value));
+                Arc::new(stored::<Float64Type>(rows, column, float)?)
             }
             Content::Bool(column) => {
-                let values = open.block.column(column)?;
-                let truth = |slot: &u16| values.get(*slot).map(|value| value != 0);
-                Arc::new(slots.map(truth).collect::<BooleanArray>())
+                let mut truths = BooleanBuilder::with_capacity(rows.slots.len());
+                rows.values(column, |value| truths.append_option(value.map(|value| value != 0)))?;
+                Arc::new(truths.finish())
             }
             Content::Timestamp(column) => {
-                let values = open.block.column(column)?;
-                Arc::new(slots.map(|slot| values.get(*slot)).collect::<TimestampMicrosecondArray>())
+                Arc::new(stored::<TimestampMicrosecondType>(rows, column, Some)?)
             }
             Content::SourceName => self.source_names(rows)?,
             Content::Keyword(field) => self.keywords(rows, field)?,
@@ -327,17 +309,18 @@ impl<'a> Filler<'a> {
     }
 
     fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
-        let sources = rows.open.block.column(fields::SOURCE_OF)?;
-        let name = |slot: &u16| {
-            let source = sources.get(*slot).and_then(|id| u32::try_from(id).ok())?;
-            Some(self.view.source_name(SourceId(source)))
-        };
-        Ok(Arc::new(rows.slots.iter().map(name).collect::<StringArray>()))
+        let mut names = StringBuilder::new();
+        rows.values(fields::SOURCE_OF, |source| {
+            let source = source.and_then(|id| u32::try_from(id).ok());
+            names.append_option(source.map(|id| self.view.source_name(SourceId(id))));
+        })?;
+        Ok(Arc::new(names.finish()))
     }
 
     fn keywords(&mut self, rows: &Rows<'_, '_>, field: FieldId) -> Result<ArrayRef, QueryError> {
         let column: ColumnId = fields::column_of(field);
         let terms = rows.open.block.column(column)?;
+        let terms = terms.values()?.unwrap_or_default();
         let mut values: Vec<Option<Arc<str>>> = Vec::with_capacity(rows.slots.len());
         for slot in rows.slots {
             let term = terms.get(*slot).and_then(|term| u32::try_from(term).ok());
@@ -380,9 +363,15 @@ pub(in crate::query) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArr
     Ok(values.iter().map(Option::as_deref).collect())
 }
 
-/// Whether all ascending slots are among the first so many.
-fn reaches(values: &[i64], slots: &[u16]) -> bool {
-    slots.last().is_none_or(|last| usize::from(*last) < values.len())
+/// An array of what `of` makes of the values of a stored column.
+fn stored<T: ArrowPrimitiveType>(
+    rows: &Rows<'_, '_>,
+    column: ColumnId,
+    of: impl Fn(i64) -> Option<T::Native>,
+) -> Result<PrimitiveArray<T>, QueryError> {
+    let mut array = PrimitiveBuilder::<T>::with_capacity(rows.slots.len());
+    rows.values(column, |value| array.append_option(value.and_then(&of)))?;
+    Ok(array.finish())
 }
 
 /// The documents of one batch with what several columns need of them.
@@ -393,6 +382,15 @@ struct Rows<'r, 'a> {
     headers: Vec<Header>,
     /// Empty when no column needs them.
     relations: Vec<Relation>,
+}
+
+impl Rows<'_, '_> {
+    /// Calls `each` with every row's value of a stored column.
+    fn values(&self, column: ColumnId, each: impl FnMut(Option<i64>)) -> Result<(), QueryError> {
+        let stored = self.open.block.column(column)?;
+        stored.values()?.unwrap_or_default().values_of(self.slots, each);
+        Ok(())
+    }
 }
 
 impl OpenBlock<'_> {

@@ -6,11 +6,12 @@ use crate::model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::keys::find_key;
 use crate::store::fields;
-use crate::store::{ColumnBlock, ColumnValues, StoreError, View};
+use crate::store::{ColumnValues, StoreError, StoredColumn, View};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Documents among which a column is asked value by value rather than scanned: one in this many.
@@ -22,8 +23,6 @@ pub(in crate::query) trait Block {
     fn documents(&self) -> Range<u64>;
     /// Slots that have a term.
     fn posting(&self, term: TermId) -> Result<RoaringBitmap, StoreError>;
-    /// Values of a column.
-    fn column(&self, column: ColumnId) -> Result<Arc<ColumnBlock>, StoreError>;
     /// What `read` makes of a column's values as they are stored; none where nothing was ever set.
     fn values<T>(
         &self,
@@ -40,11 +39,11 @@ pub(in crate::query) trait Block {
     }
 }
 
-/// A block of a view; columns are decoded once.
+/// A block of a view; columns are read once, and not decoded.
 pub(in crate::query) struct StoredBlock<'a> {
     view: &'a View,
     number: u64,
-    columns: RefCell<BTreeMap<ColumnId, Arc<ColumnBlock>>>,
+    columns: RefCell<BTreeMap<ColumnId, Rc<StoredColumn<'a>>>>,
 }
 
 impl<'a> StoredBlock<'a> {
@@ -55,6 +54,19 @@ impl<'a> StoredBlock<'a> {
     /// The document at a slot.
     pub(in crate::query) const fn document(&self, slot: u16) -> DocId {
         DocId::at(self.number, slot)
+    }
+
+    /// A column as it is stored.
+    pub(in crate::query) fn column(
+        &self,
+        column: ColumnId,
+    ) -> Result<Rc<StoredColumn<'a>>, StoreError> {
+        if let Some(known) = self.columns.borrow().get(&column) {
+            return Ok(Rc::clone(known));
+        }
+        let read = Rc::new(self.view.column(column, self.number)?);
+        self.columns.borrow_mut().insert(column, Rc::clone(&read));
+        Ok(read)
     }
 }
 
@@ -68,21 +80,12 @@ impl Block for StoredBlock<'_> {
         self.view.posting_block(term, self.number)
     }
 
-    fn column(&self, column: ColumnId) -> Result<Arc<ColumnBlock>, StoreError> {
-        if let Some(known) = self.columns.borrow().get(&column) {
-            return Ok(Arc::clone(known));
-        }
-        let read = Arc::new(self.view.column_block(column, self.number)?);
-        self.columns.borrow_mut().insert(column, Arc::clone(&read));
-        Ok(read)
-    }
-
     fn values<T>(
         &self,
         column: ColumnId,
         read: impl FnOnce(&ColumnValues<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
-        self.view.column_values(column, self.number, read)
+        Ok(self.column(column)?.values()?.map(|values| read(&values)))
     }
 }
 
@@ -221,6 +224,32 @@ impl Test {
         })
     }
 
+    /// The run of blocks outside of which the predicate is true nowhere.
+    pub(in crate::query) fn blocks(&self, all: Range<u64>) -> Range<u64> {
+        match self {
+            Self::Nothing => all.start..all.start,
+            Self::And(parts) => parts.iter().fold(all, |blocks, part| part.blocks(blocks)),
+            Self::Id(ranges) => {
+                let block = |id: i64| u64::try_from(id).unwrap_or(0) / BLOCK_SIZE;
+                let ids = ranges.bounds().filter(|(_, high)| *high >= 0);
+                let blocks = ids.map_or(0..0, |(low, high)| block(low)..block(high) + 1);
+                let start = blocks.start.max(all.start);
+                start..blocks.end.min(all.end).max(start)
+            }
+            _ => all,
+        }
+    }
+
+    /// Whether the predicate can be true for one document only.
+    pub(in crate::query) fn is_single(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::And(parts) => parts.iter().any(Self::is_single),
+            Self::Id(ranges) => ranges.bounds().is_none_or(|(low, high)| low == high),
+            _ => false,
+        }
+    }
+
     /// All slots of the block for which the predicate is true.
     pub(in crate::query) fn select(&self, block: &impl Block) -> Result<RoaringBitmap, StoreError> {
         self.evaluate(block, &block.slots())
@@ -333,6 +362,43 @@ pub(super) fn listed(set: &RoaringBitmap) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_outside_of_a_run_have_nothing_that_is_looked_for() {
+        let id = |low: i128, high: i128| Ranges::inclusive(low, high);
+        let sets = [
+            (id(70_000, 70_000), 1..2),
+            (id(-5, 65_535), 0..1),
+            (id(65_535, 65_536), 0..2),
+            (id(0, i128::from(i64::MAX)), 0..9),
+            (id(-9, -1), 0..0),
+            (id(3, 2), 0..0),
+            (id(900_000, 900_000), 9..9),
+            (id(5, 5).union(id(200_000, 200_000)), 0..4),
+            (id(5, 5).complement(), 0..9),
+        ];
+        for (ranges, expected) in sets {
+            let test = Test::Id(ranges.clone());
+            let blocks = test.blocks(0..9);
+            assert!(
+                blocks == expected || blocks.is_empty() && expected.is_empty(),
+                "{ranges:?}: {blocks:?}"
+            );
+            for block in (0..9).filter(|block| !blocks.contains(block)) {
+                assert!(ids(&ranges, block * BLOCK_SIZE..(block + 1) * BLOCK_SIZE).is_empty());
+            }
+            let both = Test::And(vec![Test::All, test, Test::Id(id(0, 300_000))]);
+            let all = Test::Or(vec![Test::Id(ranges), Test::All]);
+            let within = both.blocks(0..9);
+            assert!(within.start >= blocks.start && within.end <= blocks.end.max(within.start));
+            assert_eq!(all.blocks(0..9), 0..9);
+        }
+        assert!(Test::Nothing.blocks(0..9).is_empty() && Test::Nothing.is_single());
+        let one = Test::Id(id(7, 7));
+        assert!(Test::And(vec![Test::All, one.clone()]).is_single());
+        assert!(!Test::Or(vec![one.clone(), Test::Id(id(9, 9))]).is_single());
+        assert!(!Test::NotTrue(Box::new(one)).is_single() && !Test::Id(id(7, 8)).is_single());
+    }
 
     #[test]
     fn slots_are_listed_however_a_set_is_stored() {

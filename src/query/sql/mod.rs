@@ -1,9 +1,8 @@
 //! Expressions and statements of SQL over one view.
 //!
-//! A boolean expression or a statement is planned by DataFusion (`session`), after `nesting` has counted how deep and
-//! large it is; `dialect` and `parser` read it (cut by `tokens`, with published thresholds put in by
-//! `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can
-//! answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block (`evaluate`);
+//! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
+//! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with published
+//! thresholds put in by `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block (`evaluate`);
 //! the rest is left to the engine. `provider` and `columns` produce the rows of the table `documents`, `coded` groups them
 //! by the codes of keywords, `small_tables`, `rejects` and `removals` produce those of the others, all through the one plan
 //! node of `scan`; `documents` reads columns of documents that are given by id, without a plan.
@@ -20,6 +19,8 @@ mod compute;
 mod contamination;
 mod dialect;
 mod documents;
+mod drivers;
+mod engine;
 mod evaluate;
 mod expanding;
 mod functions;

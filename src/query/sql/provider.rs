@@ -107,8 +107,9 @@ impl TableProvider for Documents {
         let wanted: Arc<[DocumentColumn]> =
             projection.iter().filter_map(|at| self.columns.columns.get(*at).cloned()).collect();
 
+        let is_single = test.is_single();
         let partitions = if limit.is_some() { 1 } else { PARTITIONS };
-        let parts: Arc<[Range<u64>]> = split(self.view.blocks(), partitions).into();
+        let parts: Arc<[Range<u64>]> = split(test.blocks(self.view.blocks()), partitions).into();
         let selected =
             Selected { view: self.view.clone(), test, wanted, schema: Arc::clone(&schema), parts };
         let producer = |blocks: &Range<u64>| -> Producer {
@@ -126,6 +127,7 @@ impl TableProvider for Documents {
             detail.push_str(&format!(", limit={limit}"));
         }
         let scan = Scan::new("documents", schema, detail, producers, rows, Some("id"));
+        let scan = scan.single(is_single);
         Ok(Arc::new(if limit.is_none() { scan.over(selected) } else { scan }))
     }
 }
@@ -137,7 +139,9 @@ fn explain(filters: &[Expr]) -> String {
 
 /// Runs of blocks of equal length, at most `parts`; one, empty, when there are no blocks.
 fn split(blocks: Range<u64>, parts: usize) -> Vec<Range<u64>> {
-    let len = blocks.end.div_ceil(u64::try_from(parts).unwrap_or(1).max(1)).max(1);
-    let runs = blocks.end.div_ceil(len).max(1);
-    (0..runs).map(|run| run * len..((run + 1) * len).min(blocks.end)).collect()
+    let all = blocks.end.saturating_sub(blocks.start);
+    let len = all.div_ceil(u64::try_from(parts).unwrap_or(1).max(1)).max(1);
+    let runs = all.div_ceil(len).max(1);
+    let run = |run: u64| blocks.start + run * len..(blocks.start + (run + 1) * len).min(blocks.end);
+    (0..runs).map(run).collect()
 }

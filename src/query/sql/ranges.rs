@@ -29,6 +29,11 @@ impl Ranges {
         rest.iter().copied().take_while(move |(from, _)| *from <= high)
     }
 
+    /// The smallest and the largest of the set; none when it is empty.
+    pub(in crate::query) fn bounds(&self) -> Option<(i64, i64)> {
+        Some((self.0.first()?.0, self.0.last()?.1))
+    }
+
     /// Whether `value` is in the set.
     pub(in crate::query) fn contains(&self, value: i64) -> bool {
         self.meets(value, value)

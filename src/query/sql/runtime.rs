@@ -3,13 +3,20 @@
 //! The runtime lives on a thread of its own, so the functions of this layer may be called from
 //! anywhere; from within another async runtime they block its thread while they run.
 
+use super::drivers::Drivers;
 use crate::query::error::QueryError;
 use std::future::Future;
-use std::thread::{Builder, JoinHandle, ScopedJoinHandle};
+use std::sync::mpsc::Receiver;
+use std::thread::{Builder, ScopedJoinHandle};
 
 /// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
 /// not reached take no memory.
 const STACK: usize = 64 << 20;
+
+static DRIVERS: Drivers = Drivers::new();
+
+/// Work that was started.
+pub(in crate::query) type Started<T> = Receiver<Result<T, QueryError>>;
 
 /// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives
 /// both results.
@@ -36,18 +43,16 @@ pub(in crate::query) fn block_on<T: Send>(
     drive(work, || ()).map(|(done, ())| done)
 }
 
-/// Starts `work` on a runtime and a thread of its own; [`join`] waits for its end.
+/// Starts `work` on a runtime of its own and a thread that has nothing else to do; [`join`] waits for its end.
 pub(in crate::query) fn start<T: Send + 'static>(
     work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
-) -> Result<JoinHandle<Result<T, QueryError>>, QueryError> {
-    thread().spawn(move || to_end(work)).map_err(QueryError::Thread)
+) -> Result<Started<T>, QueryError> {
+    DRIVERS.start(thread(), move || to_end(work)).map_err(QueryError::Thread)
 }
 
 /// What work that was started came to.
-pub(in crate::query) fn join<T>(
-    driver: JoinHandle<Result<T, QueryError>>,
-) -> Result<T, QueryError> {
-    driver.join().unwrap_or(Err(QueryError::Panicked))
+pub(in crate::query) fn join<T>(driver: Started<T>) -> Result<T, QueryError> {
+    driver.recv().unwrap_or(Err(QueryError::Panicked))
 }
 
 fn thread() -> Builder {

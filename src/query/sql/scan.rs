@@ -4,6 +4,7 @@
 use super::producer::Producer;
 use super::selected::Selected;
 use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -15,8 +16,13 @@ use datafusion::physical_expr::{
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::stream::{
+    RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter,
+};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+use futures::future::ready;
+use futures::stream::once;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -34,6 +40,8 @@ pub(in crate::query) struct Scan {
     selected: Option<Selected>,
     /// Rows, when known without reading any.
     rows: Option<u64>,
+    /// Whether there is one row at most: it is not worth a thread.
+    is_single: bool,
     properties: Arc<PlanProperties>,
 }
 
@@ -59,12 +67,18 @@ impl Scan {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self { table, detail, producers, selected: None, rows, properties: Arc::new(properties) }
+        let properties = Arc::new(properties);
+        Self { table, detail, producers, selected: None, rows, is_single: false, properties }
     }
 
     /// Says what documents are scanned, for who can answer more of a statement than the scan.
     pub(in crate::query) fn over(self, selected: Selected) -> Self {
         Self { selected: Some(selected), ..self }
+    }
+
+    /// Says whether the scan has one row at most.
+    pub(in crate::query) fn single(self, is_single: bool) -> Self {
+        Self { is_single, ..self }
     }
 
     /// The documents that are scanned, if they were said.
@@ -136,6 +150,11 @@ impl ExecutionPlan for Scan {
             DataFusionError::Internal(format!("partition {partition} of {}", self.producers.len()))
         })?;
         let producer = Arc::clone(producer);
+        if self.is_single {
+            let made = once(async move { only_batch(&producer, rows).transpose() });
+            let made = made.filter_map(ready);
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), made)));
+        }
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), QUEUE);
         let queue = stream.tx();
         stream.spawn_blocking(move || {
@@ -165,4 +184,16 @@ impl ExecutionPlan for Scan {
         }
         Ok(Arc::new(statistics))
     }
+}
+
+/// What a producer of one row at most makes.
+fn only_batch(producer: &Producer, rows: usize) -> Result<Option<RecordBatch>> {
+    let mut found = None;
+    producer(rows, &mut |batch| {
+        if batch.num_rows() > 0 {
+            found = Some(batch);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }

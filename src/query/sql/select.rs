@@ -44,8 +44,8 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
         return Ok(found);
     };
     let test = Test::in_view(&predicate, view)?;
-    let blocks: Vec<(u64, RoaringBitmap)> = view
-        .blocks()
+    let blocks: Vec<(u64, RoaringBitmap)> = test
+        .blocks(view.blocks())
         .into_par_iter()
         .map(|block| Ok((block, test.select(&StoredBlock::new(view, block))?)))
         .collect::<Result<_, QueryError>>()?;
@@ -72,7 +72,8 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
     if let Some(predicate) = indexed(view, &selection) {
         let test = Test::in_view(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
-        return view.blocks().into_par_iter().map(count).try_reduce(|| 0, |a, b| Ok(a + b));
+        let blocks = test.blocks(view.blocks()).into_par_iter();
+        return blocks.map(count).try_reduce(|| 0, |a, b| Ok(a + b));
     }
     let plan = runtime::block_on(plan(view, &state, "count(*)", expression, expression))?;
     let mut counted = 0;

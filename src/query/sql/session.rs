@@ -1,43 +1,31 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
-use super::coded::GroupsByCode;
-use super::limits::Limits;
-use super::lists::ListsKeepNulls;
+use super::engine::{RowsWithText, engine, engine_for_files, runtime};
 use super::options::SqlOptions;
 use super::outside::{self, FileTable};
-use super::pool::Shares;
-use super::provider::{Documents, PARTITIONS};
-use super::{growing, json, nesting, parser, quality, small_tables};
+use super::provider::Documents;
+use super::{nesting, parser, small_tables};
 use crate::query::error::{QueryError, shown};
 use crate::store::View;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
+    MemorySchemaProvider, SchemaProvider, TableProvider,
+};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
 use datafusion::execution::context::SQLOptions;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::SessionState;
-use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
-use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
 use std::sync::Arc;
 
-/// Rows the engine gathers into a batch.
-const BATCH: usize = 8192;
-
 /// Bytes of a constant that is short beside the rows of a batch.
 const CONSTANT: usize = 1 << 10;
-
-/// What a batch may hold when its rows carry whole texts or metadata.
-struct RowsWithText {
-    rows: usize,
-    /// Bytes.
-    texts: usize,
-    /// Bytes that one operation may make of a batch.
-    value: usize,
-}
 
 /// Bytes that one operation may make of a batch.
 pub(in crate::query) fn value_limit(state: &SessionState) -> usize {
@@ -54,50 +42,53 @@ pub(in crate::query) fn session_with(
     view: &View,
     options: &SqlOptions,
 ) -> Result<SessionState, QueryError> {
-    let limits = Limits::of(view);
-    let mut config = SessionConfig::new()
-        .with_target_partitions(PARTITIONS)
-        .with_batch_size(BATCH)
-        .with_information_schema(true)
-        .with_extension(Arc::new(RowsWithText {
-            rows: limits.rows_with_text(view),
-            texts: limits.texts,
-            value: limits.value,
-        }));
-    // Our scans are partitioned as they should be; dealing rows round would lose their order.
-    config.options_mut().optimizer.enable_round_robin_repartition = false;
-    // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
-    // for its merge what the others need for theirs.
-    config.options_mut().optimizer.repartition_sorts = false;
-    // What a sort sets aside to merge what it spilled, of a share that may be small.
-    config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    let pool = Arc::new(Shares::new(limits.pool));
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool);
-    let mut state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime.build_arc().map_err(QueryError::run)?)
-        .with_default_features()
-        .with_analyzer_rule(Arc::new(ListsKeepNulls))
-        .with_physical_optimizer_rule(Arc::new(GroupsByCode))
-        .build();
-    growing::bound(&mut state, limits.value).map_err(QueryError::run)?;
-    json::register(&mut state).map_err(QueryError::run)?;
-    quality::register(&mut state).map_err(QueryError::run)?;
-    // As others call it.
-    let percentile = approx_percentile_cont_udaf().as_ref().clone();
-    let named = Arc::new(percentile.with_aliases(["approx_percentile"]));
-    state.register_udaf(named).map_err(QueryError::run)?;
-    let context = SessionContext::new_with_state(state);
-    outside::register(&context, view, options);
+    let mut state = if options.files {
+        let state = engine_for_files(view)?;
+        let own = Arc::clone(state.runtime_env());
+        with_runtime(state, own)
+    } else {
+        with_runtime(engine(view)?.as_ref().clone(), runtime(view)?)
+    };
+    // Names that the engine makes up are counted from one in each statement.
+    *state.execution_props_mut() = ExecutionProps::new();
+    state.mark_start_execution();
+    outside::register(&mut state, view, options);
+    let tables = MemorySchemaProvider::new();
     let documents = match &options.snapshot {
         None => Documents::new(view),
         Some(snapshot) => Documents::kept_in(view, snapshot)?,
     };
-    context.register_table("documents", Arc::new(documents)).map_err(QueryError::run)?;
+    let register = |name: &str, table: Arc<dyn TableProvider>| {
+        tables.register_table(name.to_owned(), table).map_err(QueryError::run)
+    };
+    register("documents", Arc::new(documents))?;
     for table in small_tables::all(view) {
-        context.register_table(table.name(), Arc::new(table)).map_err(QueryError::run)?;
+        register(table.name(), Arc::new(table))?;
     }
-    Ok(context.state())
+    let names = &state.config_options().catalog;
+    let (catalogue, all) = (MemoryCatalogProvider::new(), MemoryCatalogProviderList::new());
+    let schema = catalogue.register_schema(&names.default_schema, Arc::new(tables));
+    schema.map_err(QueryError::run)?;
+    all.register_catalog(names.default_catalog.clone(), Arc::new(catalogue));
+    state.register_catalog_list(Arc::new(all));
+    Ok(state)
+}
+
+/// What a statement holds while it runs, and where it spills: the state it is planned with may be that of others too.
+struct OwnRuntime(Arc<RuntimeEnv>);
+
+fn with_runtime(mut state: SessionState, own: Arc<RuntimeEnv>) -> SessionState {
+    state.config_mut().set_extension(Arc::new(OwnRuntime(own)));
+    state
+}
+
+/// What a plan of a session runs with.
+pub(in crate::query) fn context(state: &SessionState) -> TaskContext {
+    let context = TaskContext::from(state);
+    match state.config().get_extension::<OwnRuntime>() {
+        Some(own) => context.with_runtime(Arc::clone(&own.0)),
+        None => context,
+    }
 }
 
 /// What a statement asks for.

@@ -11,14 +11,13 @@ use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream, execute_stream_partitioned};
 use futures::StreamExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Batches that wait between the engine and the caller.
@@ -32,7 +31,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct Rows {
     schema: SchemaRef,
     batches: Option<Receiver<RecordBatch>>,
-    driver: Option<JoinHandle<Result<(), QueryError>>>,
+    driver: Option<runtime::Started<()>>,
     interrupt: Interrupt,
 }
 
@@ -188,7 +187,7 @@ async fn start(
     let physical = metered(physical, session::value_limit(&state)).map_err(QueryError::run)?;
     let physical = stopped_by(physical, interrupt).map_err(QueryError::run)?;
     let schema = physical.schema();
-    let context = Arc::new(TaskContext::from(&state));
+    let context = Arc::new(session::context(&state));
     // Partitions of a scan are runs of ids: one after the other keeps their order. Where rows are
     // dealt out by hash there is no order to keep, and all partitions must be drained together.
     let streams = if deals_out(&physical) {

@@ -2,6 +2,16 @@
 
 use crate::store::rows::{bitmap, numbers};
 use rocksdb::MergeOperands;
+use std::cell::Cell;
+
+thread_local! {
+    static NUMBERS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Blocks of numbers that this thread has put together so far: RocksDB merges what is read on the thread that reads.
+pub(in crate::store) fn numbers_merged() -> u64 {
+    NUMBERS.get()
+}
 
 pub(in crate::store) fn bitmaps_full(
     _: &[u8],
@@ -24,6 +34,7 @@ pub(in crate::store) fn numbers_full(
     existing: Option<&[u8]>,
     operands: &MergeOperands,
 ) -> Option<Vec<u8>> {
+    NUMBERS.set(NUMBERS.get().wrapping_add(1));
     Some(numbers::merge_full(existing, operands.iter()))
 }
 

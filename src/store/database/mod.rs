@@ -1,9 +1,11 @@
-//! RocksDB as the store uses it: tuning, merge operators, a pinned moment with typed reads, checked iteration, compaction.
+//! RocksDB as the store uses it: tuning, merge operators and what they made, a pinned moment with typed reads, checked
+//! iteration, compaction.
 
 pub(super) mod compact;
 #[cfg(test)]
 pub(crate) mod counted;
-mod merge;
+pub(super) mod merge;
+pub(super) mod merged;
 mod pinned;
 mod scan;
 pub(super) mod tuning;

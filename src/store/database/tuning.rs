@@ -12,6 +12,8 @@ use rocksdb::{
 pub struct Memory {
     /// Block cache, shared by all families.
     pub cache: usize,
+    /// Blocks of columns that had to be put together from patches, shared by all views.
+    pub merged: usize,
     /// Write buffers, shared by all families.
     pub buffers: usize,
     /// Filter over the band index and runs not folded yet; a writer's only.
@@ -26,13 +28,16 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Splits a budget: a quarter each to the cache and to queries, an eighth each to write buffers, to the
-    /// band index and to what is kept between commits; the rest is for batches and their working memory.
+    /// Splits a budget: a quarter each to the caches and to queries, an eighth each to write buffers, to the
+    /// band index and to what is kept between commits; the rest is for batches and their working memory. Of the
+    /// caches an eighth is for blocks of columns.
     #[must_use]
     pub fn within(budget: u64) -> Self {
         let part = |divisor: u64| usize::try_from(budget / divisor).unwrap_or(usize::MAX);
+        let caches = part(4).clamp(8 << 20, 1 << 30);
         Self {
-            cache: part(4).clamp(8 << 20, 1 << 30),
+            cache: caches - caches / 8,
+            merged: caches / 8,
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
             aside: part(8),

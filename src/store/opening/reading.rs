@@ -1,6 +1,7 @@
 //! Opening for reading, beside a writer that goes on: its files come and go while they are opened.
 
 use crate::store::bands::BandIndex;
+use crate::store::database::merged::MergedBlocks;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
@@ -122,7 +123,8 @@ fn attempt(
         Some(lost) if lost.is_gone => return Ok(Attempt::Missed(lost.error)),
         Some(lost) => return Err(lost.error),
     }
-    let view = View::at_now(&Arc::new(db), BandIndex::default(), memory)?;
+    let merged = MergedBlocks::within(memory.merged);
+    let view = View::at_now(&Arc::new(db), BandIndex::default(), &merged, memory)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.

@@ -5,6 +5,7 @@ use crate::store::bands::{BandIndex, BandWriter};
 use crate::store::columns::{self, Column, Commits, Meta};
 use crate::store::database::compact::{self, PIECE};
 use crate::store::database::family;
+use crate::store::database::merged::MergedBlocks;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::{CorpusDirectory, Lock};
@@ -110,6 +111,7 @@ pub struct Writer {
     /// Kept documents as of the last commit: one bit a document.
     pub(in crate::store) kept: Arc<RoaringTreemap>,
     pub(in crate::store) bands: BandWriter,
+    merged: MergedBlocks,
     pub(in crate::store) aside: Aside,
     pub(in crate::store) memory_aside: usize,
     view: View,
@@ -161,9 +163,10 @@ impl Writer {
             place.write_format()?;
         }
         let db = Arc::new(db);
-        let view = View::at_now(&db, BandIndex::default(), memory)?;
+        let merged = MergedBlocks::within(memory.merged);
+        let view = View::at_now(&db, BandIndex::default(), &merged, memory)?;
         let bands = BandWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
-        let view = View::at_now(&db, bands.index(), memory)?;
+        let view = View::at_now(&db, bands.index(), &merged, memory)?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
@@ -182,6 +185,7 @@ impl Writer {
             encoder,
             kept,
             bands,
+            merged,
             aside: Aside::default(),
             memory_aside: memory.aside,
             view,
@@ -213,7 +217,8 @@ impl Writer {
     /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
     pub(in crate::store) fn committed(&mut self) -> Result<(), StoreError> {
         self.note_manifest()?;
-        self.view = View::at_now(&self.db, self.bands.index(), self.memory)?;
+        let bands = self.bands.index();
+        self.view = View::at_now(&self.db, bands, &self.merged, self.memory)?;
         Ok(())
     }
 

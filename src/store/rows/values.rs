@@ -5,7 +5,7 @@ use crate::store::rows::bytes::Cursor;
 use crate::store::rows::numbers::Header;
 
 /// Up to 65,536 optional integers, each `min` and an offset of a fixed width.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ColumnValues<'a> {
     min: i64,
     max: i64,
@@ -16,9 +16,10 @@ pub struct ColumnValues<'a> {
 }
 
 /// The offsets of a block from its minimum, little-endian, one a slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Offsets<'a> {
     /// All are 0.
+    #[default]
     Zero,
     /// Of one byte.
     One(&'a [[u8; 1]]),
@@ -140,6 +141,12 @@ impl<'a> ColumnValues<'a> {
             }
         }
         bits
+    }
+
+    /// Calls `each` with the value of every one of `slots`, in their order; none where there is no value.
+    pub fn values_of(&self, slots: &[u16], mut each: impl FnMut(Option<i64>)) {
+        let value = |offset: u64| self.min.wrapping_add(offset.cast_signed());
+        self.offsets_of(slots, |offset| each(offset.map(value)));
     }
 
     /// Calls `each` with the offset of every one of `slots` from the smallest value, in their order; none where there is
@@ -282,6 +289,9 @@ mod tests {
             values.offsets_of(&asked, |offset| offsets.push(offset));
             let distance = |slot: &u16| decoded.get(*slot).map(|value| value.wrapping_sub(least).cast_unsigned());
             prop_assert_eq!(offsets, asked.iter().map(distance).collect::<Vec<_>>());
+            let mut found = Vec::new();
+            values.values_of(&asked, |value| found.push(value));
+            prop_assert_eq!(found, asked.iter().map(|slot| decoded.get(*slot)).collect::<Vec<_>>());
         }
 
         #[test]

@@ -1,25 +1,95 @@
 //! Columns of numbers, block by block.
 
 use super::View;
-use crate::model::ColumnId;
+use crate::model::{ColumnId, DocId};
 use crate::store::columns::{Columns, corrupt};
+use crate::store::database::merge;
 use crate::store::error::StoreError;
 use crate::store::rows::keys::{Block, ColumnKey, Key};
 use crate::store::rows::numbers::ColumnBlock;
 use crate::store::rows::values::ColumnValues;
+use rocksdb::DBPinnableSlice;
+use std::sync::Arc;
+
+/// One block of a column, held as it is stored.
+pub(crate) struct StoredColumn<'v> {
+    column: ColumnId,
+    block: u64,
+    bytes: Option<Bytes<'v>>,
+}
+
+enum Bytes<'v> {
+    /// As RocksDB has them in its cache.
+    Pinned(DBPinnableSlice<'v>),
+    /// Put together from patches.
+    Merged(Arc<[u8]>),
+}
+
+impl StoredColumn<'_> {
+    /// Its values; none where nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] for bytes that no release wrote.
+    pub(crate) fn values(&self) -> Result<Option<ColumnValues<'_>>, StoreError> {
+        let Some(bytes) = self.bytes() else { return Ok(None) };
+        let values = ColumnValues::read(bytes);
+        values.map(Some).map_err(|why| corrupt::<Columns>("column block", &self.key(), why))
+    }
+
+    fn decoded(&self) -> Result<ColumnBlock, StoreError> {
+        let Some(bytes) = self.bytes() else { return Ok(ColumnBlock::default()) };
+        let block = ColumnBlock::decode(bytes);
+        block.map_err(|why| corrupt::<Columns>("column block", &self.key(), why))
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_ref().map(|bytes| match bytes {
+            Bytes::Pinned(bytes) => bytes.as_ref(),
+            Bytes::Merged(bytes) => bytes.as_ref(),
+        })
+    }
+
+    fn key(&self) -> Vec<u8> {
+        ColumnKey { column: self.column, block: Block(self.block) }.to_bytes()
+    }
+}
 
 impl View {
-    /// One block of a column; empty where nothing was ever set.
+    /// One block of a column as it is stored. One that lies there in patches is put together once, and kept while there
+    /// is room; see [`merged`](crate::store::database::merged).
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn column(
+        &self,
+        column: ColumnId,
+        block: u64,
+    ) -> Result<StoredColumn<'_>, StoreError> {
+        let merged = &self.moment.merged;
+        if let Some(bytes) = merged.get(column, block) {
+            #[cfg(test)]
+            crate::store::counted::read(<Columns as crate::store::columns::Column>::NAME, 1);
+            return Ok(StoredColumn { column, block, bytes: Some(Bytes::Merged(bytes)) });
+        }
+        let before = merge::numbers_merged();
+        let key = ColumnKey { column, block: Block(block) };
+        let mut bytes = self.pinned().get::<Columns>(&key)?.map(Bytes::Pinned);
+        if let (Some(Bytes::Pinned(put_together)), true) =
+            (&bytes, merge::numbers_merged() != before)
+        {
+            let put_together: Arc<[u8]> = Arc::from(put_together.as_ref());
+            merged.keep(column, block, &put_together);
+            bytes = Some(Bytes::Merged(put_together));
+        }
+        Ok(StoredColumn { column, block, bytes })
+    }
+
+    /// One block of a column, decoded; empty where nothing was ever set.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn column_block(&self, column: ColumnId, block: u64) -> Result<ColumnBlock, StoreError> {
-        let key = ColumnKey { column, block: Block(block) };
-        let Some(bytes) = self.pinned().get::<Columns>(&key)? else {
-            return Ok(ColumnBlock::default());
-        };
-        let block = ColumnBlock::decode(&bytes);
-        block.map_err(|why| corrupt::<Columns>("column block", &key.to_bytes(), why))
+        self.column(column, block)?.decoded()
     }
 
     /// What `read` makes of one block of a column, given as it lies in memory: no value is copied. None
@@ -33,8 +103,20 @@ impl View {
         block: u64,
         read: impl FnOnce(&ColumnValues<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
-        let key = ColumnKey { column, block: Block(block) };
-        self.pinned().read_with::<Columns, _>("column block", &key, |values| Ok(read(&values)))
+        Ok(self.column(column, block)?.values()?.map(|values| read(&values)))
+    }
+
+    /// The value of one document; none where it has none. Nothing else of its block is decoded.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn column_value(
+        &self,
+        column: ColumnId,
+        document: DocId,
+    ) -> Result<Option<i64>, StoreError> {
+        let (block, slot) = (document.block(), document.slot());
+        Ok(self.column_values(column, block, |values| values.get(slot))?.flatten())
     }
 
     /// Smallest and largest value of one block of a column, cheaper than its values; none where
@@ -48,5 +130,11 @@ impl View {
         block: u64,
     ) -> Result<Option<(i64, i64)>, StoreError> {
         self.column_values(column, block, |values| values.range())
+    }
+
+    /// How often a block of a column was put together from patches for this moment.
+    #[cfg(test)]
+    pub(crate) fn columns_merged(&self) -> u64 {
+        self.moment.merged.merged()
     }
 }

@@ -19,6 +19,7 @@ mod suites;
 mod token_reads;
 mod tokens;
 
+pub(crate) use columns::StoredColumn;
 pub use fields::declaration;
 pub use matches::MatchedDocuments;
 pub use rejects::Rejected;
@@ -32,6 +33,7 @@ use crate::model::{
 use crate::store::bands::BandIndex;
 use crate::store::columns::{Meta, Sources, Tokenizers};
 use crate::store::database::Pinned;
+use crate::store::database::merged::{MergedBlocks, MomentBlocks};
 use crate::store::database::tuning::Memory;
 use crate::store::error::StoreError;
 use crate::store::rows::keys::{SourceKey, TokenizerKey};
@@ -41,6 +43,7 @@ use crate::store::rows::records::{FieldRecord, SourceRecord, State, TokenizerRec
 use crate::store::rows::suites::SuiteRecord;
 use crate::store::rows::texts::TextDecoder;
 use rocksdb::DB;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -70,13 +73,17 @@ struct Moment {
     suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
     decoder: TextDecoder,
     bands: BandIndex,
+    merged: MomentBlocks,
     queries: usize,
+    /// See [`View::remembered`].
+    remembered: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl View {
     pub(in crate::store) fn at_now(
         db: &Arc<DB>,
         bands: BandIndex,
+        merged: &MergedBlocks,
         memory: Memory,
     ) -> Result<Self, StoreError> {
         let pinned = Pinned::at_now(db);
@@ -111,7 +118,7 @@ impl View {
             })?);
         }
         let decoder = TextDecoder::default();
-        let queries = memory.queries;
+        let (merged, queries) = (merged.of_moment(), memory.queries);
         let moment = Moment {
             pinned,
             state,
@@ -123,7 +130,9 @@ impl View {
             suites: OnceLock::new(),
             decoder,
             bands,
+            merged,
             queries,
+            remembered: OnceLock::new(),
         };
         Ok(Self { moment: Arc::new(moment), lens: None })
     }
@@ -153,6 +162,24 @@ impl View {
     #[must_use]
     pub fn query_memory(&self) -> usize {
         self.moment.queries
+    }
+
+    /// What a layer above makes of this moment once and uses again. It must hold no view: it would keep itself alive.
+    ///
+    /// # Errors
+    /// Those of `make`, which is asked again the next time.
+    pub(crate) fn remembered<T: Any + Send + Sync, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let known = self.moment.remembered.get();
+        if let Some(Ok(known)) = known.map(|known| Arc::clone(known).downcast()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        // Another thread may have been faster: what both made is alike.
+        let _ = self.moment.remembered.set(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
     }
 
     /// High-water marks and counters.

@@ -16,8 +16,8 @@ use crate::store::View;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::Expr;
-use datafusion::prelude::SessionContext;
 use files::FileKind;
 use std::fmt;
 use std::sync::Arc;
@@ -50,11 +50,11 @@ pub(super) fn table_function(word: &str) -> Option<&'static str> {
 }
 
 /// Makes the functions known; the engine has `range` and `generate_series` itself.
-pub(super) fn register(context: &SessionContext, view: &View, options: &SqlOptions) {
-    context.register_udtf("documents_at", Arc::new(DocumentsAt { view: view.clone() }));
+pub(super) fn register(state: &mut SessionState, view: &View, options: &SqlOptions) {
+    state.register_udtf("documents_at", Arc::new(DocumentsAt { view: view.clone() }));
     for kind in FileKind::ALL {
         let function = ReadFiles { kind, allowed: options.files };
-        context.register_udtf(kind.function(), Arc::new(function));
+        state.register_udtf(kind.function(), Arc::new(function));
     }
 }
 

@@ -1,0 +1,148 @@
+//! Threads that drive statements. One that is done waits a moment for the next: the pages of its stack are there, and to
+//! get them costs more than many a statement takes.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, ThreadId};
+use std::time::Duration;
+
+/// How long a thread waits.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Threads that wait, at most: their stacks are as large as the largest statement that they drove has made them.
+const MOST: usize = 2;
+
+/// Work, which gives back how its outcome is told: by then it has let go of everything else.
+type Job = Box<dyn FnOnce() -> Outcome + Send>;
+type Outcome = Box<dyn FnOnce() + Send>;
+
+/// The threads that wait.
+pub(super) struct Drivers(Mutex<Vec<Waiting>>);
+
+struct Waiting {
+    /// A process that was forked has copies of these, and none of the threads.
+    process: u32,
+    thread: ThreadId,
+    jobs: Sender<Job>,
+}
+
+impl Drivers {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Starts `work` on a thread that waits, else on one of `threads`; what it comes to is received once it has let go of
+    /// what it held. Nothing is received when it panics.
+    pub(super) fn start<T: Send + 'static>(
+        &'static self,
+        threads: Builder,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Receiver<T>> {
+        let (tell, told) = sync_channel(1);
+        let job = move || -> Outcome {
+            let done = work();
+            Box::new(move || {
+                let _ = tell.send(done);
+            })
+        };
+        if let Some(job) = self.hand_over(Box::new(job)) {
+            threads.spawn(move || self.drive(job))?;
+        }
+        Ok(told)
+    }
+
+    /// Gives a job to a thread that waits; back when there is none.
+    fn hand_over(&self, job: Job) -> Option<Job> {
+        // A process may have been forked while another thread held the lock.
+        let Ok(mut waiting) = self.0.try_lock() else { return Some(job) };
+        let mut job = job;
+        while let Some(thread) = waiting.pop() {
+            if thread.process == std::process::id() {
+                match thread.jobs.send(job) {
+                    Ok(()) => return None,
+                    Err(back) => job = back.0,
+                }
+            }
+        }
+        Some(job)
+    }
+
+    fn drive(&self, first: Job) {
+        let (sender, jobs) = channel();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            let tell = job();
+            // Before it is told: who hears it may have the next one at once.
+            let waits = self.wait(&sender);
+            tell();
+            next = if waits { self.next(&jobs) } else { None };
+        }
+    }
+
+    /// Joins those that wait, if there is room.
+    fn wait(&self, jobs: &Sender<Job>) -> bool {
+        let Ok(mut waiting) = self.0.try_lock() else { return false };
+        let (process, thread) = (std::process::id(), std::thread::current().id());
+        let has_room = waiting.len() < MOST;
+        if has_room {
+            waiting.push(Waiting { process, thread, jobs: jobs.clone() });
+        }
+        has_room
+    }
+
+    /// The next job; none when nobody had one for long enough.
+    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        if let Ok(job) = jobs.recv_timeout(PATIENCE) {
+            return Some(job);
+        }
+        let own = std::thread::current().id();
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|it| it.thread != own);
+        // It may have been handed one since, which happens under the lock.
+        jobs.try_recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn own() -> ThreadId {
+        std::thread::current().id()
+    }
+
+    #[test]
+    fn one_after_the_other_is_driven_by_one_thread_and_several_at_once_by_several() {
+        static DRIVERS: Drivers = Drivers::new();
+        let start = || DRIVERS.start(Builder::new(), own).unwrap();
+        let first = start().recv().unwrap();
+        for _ in 0..50 {
+            assert_eq!(start().recv().unwrap(), first);
+        }
+        let (go, wait) = channel();
+        let blocked = DRIVERS.start(Builder::new(), move || (wait.recv().unwrap(), own()).1);
+        let blocked = blocked.unwrap();
+        let others: Vec<_> = (0..5).map(|_| start()).collect();
+        let others: HashSet<ThreadId> = others.iter().map(|it| it.recv().unwrap()).collect();
+        go.send(()).unwrap();
+        assert!(!others.contains(&blocked.recv().unwrap()));
+        assert!(DRIVERS.0.lock().unwrap().len() <= MOST);
+    }
+
+    #[test]
+    fn work_that_panics_tells_nothing_and_a_thread_leaves_after_its_patience() {
+        static DRIVERS: Drivers = Drivers::new();
+        let failed = DRIVERS.start(Builder::new(), || panic!("on purpose")).unwrap();
+        assert!(failed.recv().is_err());
+        assert!(DRIVERS.0.lock().unwrap().is_empty());
+        let first = DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
+        assert_eq!(DRIVERS.0.lock().unwrap().len(), 1);
+        let started = std::time::Instant::now();
+        while !DRIVERS.0.lock().unwrap().is_empty() && started.elapsed() < PATIENCE * 20 {
+            std::thread::sleep(PATIENCE / 20);
+        }
+        assert!(DRIVERS.0.lock().unwrap().is_empty());
+        assert_ne!(DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap(), first);
+    }
+}

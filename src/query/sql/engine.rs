@@ -1,0 +1,80 @@
+//! The engine as every statement over one moment has it: its functions, its rules, its settings.
+
+use super::coded::GroupsByCode;
+use super::limits::Limits;
+use super::lists::ListsKeepNulls;
+use super::pool::Shares;
+use super::provider::PARTITIONS;
+use super::{growing, json, quality};
+use crate::query::error::QueryError;
+use crate::store::View;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::SessionState;
+use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
+use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
+use datafusion::prelude::SessionConfig;
+use std::sync::Arc;
+
+/// Rows the engine gathers into a batch.
+const BATCH: usize = 8192;
+
+/// What a batch may hold when its rows carry whole texts or metadata.
+pub(super) struct RowsWithText {
+    pub(super) rows: usize,
+    /// Bytes.
+    pub(super) texts: usize,
+    /// Bytes that one operation may make of a batch.
+    pub(super) value: usize,
+}
+
+/// The engine of a view without tables: made once and cloned for every statement. It holds no view.
+pub(super) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, QueryError> {
+    view.remembered(|| made(view, runtime(view)?).map_err(QueryError::run))
+}
+
+/// As [`engine`], for one statement alone: what it learns of files is not remembered for the next.
+pub(super) fn engine_for_files(view: &View) -> std::result::Result<SessionState, QueryError> {
+    made(view, runtime(view)?).map_err(QueryError::run)
+}
+
+/// What one statement may hold, and where it spills.
+pub(super) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
+    let pool = Arc::new(Shares::new(Limits::of(view).pool));
+    RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(QueryError::run)
+}
+
+fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
+    let limits = Limits::of(view);
+    let mut config = SessionConfig::new()
+        .with_target_partitions(PARTITIONS)
+        .with_batch_size(BATCH)
+        .with_information_schema(true)
+        .with_extension(Arc::new(RowsWithText {
+            rows: limits.rows_with_text(view),
+            texts: limits.texts,
+            value: limits.value,
+        }));
+    // Our scans are partitioned as they should be; dealing rows round would lose their order.
+    config.options_mut().optimizer.enable_round_robin_repartition = false;
+    // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
+    // for its merge what the others need for theirs.
+    config.options_mut().optimizer.repartition_sorts = false;
+    // What a sort sets aside to merge what it spilled, of a share that may be small.
+    config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
+    let mut state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_analyzer_rule(Arc::new(ListsKeepNulls))
+        .with_physical_optimizer_rule(Arc::new(GroupsByCode))
+        .build();
+    growing::bound(&mut state, limits.value)?;
+    json::register(&mut state)?;
+    quality::register(&mut state)?;
+    // As others call it.
+    let percentile = approx_percentile_cont_udaf().as_ref().clone();
+    let named = Arc::new(percentile.with_aliases(["approx_percentile"]));
+    state.register_udaf(named)?;
+    Ok(state)
+}
