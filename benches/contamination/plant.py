@@ -1,6 +1,6 @@
 """Plants items of GSM8K and HumanEval into real documents, by kinds of edit, and counts what is found.
 
-    python benches/contamination/plant.py --corpusdb PATH --data FOLDER --out FOLDER [--every 3] [--again]
+    python benches/contamination/plant.py --corpusdb PATH --data FOLDER --out FOLDER [--every 3] [--first 0] [--again]
 
 FOLDER of the data has gsm8k-test.jsonl, gsm8k-train.jsonl.zst, humaneval.jsonl.gz, tldr.jsonl.zst, peps.jsonl.zst and
 code.jsonl.zst. Documents that hold no item are real ones (every page of tldr; peps cut at headings; code cut at functions
@@ -171,6 +171,7 @@ def main():
     for name in ["--corpusdb", "--data", "--out"]:
         asked.add_argument(name, required=True)
     asked.add_argument("--every", type=int, default=3)
+    asked.add_argument("--first", type=int, default=0)
     asked.add_argument("--again", action="store_true")
     asked = asked.parse_args()
     data, out, chance = Path(asked.data), Path(asked.out), random.Random(7)
@@ -190,7 +191,7 @@ def main():
     peps = [part for page in lines(data / "peps.jsonl.zst") for part in pieces(page["text"], HEADING, 200)]
     code = [part for page in lines(data / "code.jsonl.zst") for part in pieces(page["text"], DEFINITION, 400)]
     documents = []
-    for kind, suite, number, text in planted(gsm8k[:: asked.every] + human, fillers, chance):
+    for kind, suite, number, text in planted(gsm8k[asked.first :: asked.every] + human, fillers, chance):
         documents.append((kind, suite, number, f"{chance.choice(fillers)}\n\n{text}"))
     for _, _, question, _ in mmlu[:: asked.every]:
         documents.append(("layout of MMLU", "mmlu", None, f"{chance.choice(fillers)}\n\n{question}"))

@@ -90,7 +90,7 @@ class SuiteReport(Report):
     weak: int
     unsearchable: int
     grams: int
-    #: Documents that were searched now, and those of them that have an n-gram of it.
+    #: Documents that were searched now, and those of them that have something of it.
     searched: int
     sighted: int
     commits: int
@@ -158,7 +158,7 @@ class CheckedText(Report):
 class Contamination:
     """The suites of a corpus, and what of them is in it.
 
-    `score` and `tokens` say from where on a document counts as contaminated: by default a score of 0.3, and 9 tokens.
+    `score` and `tokens` say from where on a document counts as contaminated: by default a score of 0.3, and 10 tokens.
     """
 
     def __init__(self, handle: _native.Handle) -> None:

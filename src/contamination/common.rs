@@ -1,15 +1,16 @@
 //! N-grams that many texts of several sources have: they are nobody's, and count for nothing.
 
-use crate::model::{Sightings, SourceId};
-use std::collections::BTreeMap;
+use crate::model::{GramPlace, Sightings, SourceId};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts, of one suite, the texts and sources that have each n-gram and each short question.
+/// Counts, of one suite, the texts and sources that have each n-gram, each token within a piece and each short question.
 #[derive(Clone, Debug)]
 pub struct Common {
     documents: u32,
     sources: usize,
     grams: Vec<Count>,
     whole: BTreeMap<u32, Count>,
+    tokens: BTreeMap<GramPlace, Count>,
 }
 
 /// Sources that are told apart.
@@ -39,10 +40,11 @@ impl Common {
             sources: (sources as usize).clamp(1, TOLD),
             grams: vec![Count::default(); grams as usize],
             whole: BTreeMap::new(),
+            tokens: BTreeMap::new(),
         }
     }
 
-    /// Counts a document of a source, once for each n-gram. A copy has the text of one that was counted: its source counts,
+    /// Counts a document of a source, once for each n-gram, token and question. A copy has the text of one that was counted: its source counts,
     /// and it does not, so that no order of documents has a say, and no number of copies makes an item common.
     pub fn count(&mut self, source: SourceId, found: &Sightings, is_copy: bool) {
         let runs = found.runs.iter();
@@ -53,6 +55,11 @@ impl Common {
             if let Some(count) = self.grams.get_mut(gram as usize) {
                 count.of(source, is_copy);
             }
+        }
+        let tokens: BTreeSet<GramPlace> =
+            found.pieces.iter().flat_map(|piece| piece.places()).collect();
+        for token in tokens {
+            self.tokens.entry(token).or_default().of(source, is_copy);
         }
         for whole in &found.whole {
             self.whole.entry(whole.item).or_default().of(source, is_copy);
@@ -67,6 +74,12 @@ impl Common {
     /// Whether a short question counts for nothing.
     pub fn has_whole(&self, item: u32) -> bool {
         self.whole.get(&item).is_some_and(|count| self.is_common(count))
+    }
+
+    /// The tokens that count for nothing within pieces.
+    pub fn tokens(&self) -> impl Iterator<Item = GramPlace> {
+        let common = self.tokens.iter().filter(|(_, count)| self.is_common(count));
+        common.map(|(place, _)| *place)
     }
 
     fn is_common(&self, count: &Count) -> bool {

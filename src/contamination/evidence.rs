@@ -2,7 +2,7 @@
 
 use super::index::SuiteIndex;
 use super::{GAP, SEED};
-use crate::model::{ByteSpan, GramPlace, Sightings, SuitePart};
+use crate::model::{ByteSpan, GramPlace, Piece, Sightings, SuitePart};
 
 /// How much of a part of an item stands in a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,10 +12,10 @@ pub struct Evidence {
     pub item: u32,
     /// The part of it.
     pub part: SuitePart,
-    /// The share of the part's tokens that stand in the text within an n-gram of the part, each weighted by how few
-    /// items of the suite have its n-grams (idf): 0 to 1. N-grams that are common count for nothing.
+    /// The share of the part's tokens that stand in the text within an n-gram or a piece of the part, each weighted by
+    /// how few items of the suite have its n-grams (idf): 0 to 1. What is common counts for nothing.
     pub score: f64,
-    /// Tokens of the part that stand in the text within an n-gram of the part.
+    /// Tokens of the part that stand in the text within an n-gram or a piece of the part.
     pub tokens: u32,
     /// The longest run of the part's tokens that stands in the text.
     pub longest_run: u32,
@@ -31,35 +31,49 @@ pub struct Evidence {
     pub spans: Vec<ByteSpan>,
 }
 
-/// An n-gram of an item at a token of the text.
+/// An n-gram or a piece of an item at a token of the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
     item: u32,
     part: SuitePart,
     token: u64,
     position: u32,
-    run: usize,
+    tokens: u32,
+    span: ByteSpan,
+}
+
+impl Hit {
+    const fn of(token: u64, place: GramPlace, tokens: u32, span: ByteSpan) -> Self {
+        let GramPlace { item, part, position } = place;
+        Self { item, part, token, position, tokens, span }
+    }
+
+    /// No piece is as long as an n-gram.
+    const fn is_gram(&self) -> bool {
+        self.tokens == SEED as u32
+    }
 }
 
 impl SuiteIndex {
     /// The evidence of what a text has: by item and part, of several places in the text the one that has most.
     pub fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
         let mut hits: Vec<Hit> = Vec::new();
-        for (number, run) in found.runs.iter().enumerate() {
+        for run in &found.runs {
             for (token, gram) in (run.token..).zip(run.gram..run.gram.saturating_add(run.count)) {
-                let hit = |place: &GramPlace| {
-                    let GramPlace { item, part, position } = *place;
-                    Hit { item, part, token, position, run: number }
-                };
+                let hit = |place: &GramPlace| Hit::of(token, *place, SEED as u32, run.span);
                 hits.extend(self.places(gram).iter().map(hit));
             }
         }
+        let pieces = found.pieces.iter().filter(|piece| self.says(piece));
+        hits.extend(
+            pieces.map(|piece: &Piece| Hit::of(piece.token, piece.place, piece.tokens, piece.span)),
+        );
         hits.sort_unstable();
         let mut all = Vec::new();
         for of_part in hits.chunk_by(|a, b| (a.item, a.part) == (b.item, b.part)) {
             let mut best: Option<Evidence> = None;
             for together in of_part.chunk_by(|a, b| b.token - a.token <= GAP + SEED as u64) {
-                let Some(evidence) = self.of_hits(together, found) else { continue };
+                let Some(evidence) = self.of_hits(together) else { continue };
                 if best.as_ref().is_none_or(|best| is_more(&evidence, best)) {
                     best = Some(evidence);
                 }
@@ -71,28 +85,28 @@ impl SuiteIndex {
     }
 
     /// The evidence of hits of one part that stand together.
-    fn of_hits(&self, hits: &[Hit], found: &Sightings) -> Option<Evidence> {
+    fn of_hits(&self, hits: &[Hit]) -> Option<Evidence> {
         let first = hits.first()?;
         let part = self.part(first.item, first.part)?;
-        let mut positions: Vec<u32> = hits.iter().map(|hit| hit.position).collect();
-        positions.sort_unstable();
-        positions.dedup();
+        let mut runs: Vec<(u32, u32)> = hits.iter().map(|hit| (hit.position, hit.tokens)).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        let matched = runs.iter().filter(|(_, tokens)| *tokens == SEED as u32).count();
         let (mut weight, mut tokens, mut next) = (0.0, 0, 0);
         let mut covered: Vec<(u32, u32)> = Vec::new();
-        for position in &positions {
-            let (start, end) = (next.max(*position as usize), *position as usize + SEED);
-            let new = part.tokens.get(start..end).unwrap_or_default();
+        for (position, of_run) in &runs {
+            let end = position.saturating_add(*of_run);
+            let start = next.max(*position as usize);
+            let new = part.tokens.get(start..end as usize).unwrap_or_default();
             weight += new.iter().sum::<f64>();
             tokens += new.len();
-            next = end;
-            let end = *position + SEED as u32;
+            next = next.max(end as usize);
             match covered.last_mut() {
-                Some((_, last)) if *position <= *last => *last = end,
+                Some((_, last)) if *position <= *last => *last = end.max(*last),
                 _ => covered.push((*position, end)),
             }
         }
-        let mut spans: Vec<ByteSpan> =
-            hits.iter().filter_map(|hit| Some(found.runs.get(hit.run)?.span)).collect();
+        let mut spans: Vec<ByteSpan> = hits.iter().map(|hit| hit.span).collect();
         merge(&mut spans);
         Some(Evidence {
             item: first.item,
@@ -100,7 +114,7 @@ impl SuiteIndex {
             score: if part.whole > 0.0 { (weight / part.whole).min(1.0) } else { 0.0 },
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             longest_run: longest(hits),
-            matched: u32::try_from(positions.len()).unwrap_or(u32::MAX),
+            matched: u32::try_from(matched).unwrap_or(u32::MAX),
             grams: u32::try_from(part.grams.len()).unwrap_or(u32::MAX),
             is_whole: false,
             covered,
@@ -144,6 +158,7 @@ fn is_more(a: &Evidence, b: &Evidence) -> bool {
 fn longest(hits: &[Hit]) -> u32 {
     let mut along: Vec<(i64, u32)> = hits
         .iter()
+        .filter(|hit| hit.is_gram())
         .map(|hit| {
             let token = i64::try_from(hit.token).unwrap_or(i64::MAX);
             (token.saturating_sub(hit.position.into()), hit.position)
@@ -151,8 +166,10 @@ fn longest(hits: &[Hit]) -> u32 {
         .collect();
     along.sort_unstable();
     let follows = |a: &(i64, u32), b: &(i64, u32)| a.0 == b.0 && a.1 + 1 == b.1;
-    let most = along.chunk_by(follows).map(<[_]>::len).max().unwrap_or(0);
-    u32::try_from(most + SEED - 1).unwrap_or(u32::MAX)
+    let most = along.chunk_by(follows).map(<[_]>::len).max();
+    let of_grams = most.map(|most| u32::try_from(most + SEED - 1).unwrap_or(u32::MAX));
+    let longest = hits.iter().map(|hit| hit.tokens).max();
+    of_grams.or(longest).unwrap_or_default()
 }
 
 /// Spans in their order, those that touch as one.

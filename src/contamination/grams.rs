@@ -1,6 +1,6 @@
 //! Items to what is looked for: their n-grams, numbered in the order of the items, and short questions.
 
-use super::{SEED, SHORT, SHORTEST};
+use super::{PIECE, SEED, SHORT, SHORTEST};
 use crate::dedup::TokenHashes;
 use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteItem, SuitePart};
 use std::collections::BTreeMap;
@@ -34,10 +34,19 @@ pub fn build(items: &[SuiteItem]) -> Built {
         built.weak += u32::from(item.is_weak());
         let mut is_searchable = false;
         for part in SuitePart::ALL {
-            TokenHashes::runs(craft.of(item.part(part)), SEED, &mut hashes);
+            let tokens = craft.of(item.part(part));
+            TokenHashes::runs(tokens, SEED, &mut hashes);
             is_searchable |= !hashes.is_empty();
-            for (position, hash) in (0_u32..).zip(&hashes) {
-                built.stands(*hash, GramPlace { item: number, part, position });
+            let place = |position: u32| GramPlace { item: number, part, position };
+            for (position, hash) in (0..).zip(&hashes) {
+                built.stands(*hash, place(position));
+            }
+            // Of others no n-gram counts either.
+            if part != SuitePart::Passage && tokens.len() >= SHORT {
+                TokenHashes::runs(tokens, PIECE, &mut hashes);
+                for (position, hash) in (0..).zip(&hashes) {
+                    built.is_piece(*hash, place(position));
+                }
             }
         }
         if let Some(short) = short(number, item, &mut craft) {
@@ -65,6 +74,14 @@ impl Built {
         }
     }
 
+    fn is_piece(&mut self, hash: u64, place: GramPlace) {
+        let key = piece_key(hash);
+        let found = self.grams.entry(key).or_insert_with(|| SuiteGram::Piece(Vec::new()));
+        if let SuiteGram::Piece(places) = found {
+            places.push(place);
+        }
+    }
+
     fn is_short(&mut self, item: ShortItem) {
         let mut first = Vec::new();
         TokenHashes::runs(item.question.get(..SHORTEST).unwrap_or_default(), SHORTEST, &mut first);
@@ -75,6 +92,11 @@ impl Built {
             }
         }
     }
+}
+
+/// What the hash of a piece is stored as, and the hash of what is stored: short questions may begin with the same tokens.
+pub(super) const fn piece_key(hash: u64) -> u64 {
+    !hash
 }
 
 /// A question of few tokens, with the first tokens of its answer: of what is behind the last `####`, where there is that.

@@ -2,7 +2,7 @@
 
 use super::common::Common;
 use super::{MOST_ITEMS, SEED};
-use crate::model::{GramPlace, SuiteGram, SuitePart};
+use crate::model::{GramPlace, Piece, SuiteGram, SuitePart};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A suite, with the weights of its tokens.
@@ -18,6 +18,8 @@ pub struct SuiteIndex {
     pub(super) short: BTreeMap<u32, u32>,
     /// Short questions that count for nothing.
     pub(super) common: BTreeSet<u32>,
+    /// Tokens that count for nothing within pieces.
+    common_tokens: BTreeSet<GramPlace>,
 }
 
 /// A part of an item.
@@ -50,6 +52,7 @@ impl SuiteIndex {
                     let tokens = |question: &[u64]| question.len() as u32;
                     short.extend(items.iter().map(|item| (item.item, tokens(&item.question))));
                 }
+                (_, SuiteGram::Piece(_)) => {}
             }
         }
         placed.sort_unstable();
@@ -85,6 +88,7 @@ impl SuiteIndex {
             }
         }
         self.common = self.short.keys().copied().filter(|item| common.has_whole(*item)).collect();
+        self.common_tokens = common.tokens().collect();
         self.weigh();
     }
 
@@ -111,6 +115,16 @@ impl SuiteIndex {
         let end = self.ends.get(gram).copied().unwrap_or_default();
         let start = gram.checked_sub(1).and_then(|before| self.ends.get(before).copied());
         self.places.get(start.unwrap_or_default()..end).unwrap_or_default()
+    }
+
+    /// Whether a piece says anything: no token of it is common, by itself or with the n-grams that have it.
+    pub(super) fn says(&self, piece: &Piece) -> bool {
+        let from = piece.place.position as usize;
+        let weights = self
+            .part(piece.place.item, piece.place.part)
+            .and_then(|part| part.tokens.get(from..from + piece.tokens as usize));
+        weights.is_some_and(|weights| weights.iter().all(|weight| *weight > 0.0))
+            && !piece.places().any(|place| self.common_tokens.contains(&place))
     }
 
     pub(super) fn part(&self, item: u32, part: SuitePart) -> Option<&Part> {

@@ -3,18 +3,18 @@
 //! Use it to name what [`Corpus::contamination`](crate::Corpus::contamination) and its siblings take and answer.
 //!
 //! A suite is a list of items, each of a question, an answer and a passage (`layout` finds them in records). `grams` makes
-//! of them what is looked for: every run of [`SEED`] tokens of a part, and short questions as a whole. `Seeds` holds
+//! of them what is looked for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as a whole. `Seeds` holds
 //! these of all suites, and finds them in a text by its tokens, those of the normaliser `web`, which dedup makes anyway.
-//! What it finds is stored. `SuiteIndex` makes evidence of it: by item and part how much of it is there
+//! What it finds is stored; of the runs that are shorter than [`SEED`] only `pieces`, which keep their distance. `SuiteIndex` makes evidence of it: by item and part how much of it is there
 //! ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run ([`Evidence::longest_run`]). [`Rule`] says from where on a document
 //! counts as contaminated.
 //!
 //! ```
 //! use corpusdb::contamination::Rule;
 //!
-//! // A third of an item, 9 tokens at least, is enough; what 50 documents of 3 sources have is nobody's.
+//! // A third of an item, 10 tokens at least, is enough; what 50 documents of 3 sources have is nobody's.
 //! let rule = Rule::default();
-//! assert_eq!((rule.score, rule.tokens), (0.3, 9));
+//! assert_eq!((rule.score, rule.tokens), (0.3, 10));
 //! assert_eq!((rule.common_documents, rule.common_sources), (50, 3));
 //! ```
 
@@ -24,6 +24,7 @@ mod excerpts;
 mod grams;
 mod index;
 mod layout;
+mod pieces;
 mod precision;
 mod rule;
 mod seeds;
@@ -44,10 +45,14 @@ pub(crate) use seeds::{Looker, Seeds};
 
 pub use crate::model::{SuiteItem, SuitePart, SuiteVerdict};
 
-/// Tokens of the runs that are looked for.
+/// Tokens of the n-grams that are looked for.
 pub const SEED: usize = 8;
-/// Tokens of a part that are enough, in runs of [`SEED`] or more.
-pub const VERDICT: usize = 9;
+/// Tokens of the shortest runs that count beside others at the same distance: pieces.
+pub const PIECE: usize = 5;
+/// Tokens that runs of one part at the same distance have in all, at least, to be pieces.
+pub const ALIGNED: usize = 10;
+/// Tokens of a part that are enough, within n-grams and pieces.
+pub const VERDICT: usize = 10;
 /// Tokens of the shortest part that counts by its n-grams; a question of fewer counts as a whole, with its answer near it.
 pub const SHORT: usize = 13;
 /// Tokens of the shortest question that is looked for.
@@ -56,7 +61,8 @@ pub const SHORTEST: usize = 5;
 pub const NEAR: usize = 64;
 /// Tokens between two places of an item in a text that belong together, at most.
 pub const GAP: u64 = 32;
-/// Items of a suite that may have an n-gram: one that more have is a form of words, and says nothing of any of them.
+/// Items of a suite that may have an n-gram, places where a piece may stand: beyond it is a form of words, and says
+/// nothing of any of them.
 pub const MOST_ITEMS: u32 = 64;
-/// Runs that are kept of a text for a suite; beyond them the longest.
+/// Runs, and pieces, that are kept of a text for a suite; beyond them the longest.
 pub const MOST_RUNS: usize = 4096;

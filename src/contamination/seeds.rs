@@ -1,8 +1,12 @@
 //! What is looked for of all suites, in memory; and what a text has of it.
 
-use super::{MOST_RUNS, NEAR, SEED, SHORTEST};
+use super::grams::piece_key;
+use super::pieces::Pieces;
+use super::{MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
 use crate::dedup::{Places, TokenHashes};
-use crate::model::{ByteSpan, GramRun, ShortItem, Sightings, SuiteGram, SuiteId, WholeItem};
+use crate::model::{
+    ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteId, WholeItem,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -10,11 +14,14 @@ use std::collections::BTreeMap;
 const FILTER_BITS: usize = 16;
 /// Bytes that an n-gram takes, its share of the filter included.
 const GRAM_BYTES: u64 = 20;
+/// Bytes that a place of a piece takes, likewise.
+const PLACE_BYTES: u64 = 32;
 
-/// The n-grams and short questions of suites, by their hashes.
+/// The n-grams, pieces and short questions of suites, by their hashes.
 #[derive(Debug, Default)]
 pub struct Seeds {
     grams: Table<u32>,
+    pieces: Table<GramPlace>,
     short: Table<ShortItem>,
     bytes: u64,
 }
@@ -81,6 +88,7 @@ pub struct Looker {
 struct Found {
     runs: Vec<(u64, u32, u32)>,
     unlisted: u64,
+    pieces: Pieces,
     /// By item: the first token of the question, its tokens, and the same of the answer.
     whole: BTreeMap<u32, [(u64, u64); 2]>,
 }
@@ -93,32 +101,32 @@ impl Seeds {
     pub fn of<E>(
         suites: impl Iterator<Item = (SuiteId, impl Iterator<Item = Result<(u64, SuiteGram), E>>)>,
     ) -> Result<Self, E> {
-        let (mut grams, mut short, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut grams, mut pieces, mut short) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bytes = 0;
         for (suite, rows) in suites {
             for row in rows {
-                match row? {
-                    (hash, SuiteGram::Seed(number, _)) => {
-                        bytes += GRAM_BYTES;
-                        grams.push((hash, suite, number));
-                    }
-                    (hash, SuiteGram::Short(items)) => {
-                        bytes += items.iter().map(short_bytes).sum::<u64>();
+                let (hash, gram) = row?;
+                bytes += gram_bytes(&gram);
+                match gram {
+                    SuiteGram::Seed(number, _) => grams.push((hash, suite, number)),
+                    SuiteGram::Short(items) => {
                         short.extend(items.into_iter().map(|item| (hash, suite, item)));
+                    }
+                    SuiteGram::Piece(places) if is_form(&places) => {}
+                    SuiteGram::Piece(places) => {
+                        let hash = piece_key(hash);
+                        pieces.extend(places.into_iter().map(|place| (hash, suite, place)));
                     }
                 }
             }
         }
-        Ok(Self { grams: Table::of(grams), short: Table::of(short), bytes })
+        let (grams, pieces) = (Table::of(grams), Table::of(pieces));
+        Ok(Self { grams, pieces, short: Table::of(short), bytes })
     }
 
     /// Bytes that `built` takes in memory among others.
     pub fn bytes_of<'g>(grams: impl Iterator<Item = &'g SuiteGram>) -> u64 {
-        grams
-            .map(|gram| match gram {
-                SuiteGram::Seed(..) => GRAM_BYTES,
-                SuiteGram::Short(items) => items.iter().map(short_bytes).sum(),
-            })
-            .sum()
+        grams.map(gram_bytes).sum()
     }
 
     /// Bytes that they take in memory.
@@ -147,6 +155,14 @@ impl Seeds {
                 }
             }
         }
+        if !self.pieces.is_empty() {
+            TokenHashes::runs(tokens, PIECE, &mut looker.hashes);
+            for (token, hash) in (0_u64..).zip(&looker.hashes) {
+                for (suite, place) in self.pieces.get(*hash) {
+                    found.entry(*suite).or_default().pieces.add(token, *place);
+                }
+            }
+        }
         if !self.short.is_empty() {
             TokenHashes::runs(tokens, SHORTEST, &mut looker.hashes);
             for (token, hash) in looker.hashes.iter().enumerate() {
@@ -164,6 +180,20 @@ impl Seeds {
         };
         found.into_iter().filter_map(placed).collect()
     }
+}
+
+fn gram_bytes(gram: &SuiteGram) -> u64 {
+    match gram {
+        SuiteGram::Seed(..) => GRAM_BYTES,
+        SuiteGram::Short(items) => items.iter().map(short_bytes).sum(),
+        SuiteGram::Piece(places) if is_form(places) => 0,
+        SuiteGram::Piece(places) => PLACE_BYTES * places.len() as u64,
+    }
+}
+
+/// Whether a piece stands at so many places that it is a form of words: it is not looked for.
+const fn is_form(places: &[GramPlace]) -> bool {
+    places.len() > MOST_ITEMS as usize
 }
 
 fn short_bytes(item: &ShortItem) -> u64 {
@@ -220,6 +250,8 @@ impl Found {
         let long = |count: u32| u64::from(count) + SEED as u64 - 1;
         let mut asked: Vec<u64> =
             self.runs.iter().flat_map(|(token, _, count)| ends(*token, long(*count))).collect();
+        let (pieces, unlisted) = self.pieces.finish();
+        asked.extend(pieces.iter().flat_map(|piece| ends(piece.token, piece.tokens.into())));
         let whole = self.whole.values().flatten();
         asked.extend(whole.flat_map(|(token, tokens)| ends(*token, *tokens)));
         asked.sort_unstable();
@@ -236,11 +268,20 @@ impl Found {
             let (token, gram, count) = (*token, *gram, *count);
             GramRun { token, gram, count, span: span(token, long(count)) }
         });
+        let pieces = pieces.iter().map(|piece| {
+            let (token, place, tokens) = (piece.token, piece.place, piece.tokens);
+            Piece { token, place, tokens, span: span(token, tokens.into()) }
+        });
         let whole = self.whole.iter().map(|(item, [question, answer])| WholeItem {
             item: *item,
             question: span(question.0, question.1),
             answer: span(answer.0, answer.1),
         });
-        Sightings { runs: runs.collect(), whole: whole.collect(), unlisted: self.unlisted }
+        Sightings {
+            runs: runs.collect(),
+            pieces: pieces.collect(),
+            whole: whole.collect(),
+            unlisted: self.unlisted + unlisted,
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::dedup::words;
 use crate::model::{Normaliser, Sightings, SourceId, SuiteGram, SuiteId, SuiteItem};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 const QUESTION: &str = "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips did Natalia sell altogether in April and May?";
@@ -73,6 +74,80 @@ fn what_is_edited_leaves_a_gap_and_not_nothing() {
 }
 
 #[test]
+fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
+    let items = [item(QUESTION, ANSWER)];
+    let all = words(QUESTION, Normaliser::Web);
+    let every = |from: usize, by: &str| {
+        let word = |(at, word): (usize, &String)| {
+            if at % 7 == from { by.to_owned() } else { word.clone() }
+        };
+        all.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
+    };
+    // Six tokens at most stand together, and no n-gram does.
+    let found = look(&items, &every(6, "stray"));
+    assert!(found.runs.is_empty());
+    let told: Vec<_> = found.pieces.iter().map(|one| (one.token, one.place.position)).collect();
+    assert_eq!(told, [(0, 0), (7, 7), (14, 14), (21, 21)]);
+    let found = evidence(&items, &every(6, "stray"));
+    assert_eq!(found.len(), 1);
+    let one = &found[0];
+    assert_eq!((one.tokens, one.longest_run, one.matched, one.spans.len()), (24, 6, 0, 4));
+    assert_eq!(one.covered, [(0, 6), (7, 13), (14, 20), (21, 27)]);
+    assert!((one.score - 24.0 / all.len() as f64).abs() < 1e-9, "{}", one.score);
+    assert!(Rule::default().holds(one));
+    // Two words for one: every piece has a distance of its own.
+    assert!(look(&items, &every(6, "two words")).is_empty());
+    // One piece is none, whatever stands around it; two of five are.
+    let some = |ranges: &[std::ops::Range<usize>]| {
+        let is_left = |at: usize| ranges.iter().any(|range| range.contains(&at));
+        let word =
+            |(at, word): (usize, &String)| if is_left(at) { word.clone() } else { "x".to_owned() };
+        all.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
+    };
+    assert!(look(&items, &some(&[3..10, 15..18])).is_empty());
+    assert_eq!(evidence(&items, &some(&[3..8, 20..25]))[0].tokens, 10);
+    // Beside an n-gram a piece counts more.
+    let found = evidence(&items, &some(&[0..9, 12..17]));
+    assert_eq!((found[0].tokens, found[0].longest_run, found[0].matched), (14, 9, 2));
+    // Nothing too short to count has pieces, and no passage.
+    let piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
+    let has_pieces = |item: SuiteItem| build(&[item]).grams.into_iter().any(|row| piece(&row));
+    assert!(!has_pieces(item(&all[..12].join(" "), "")));
+    assert!(has_pieces(item(&all[..13].join(" "), "")));
+    let parts = ["What is it?", "it", QUESTION].map(str::to_owned);
+    assert!(!has_pieces(SuiteItem { id: "x".to_owned(), parts }));
+}
+
+#[test]
+fn pieces_and_short_questions_of_the_same_tokens_are_both_found() {
+    let asked = "Natalia sold clips to 48";
+    let items = [item(QUESTION, ANSWER), item(asked, "friends")];
+    let found = look(&items, &format!("{asked} of her friends at in April and then she sold"));
+    assert_eq!(found.whole.len(), 1);
+    assert!(found.pieces.is_empty() && found.runs.len() == 1, "{found:?}");
+    let found = look(&items, &format!("{asked} a b friends in April and then she sold"));
+    assert_eq!((found.whole.len(), found.pieces.len(), found.runs.len()), (1, 2, 0), "{found:?}");
+}
+
+#[test]
+fn pieces_that_many_documents_have_say_nothing() {
+    let items = [item(QUESTION, ANSWER)];
+    let text = QUESTION.replace("friends", "x").replace("half", "y").replace("did", "z");
+    let Ok(mut index) = SuiteIndex::of(rows(&build(&items)), 1);
+    let found = look(&items, &text);
+    assert_eq!(found.pieces.len(), 3, "{found:?}");
+    assert!(Rule::default().holds(&index.evidence(&found)[0]));
+    let mut common = Common::new(2, 2, index.grams());
+    common.count(SourceId(0), &found, false);
+    common.count(SourceId(1), &found, true);
+    index.forget(&common);
+    assert_eq!(index.evidence(&found).len(), 1, "one text, however many have it");
+    common.count(SourceId(1), &found, false);
+    index.forget(&common);
+    assert!(index.evidence(&found).is_empty());
+}
+
+#[test]
 fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
     let items = [item("What is the capital of France?", "Paris"), item("What is 2?", "two")];
     let found = evidence(&items, "Q: What is the capital of France? A: Paris. Next one.");
@@ -133,12 +208,20 @@ fn of_very_many_runs_the_longest_are_kept() {
     assert_eq!(found.runs.len(), MOST_RUNS);
     assert_eq!(found.unlisted, (MOST_RUNS + 11) as u64);
     assert_eq!(found.runs.last().unwrap().count as usize, words.len() - SEED + 1);
+    // Of pieces, too: each copy has two of five tokens, the last one of seven.
+    let copy = format!("{} x {} y ", words[0..5].join(" "), words[6..11].join(" "));
+    let last = format!("{} x {}", words[0..7].join(" "), words[8..13].join(" "));
+    let found = look(&items, &format!("{}{last}", copy.repeat(2 * MOST_RUNS)));
+    assert_eq!((found.pieces.len(), found.unlisted), (MOST_RUNS, (3 * MOST_RUNS + 2) as u64));
+    let longest = found.pieces.iter().filter(|piece| piece.tokens == 7);
+    assert_eq!(longest.map(|piece| piece.place.position).collect::<Vec<_>>(), [0]);
+    assert_eq!(found.pieces.last().unwrap().tokens, 7);
 }
 
 /// The definition, written out over token texts: (item, part) with its longest run, where that reaches a seed.
-fn longest_runs(items: &[SuiteItem], text: &str) -> Vec<(u32, SuitePart, u32)> {
+fn longest_runs(items: &[SuiteItem], text: &str) -> BTreeMap<(u32, SuitePart), u32> {
     let text = words(text, Normaliser::Web);
-    let mut found = Vec::new();
+    let mut found = BTreeMap::new();
     for (number, item) in (0..).zip(items) {
         for part in SuitePart::ALL {
             let part_words = words(item.part(part), Normaliser::Web);
@@ -150,14 +233,79 @@ fn longest_runs(items: &[SuiteItem], text: &str) -> Vec<(u32, SuitePart, u32)> {
                 }
             }
             if most >= SEED {
-                found.push((number, part, most as u32));
+                found.insert((number, part), most as u32);
             }
         }
     }
     found
 }
 
+/// The definition of pieces of questions, likewise: token, item, position and tokens of each, ascending.
+fn pieces(items: &[SuiteItem], text: &str) -> Vec<(u64, u32, u32, u32)> {
+    let text = words(text, Normaliser::Web);
+    let items: Vec<Vec<String>> = items
+        .iter()
+        .map(|item| words(item.part(SuitePart::Question), Normaliser::Web))
+        .map(|words| if words.len() < SHORT { Vec::new() } else { words })
+        .collect();
+    let places = |gram: &[String]| {
+        items.iter().flat_map(|item| item.windows(PIECE)).filter(|other| *other == gram).count()
+    };
+    let mut found = Vec::new();
+    for (number, item) in (0..).zip(&items) {
+        let is_same = |a: usize, b: usize| {
+            let gram = item.get(b..b + PIECE);
+            gram.is_some_and(|gram| {
+                text.get(a..a + PIECE) == Some(gram) && places(gram) <= MOST_ITEMS as usize
+            })
+        };
+        for start in 0..text.len() + item.len() {
+            // Runs of the diagonal that begins `start` tokens from the lower left, by their first token and their end.
+            let mut lines: Vec<Vec<(usize, usize)>> = Vec::new();
+            for b in 0..item.len() {
+                let Some(a) = (b + start).checked_sub(item.len()).filter(|a| is_same(*a, b)) else {
+                    continue;
+                };
+                match lines.last_mut().and_then(|line| line.last_mut()) {
+                    Some((_, end)) if a <= *end => *end = a + PIECE,
+                    Some((_, end)) if a <= *end + GAP as usize => {
+                        lines.last_mut().unwrap().push((a, a + PIECE));
+                    }
+                    _ => lines.push(vec![(a, a + PIECE)]),
+                }
+            }
+            for line in lines {
+                if line.iter().map(|(a, end)| end - a).sum::<usize>() >= ALIGNED {
+                    let is_piece = |(a, end): &&(usize, usize)| end - a < SEED;
+                    found.extend(line.iter().filter(is_piece).map(|(a, end)| {
+                        (*a as u64, number, (a + item.len() - start) as u32, (end - a) as u32)
+                    }));
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
 proptest! {
+    #[test]
+    fn pieces_are_those_of_the_definition(
+        items in prop::collection::vec(prop::collection::vec(0..3_u8, 0..70), 1..3),
+        text in prop::collection::vec(0..3_u8, 0..90),
+        kept in prop::collection::vec(prop::bool::weighted(0.8), 90),
+    ) {
+        let spelled = |words: &[u8]| words.iter().map(|w| format!("w{w} ")).collect::<String>();
+        // Half of the text by chance, half of it an item with other words in it.
+        let edited = items[0].iter().zip(&kept).map(|(word, kept)| if *kept { *word } else { 3 });
+        let text: Vec<u8> = text.iter().copied().chain(edited).collect();
+        let items: Vec<SuiteItem> = items.iter().map(|words| item(&spelled(words), "")).collect();
+        let text = spelled(&text);
+        let found = look(&items, &text);
+        let told = found.pieces.iter().map(|one| (one.token, one.place.item, one.place.position, one.tokens));
+        prop_assert_eq!(told.collect::<Vec<_>>(), pieces(&items, &text));
+    }
+
     #[test]
     fn longest_runs_are_those_of_the_definition(
         items in prop::collection::vec(prop::collection::vec(0..3_u8, 0..24), 1..4),
@@ -168,11 +316,15 @@ proptest! {
         let text = spelled(&text);
         let found = evidence(&items, &text);
         let expected = longest_runs(&items, &text);
-        let told: Vec<_> = found.iter().map(|one| (one.item, one.part)).collect();
-        prop_assert_eq!(&told, &expected.iter().map(|(item, part, _)| (*item, *part)).collect::<Vec<_>>());
-        for (one, (_, _, most)) in found.iter().zip(&expected) {
+        let pieces = look(&items, &text).pieces;
+        let places: BTreeSet<_> = pieces.iter().map(|one| (one.place.item, one.place.part)).collect();
+        let places: BTreeSet<_> = expected.keys().copied().chain(places).collect();
+        prop_assert_eq!(places, found.iter().map(|one| (one.item, one.part)).collect::<BTreeSet<_>>());
+        for one in &found {
             // The place that has most of the item need not be the one with the longest run.
-            prop_assert!(one.longest_run >= SEED as u32 && one.longest_run <= *most);
+            let most = expected.get(&(one.item, one.part)).copied().unwrap_or(SEED as u32 - 1);
+            prop_assert!(one.longest_run >= PIECE as u32 && one.longest_run <= most);
+            prop_assert_eq!(one.matched == 0, one.longest_run < SEED as u32);
             prop_assert!(one.score > 0.0 && one.score <= 1.0);
             prop_assert!(one.tokens >= one.longest_run && one.tokens < one.grams + SEED as u32);
             for (start, end) in &one.spans {

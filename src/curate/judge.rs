@@ -143,6 +143,7 @@ impl Asked {
     fn has(&self, found: &Sightings) -> BTreeSet<u32> {
         let grams = found.runs.iter().flat_map(|run| run.gram..run.gram.saturating_add(run.count));
         let items = grams.filter_map(|gram| self.grams.get(&gram)).flatten().copied();
+        let items = items.chain(found.pieces.iter().map(|piece| piece.place.item));
         items.chain(found.whole.iter().map(|whole| whole.item)).collect()
     }
 }

@@ -43,7 +43,7 @@ pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 pub use standing::{Match, MatchKind, Standing, jaccard};
 pub use suite::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
+    ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuiteVerdict, WholeItem,
 };
 pub use time_unit::TimeUnit;

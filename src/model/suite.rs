@@ -92,6 +92,8 @@ pub enum SuiteGram {
     Seed(u32, Vec<GramPlace>),
     /// The first tokens of short questions.
     Short(Vec<ShortItem>),
+    /// A run of fewer tokens than an n-gram: everywhere it stands, ascending.
+    Piece(Vec<GramPlace>),
 }
 
 /// Bytes of a text, from one up to another.
@@ -110,6 +112,28 @@ pub struct GramRun {
     pub span: ByteSpan,
 }
 
+/// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Tokens of the text before it.
+    pub token: u64,
+    /// Where it stands in the suite.
+    pub place: GramPlace,
+    /// How many tokens it has.
+    pub tokens: u32,
+    /// The bytes of the text that they cover.
+    pub span: ByteSpan,
+}
+
+impl Piece {
+    /// Where each of its tokens stands in the suite.
+    pub(crate) fn places(&self) -> impl Iterator<Item = GramPlace> {
+        let Self { place, tokens, .. } = *self;
+        let end = place.position.saturating_add(tokens);
+        (place.position..end).map(move |position| GramPlace { position, ..place })
+    }
+}
+
 /// A short question in a text, with its answer near it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WholeItem {
@@ -126,9 +150,11 @@ pub struct WholeItem {
 pub struct Sightings {
     /// Runs of n-grams, in the order of the text.
     pub runs: Vec<GramRun>,
+    /// Pieces, in the order of the text.
+    pub pieces: Vec<Piece>,
     /// Short questions with their answers: the first of each item, ascending by item.
     pub whole: Vec<WholeItem>,
-    /// Runs that are not listed, since there are too many: the shortest.
+    /// Runs and pieces that are not listed, since there are too many: the shortest.
     pub unlisted: u64,
 }
 
@@ -136,7 +162,7 @@ impl Sightings {
     /// Whether the text has nothing of the suite.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.whole.is_empty()
+        self.runs.is_empty() && self.pieces.is_empty() && self.whole.is_empty()
     }
 }
 

@@ -362,6 +362,58 @@ fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
     sound_digest(&reader(&other));
 }
 
+/// An item of a suite of code.
+const CODE: &str = "def below_limit(numbers: list, limit: int) -> bool:\n    \"\"\" Tell whether the numbers given are all below the limit.\n    >>> below_limit([1, 2, 3], 4)\n    True\n    >>> below_limit([1, 20, 4, 5], 5)\n    False\n    \"\"\"\n";
+
+#[test]
+fn code_with_other_names_is_found_before_and_after_its_suite_was_added() {
+    let renamed = CODE.replace("below_limit", "f").replace("numbers", "xs").replace("limit", "top");
+    let tokens = |text: &str| words(text, Normaliser::Web);
+    let (item, page) = (tokens(CODE), tokens(&renamed));
+    assert_eq!(item.len(), page.len());
+    // No run of eight tokens is left of it.
+    assert!(item.windows(8).zip(page.windows(8)).all(|(a, b)| a != b), "{item:?} {page:?}");
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    // Two words for one: nothing of it is at one distance.
+    let shifted = CODE.replace("below_limit", "f of").replace("numbers", "the xs");
+    let shifted = shifted.replace("limit", "top most");
+    let pages = |name: &str| {
+        lines(&[
+            Page::keyed(format!("{name}-renamed"), format!("{name} {}", around(&renamed))),
+            Page::keyed(format!("{name}-clean"), format!("{name} {}", around("[1, 2, 3], 4"))),
+            Page::keyed(format!("{name}-shifted"), format!("{name} {}", around(&shifted))),
+        ])
+    };
+    let keyed = ["--source", "web", "--id-field", "id"];
+    let old = scratch.write("old.jsonl", pages("old"));
+    ingest(&corpus, &[&old], &keyed);
+    let task = json!({ "task_id": "C/0", "prompt": CODE, "canonical_solution": "    return all(n < limit for n in numbers)\n" });
+    let tasks = scratch.write("tasks.jsonl", format!("{task}\n"));
+    corpusdb(&["contamination", "add", &corpus, "tasks", &tasks]).good();
+    let new = scratch.write("new.jsonl", pages("new"));
+    ingest(&corpus, &[&new], &keyed);
+    let rows = sql(
+        &corpus,
+        "SELECT d.key, c.part, c.matched, c.longest_run, c.contaminated, c.spans FROM contamination c \
+         JOIN documents d ON d.id = c.document WHERE c.contaminated ORDER BY d.id",
+    );
+    let keys: Vec<&str> = rows.iter().map(|row| row["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["old-renamed", "new-renamed"], "{rows:?}");
+    for row in &rows {
+        assert_eq!((&row["part"], &row["matched"]), (&json!("question"), &json!(0)), "{row}");
+        assert!((5..8).contains(&row["longest_run"].as_u64().unwrap()), "{row}");
+    }
+    let shown = corpusdb(&["contamination", "show", &corpus, "old-renamed"]).good().stdout;
+    assert!(shown.contains("C/0 (question)") && shown.contains("contaminated"), "{shown}");
+    let pairs = corpusdb(&["contamination", "review", &corpus, "--json"]).good().json_lines();
+    assert_eq!(pairs.len(), 2);
+    let accepted = ["contamination", "review", &corpus, "--accept", "tasks:C/0=new-renamed"];
+    corpusdb(&accepted).good();
+    sound(&corpus);
+}
+
 /// What the definition says of a text: parts of items of which a run of eight tokens stands in it, by the longest.
 fn defined(text: &str, items: &BTreeMap<String, [String; 2]>) -> BTreeMap<(String, String), usize> {
     let text = words(text, Normaliser::Web);
@@ -451,7 +503,11 @@ fn no_history_has_a_say_in_the_evidence() {
             for (place, run) in &told {
                 let longest = defined.get(place).copied().unwrap_or(0) as u64;
                 let is_short = words(&items[&place.0][0], Normaliser::Web).len() < 13;
-                assert!(*run <= longest || is_short, "seed {seed}: {place:?} {run} {longest}");
+                // Pieces are shorter than the runs of the definition.
+                assert!(
+                    *run <= longest.max(7) || is_short,
+                    "seed {seed}: {place:?} {run} {longest}"
+                );
             }
         }
     }
@@ -488,7 +544,11 @@ fn history(
                     let from = random.below(words.len());
                     let number = random.below(1000);
                     let filler = prose(random, number, 12);
-                    let text = match random.below(5) {
+                    // One word in seven is another: no run of eight is left.
+                    let replaced = |(at, word): (usize, &&str)| {
+                        if at % 7 == from % 7 { "stray".to_owned() } else { (*word).to_owned() }
+                    };
+                    let text = match random.below(6) {
                         0 => filler,
                         1 => format!("{filler}\n\n{question}\n\n{answer}"),
                         2 => format!("{filler} {}", words[from..].join(" ")),
@@ -497,6 +557,7 @@ fn history(
                             words[..from].join(" "),
                             words[from..].join("  ")
                         ),
+                        4 => words.iter().enumerate().map(replaced).collect::<Vec<_>>().join(" "),
                         _ => format!("{question} {answer}"),
                     };
                     Page::keyed(format!("p{}", random.below(40)), text)

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 ///
 /// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id, prompt,
 /// canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside a question; other
-/// fields are named. Stored is which 8-grams of the items stand where in each text: what counts as contaminated is said when
-/// it is asked about. Run the same command again after an interrupt.
+/// fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter runs that keep their
+/// distance: what counts as contaminated is said when it is asked about. Run the same command again after an interrupt.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb contamination add crawl gsm8k gsm8k-test.jsonl\n  corpusdb contamination add crawl mmlu mmlu/*.parquet\n  corpusdb contamination add crawl ours held-out.csv --question ask --answer gold"
@@ -48,7 +48,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     }
     let n = print::number;
     print::line(&format!(
-        "{}: {} items, {} n-grams; searched {} documents, {} have an n-gram of it",
+        "{}: {} items, {} n-grams; searched {} documents, {} have something of it",
         report.suite,
         n(report.items),
         n(report.grams),

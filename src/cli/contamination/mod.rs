@@ -78,7 +78,7 @@ pub(super) struct RuleArgs {
     /// The least score, the weighted share of a question or an answer that stands in the document
     #[arg(long, value_name = "0..1", default_value_t = Rule::default().score)]
     score: f64,
-    /// The least tokens of it that do, within runs of 8
+    /// The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance
     #[arg(long, value_name = "N", default_value_t = Rule::default().tokens)]
     tokens: u32,
     /// N-grams that the texts of so many kept documents have count for nothing (equal texts once),
@@ -211,7 +211,7 @@ fn report(found: &[SuiteContamination]) -> anyhow::Result<()> {
             print::line(&format!("  {} of these items say no answer", n(suite.weak_items)))?;
         }
         print::line(&format!(
-            "  {} documents have an n-gram of it; {} n-grams are common and count for nothing",
+            "  {} documents have something of it; {} n-grams are common and count for nothing",
             n(suite.sighted_documents),
             n(suite.common)
         ))?;

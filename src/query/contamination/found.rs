@@ -23,7 +23,7 @@ pub struct ItemEvidence {
     pub part: &'static str,
     /// The weighted share of the part that stands in the document: 0 to 1.
     pub score: f64,
-    /// Tokens of the part that do, within runs of 8 at least.
+    /// Tokens of the part that do, within n-grams and pieces.
     pub tokens: u32,
     /// The longest of these runs.
     pub longest_run: u32,

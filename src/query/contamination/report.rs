@@ -50,7 +50,7 @@ pub struct SuiteContamination {
     pub documents: u64,
     /// Documents that have one and are not kept.
     pub removed_documents: u64,
-    /// Documents that have an n-gram at least, kept or not.
+    /// Documents that have an n-gram or pieces at least, kept or not.
     pub sighted_documents: u64,
     /// N-grams and short questions that count for nothing, since very many documents have them.
     pub common: u64,

@@ -181,16 +181,19 @@ const TABLES: [Table; 10] = [
             ("part", "`question`, `answer` or `passage`"),
             (
                 "score",
-                "share of the part's tokens that stand in the document within an 8-gram of the part, weighted by how few items have their n-grams (idf), 0 to 1; of several places in the document the one with most",
+                "share of the part's tokens that stand in the document within an 8-gram or a piece of the part, weighted by how few items have their n-grams (idf), 0 to 1; of several places in the document the one with most",
             ),
-            ("tokens", "tokens of the part that stand there within an 8-gram of it, gaps left out"),
+            (
+                "tokens",
+                "tokens of the part that stand there within an 8-gram or a piece of it (5 to 7 tokens that with others of the part at the same distance are 10), gaps left out",
+            ),
             ("longest_run", "tokens of the longest run of the part there"),
             ("matched", "8-grams of the part there"),
             ("grams", "8-grams of the part"),
             ("weak", "whether the item says no answer: what looks like it may be anybody's text"),
             (
                 "contaminated",
-                "whether it is enough by the default rule: a question or an answer, a score of 0.3 and 9 tokens of a part of 13 or more, or a short question as a whole with its answer near it; never when `verdict` is `rejected`",
+                "whether it is enough by the default rule: a question or an answer, a score of 0.3 and 10 tokens of a part of 13 or more, or a short question as a whole with its answer near it; never when `verdict` is `rejected`",
             ),
             (
                 "spans",

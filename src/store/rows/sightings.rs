@@ -1,14 +1,18 @@
 //! Values of the family `contamination`: what a text has of a suite, hand-packed.
 
-use crate::model::{ByteSpan, GramRun, Sightings, WholeItem};
+use crate::model::{ByteSpan, GramPlace, GramRun, Piece, Sightings, SuitePart, WholeItem};
 use crate::store::error::Malformed;
 use crate::store::rows::bytes::{Cursor, put_varint};
 
+/// Without pieces.
 const FORMAT: u8 = 1;
+/// With pieces behind the runs.
+const PIECES: u8 = 2;
 
-/// The stored form: runs in the order of the text, each with its distance from the one before.
+/// The stored form: runs and pieces in the order of the text, each with its distance from the one before.
 pub(in crate::store) fn encode(sightings: &Sightings) -> Vec<u8> {
-    let mut out = vec![FORMAT];
+    let has_pieces = !sightings.pieces.is_empty();
+    let mut out = vec![if has_pieces { PIECES } else { FORMAT }];
     put_varint(&mut out, sightings.unlisted);
     put_varint(&mut out, sightings.runs.len() as u64);
     let mut token = 0;
@@ -19,6 +23,9 @@ pub(in crate::store) fn encode(sightings: &Sightings) -> Vec<u8> {
         put_span(&mut out, run.span);
         token = run.token;
     }
+    if has_pieces {
+        put_pieces(&mut out, &sightings.pieces);
+    }
     for whole in &sightings.whole {
         put_varint(&mut out, whole.item.into());
         put_span(&mut out, whole.question);
@@ -27,12 +34,27 @@ pub(in crate::store) fn encode(sightings: &Sightings) -> Vec<u8> {
     out
 }
 
+fn put_pieces(out: &mut Vec<u8>, pieces: &[Piece]) {
+    put_varint(out, pieces.len() as u64);
+    let mut token = 0;
+    for piece in pieces {
+        put_varint(out, piece.token.saturating_sub(token));
+        put_varint(out, piece.place.item.into());
+        out.push(piece.place.part as u8);
+        put_varint(out, piece.place.position.into());
+        put_varint(out, piece.tokens.into());
+        put_span(out, piece.span);
+        token = piece.token;
+    }
+}
+
 /// What a row says.
 pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Sightings, Malformed> {
     let mut cursor = Cursor::new(bytes);
     let format = cursor.u8()?;
-    if format != FORMAT {
-        return Err(Malformed::at(0, format!("format {format} of sightings, not {FORMAT}")));
+    if ![FORMAT, PIECES].contains(&format) {
+        let why = format!("format {format} of sightings, not {FORMAT} or {PIECES}");
+        return Err(Malformed::at(0, why));
     }
     let unlisted = cursor.varint()?;
     let mut found = Sightings { unlisted, ..Sightings::default() };
@@ -40,8 +62,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Sightings, Malformed> {
     let mut before = 0_u64;
     for _ in 0..runs {
         let at = cursor.offset();
-        let token = before.checked_add(cursor.varint()?);
-        let token = token.ok_or_else(|| Malformed::at(at, "a token beyond 64 bits"))?;
+        let token = token(&mut cursor, before)?;
         let (gram, count) = (cursor.varint_u32()?, cursor.varint_u32()?);
         if count == 0 || gram.checked_add(count).is_none() {
             return Err(Malformed::at(at, format!("a run of {count} n-grams from {gram}")));
@@ -49,12 +70,40 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Sightings, Malformed> {
         found.runs.push(GramRun { token, gram, count, span: span(&mut cursor)? });
         before = token;
     }
+    if format == PIECES {
+        found.pieces = pieces(&mut cursor)?;
+    }
     while cursor.end().is_err() {
         let item = cursor.varint_u32()?;
         let (question, answer) = (span(&mut cursor)?, span(&mut cursor)?);
         found.whole.push(WholeItem { item, question, answer });
     }
     Ok(found)
+}
+
+fn pieces(cursor: &mut Cursor<'_>) -> Result<Vec<Piece>, Malformed> {
+    let (mut found, mut before) = (Vec::new(), 0);
+    for _ in 0..cursor.varint()? {
+        let at = cursor.offset();
+        let token = token(cursor, before)?;
+        let item = cursor.varint_u32()?;
+        let part = SuitePart::ALL.get(usize::from(cursor.u8()?)).copied();
+        let part = part.ok_or_else(|| Malformed::at(at, "unknown part"))?;
+        let (position, tokens) = (cursor.varint_u32()?, cursor.varint_u32()?);
+        if tokens == 0 || position.checked_add(tokens).is_none() {
+            return Err(Malformed::at(at, format!("a piece of {tokens} tokens from {position}")));
+        }
+        let place = GramPlace { item, part, position };
+        found.push(Piece { token, place, tokens, span: span(cursor)? });
+        before = token;
+    }
+    Ok(found)
+}
+
+fn token(cursor: &mut Cursor<'_>, before: u64) -> Result<u64, Malformed> {
+    let at = cursor.offset();
+    let token = before.checked_add(cursor.varint()?);
+    token.ok_or_else(|| Malformed::at(at, "a token beyond 64 bits"))
 }
 
 fn put_span(out: &mut Vec<u8>, (start, end): ByteSpan) {
@@ -79,12 +128,32 @@ mod tests {
         let run = GramRun { token: 3, gram: 200, count: 2, span: (10, 300) };
         let later = GramRun { token: 8, gram: 0, count: 1, span: (310, 350) };
         let whole = WholeItem { item: 4, question: (1, 2), answer: (5, 6) };
-        let found = Sightings { runs: vec![run, later], whole: vec![whole], unlisted: 1 };
+        let mut found = Sightings {
+            runs: vec![run, later],
+            whole: vec![whole],
+            unlisted: 1,
+            ..Sightings::default()
+        };
         let bytes = encode(&found);
         let expected = [1, 1, 2, 3, 200, 1, 2, 10, 0xa2, 2, 5, 0, 1, 0xb6, 2, 40, 4, 1, 1, 5, 1];
         assert_eq!(bytes, expected);
+        assert_eq!(decode(&bytes), Ok(found.clone()));
+        let place = GramPlace { item: 7, part: SuitePart::Answer, position: 300 };
+        let piece = Piece { token: 20, place, tokens: 5, span: (400, 430) };
+        found.pieces = vec![piece, Piece { token: 26, ..piece }];
+        let bytes = encode(&found);
+        let pieces = [2, 20, 7, 1, 0xac, 2, 5, 0x90, 3, 30, 6, 7, 1, 0xac, 2, 5, 0x90, 3, 30];
+        assert_eq!(bytes, [&[2][..], &expected[1..16], &pieces, &expected[16..]].concat());
         assert_eq!(decode(&bytes), Ok(found));
-        for bad in [&[2, 0, 0][..], &[1, 0, 1, 0, 0, 0, 0, 0], &[1, 0, 1], &[]] {
+        // An unknown format, runs of nothing, no runs, pieces of nothing and of an unknown part, no bytes.
+        for bad in [
+            &[3, 0, 0][..],
+            &[1, 0, 1, 0, 0, 0, 0, 0],
+            &[1, 0, 1],
+            &[2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+            &[2, 0, 0, 1, 0, 0, 3, 0, 5, 0, 0],
+            &[],
+        ] {
             assert!(decode(bad).is_err(), "{bad:?}");
         }
     }

@@ -9,6 +9,7 @@ use bincode::{Decode, Encode};
 
 const SEED: u8 = 1;
 const SHORT: u8 = 2;
+const PIECE: u8 = 3;
 
 /// A suite, and how far stored texts were searched for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -91,13 +92,7 @@ pub(in crate::store) fn encode_gram(gram: &SuiteGram) -> Vec<u8> {
         SuiteGram::Seed(number, places) => {
             out.push(SEED);
             put_varint(&mut out, (*number).into());
-            let mut before = 0;
-            for place in places {
-                put_varint(&mut out, (place.item - before).into());
-                out.push(place.part as u8);
-                put_varint(&mut out, place.position.into());
-                before = place.item;
-            }
+            put_places(&mut out, places);
         }
         SuiteGram::Short(items) => {
             out.push(SHORT);
@@ -109,8 +104,22 @@ pub(in crate::store) fn encode_gram(gram: &SuiteGram) -> Vec<u8> {
                 }
             }
         }
+        SuiteGram::Piece(places) => {
+            out.push(PIECE);
+            put_places(&mut out, places);
+        }
     }
     out
+}
+
+fn put_places(out: &mut Vec<u8>, places: &[GramPlace]) {
+    let mut before = 0;
+    for place in places {
+        put_varint(out, (place.item - before).into());
+        out.push(place.part as u8);
+        put_varint(out, place.position.into());
+        before = place.item;
+    }
 }
 
 /// What a suite has under a hash.
@@ -119,15 +128,9 @@ pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, Malformed
     match cursor.u8()? {
         SEED => {
             let number = cursor.varint_u32()?;
-            let mut places: Vec<GramPlace> = Vec::new();
-            while cursor.end().is_err() {
-                places.push(place(&mut cursor, places.last())?);
-            }
-            if places.is_empty() {
-                return Err(Malformed::at(cursor.offset(), "an n-gram that stands nowhere"));
-            }
-            Ok(SuiteGram::Seed(number, places))
+            Ok(SuiteGram::Seed(number, places(&mut cursor)?))
         }
+        PIECE => Ok(SuiteGram::Piece(places(&mut cursor)?)),
         SHORT => {
             let mut items = Vec::new();
             while cursor.end().is_err() {
@@ -139,6 +142,17 @@ pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, Malformed
         }
         kind => Err(Malformed::at(0, format!("unknown kind {kind} of n-gram"))),
     }
+}
+
+fn places(cursor: &mut Cursor<'_>) -> Result<Vec<GramPlace>, Malformed> {
+    let mut places: Vec<GramPlace> = Vec::new();
+    while cursor.end().is_err() {
+        places.push(place(cursor, places.last())?);
+    }
+    if places.is_empty() {
+        return Err(Malformed::at(cursor.offset(), "an n-gram that stands nowhere"));
+    }
+    Ok(places)
 }
 
 fn place(cursor: &mut Cursor<'_>, before: Option<&GramPlace>) -> Result<GramPlace, Malformed> {
@@ -183,8 +197,12 @@ mod tests {
         let bytes = encode_gram(&short);
         assert_eq!(bytes, [2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode_gram(&bytes), Ok(short));
-        // Places out of order, an unknown part, an n-gram of nowhere.
-        for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3, 0], &[1, 0], &[3], &[]] {
+        let piece = SuiteGram::Piece(vec![place(2, 1), place(7, 0)]);
+        let bytes = encode_gram(&piece);
+        assert_eq!(bytes, [3, 2, 1, 1, 5, 1, 0]);
+        assert_eq!(decode_gram(&bytes), Ok(piece));
+        // Places out of order, an unknown part, n-grams of nowhere, an unknown kind.
+        for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3, 0], &[1, 0], &[3], &[4], &[]] {
             assert!(decode_gram(bad).is_err(), "{bad:?}");
         }
     }
