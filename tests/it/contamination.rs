@@ -544,7 +544,11 @@ fn history(
                     let from = random.below(words.len());
                     let number = random.below(1000);
                     let filler = prose(random, number, 12);
-                    let text = match random.below(5) {
+                    // One word in seven is another: no run of eight is left.
+                    let replaced = |(at, word): (usize, &&str)| {
+                        if at % 7 == from % 7 { "stray".to_owned() } else { (*word).to_owned() }
+                    };
+                    let text = match random.below(6) {
                         0 => filler,
                         1 => format!("{filler}\n\n{question}\n\n{answer}"),
                         2 => format!("{filler} {}", words[from..].join(" ")),
@@ -553,6 +557,7 @@ fn history(
                             words[..from].join(" "),
                             words[from..].join("  ")
                         ),
+                        4 => words.iter().enumerate().map(replaced).collect::<Vec<_>>().join(" "),
                         _ => format!("{question} {answer}"),
                     };
                     Page::keyed(format!("p{}", random.below(40)), text)
