@@ -60,7 +60,7 @@ mod untrue;
 
 pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;
-pub use given::Given;
+pub use given::{Given, Takeover};
 pub use lineage::Lineages;
 pub use orphans::Orphans;
 pub use outcome::Applied;
