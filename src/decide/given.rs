@@ -209,7 +209,9 @@ impl Session {
         Ok(is_outranked)
     }
 
-    fn is_leaving(&self, document: DocId) -> bool {
+    /// Whether a stored document is superseded before the load ends. Texts are led by others as soon as they can be: by
+    /// then nobody might find these.
+    pub(super) fn is_leaving(&self, document: DocId) -> bool {
         self.takeover.as_ref().is_some_and(|takeover| takeover.leaving.contains(document.0))
     }
 

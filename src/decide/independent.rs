@@ -154,7 +154,8 @@ impl Session {
                 self.twins.pair(text_of(*form, hash), leader, rank.document);
                 let other = self.scene.rank(leader)?;
                 let is_eligible = self.scene.is_eligible(leader)?;
-                leads = other > rank || !is_eligible;
+                let is_to_stay = self.came_decided(leader) && self.is_leaving(rank.document);
+                leads = (other > rank && !is_to_stay) || !is_eligible;
                 if leads && is_eligible && self.scene.is_kept(leader) {
                     self.queue.insert(other);
                 }

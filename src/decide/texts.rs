@@ -55,7 +55,8 @@ impl Session {
                     && self.scene.is_eligible(leader)?
                 {
                     let rank = self.scene.rank(leader)?;
-                    heir = Some(heir.map_or(rank, |heir| heir.min(rank)));
+                    let stays = heir.filter(|heir| !self.is_leaving(heir.document));
+                    heir = Some(stays.map_or(rank, |heir| heir.min(rank)));
                 }
                 self.scene.exact.insert(text, heir.map(|rank| rank.document));
             }

@@ -223,6 +223,9 @@ impl Judge {
         asked.sort_unstable();
         asked.dedup();
         let found = view.identities(&asked)?;
+        // Who has the key of a witness that is yet to come is not the witness.
+        let is_it = |found: &DocId| !self.superseded.contains(found.0);
+        let found = found.into_iter().map(|found| found.filter(is_it));
         known.extend(asked.into_iter().zip(found).filter_map(|(key, found)| Some((key, found?))));
         Ok(known)
     }

@@ -500,6 +500,41 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     assert!(why.contains("\"ids\" of token ids must begin with `_ids`"), "{why}");
 }
 
+/// Commits of a corpus, as its journal counts them.
+pub fn journal(corpus: &str) -> u64 {
+    std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
+}
+
+/// Kills the command over a corpus that `made` makes at some commits between two, and gives it again: each time it comes to
+/// the digest that is expected. Answers how often it was killed before its end.
+pub fn kill_anywhere(
+    made: &dyn Fn(&str) -> String,
+    words: &dyn Fn(&str) -> [String; 6],
+    (before, commits): (u64, u64),
+    expected: &str,
+    rounds: usize,
+) -> u64 {
+    let mut random = Random::new(5);
+    let mut killed = 0;
+    for round in 0..rounds {
+        let corpus = made(&format!("killed-{round}"));
+        let moment = before + random.below((commits - before) as usize) as u64;
+        let mut child =
+            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += u64::from(journal(&corpus) < commits);
+        sound(&corpus);
+        corpusdb(&words(&corpus)).good();
+        sound(&corpus);
+        assert_eq!(digest(&corpus), expected, "killed at commit {moment}");
+    }
+    killed
+}
+
 #[test]
 fn a_killed_load_goes_on_to_the_same_end() {
     let keep = KeepOrder::Longest;
@@ -518,9 +553,6 @@ fn a_killed_load_goes_on_to_the_same_end() {
         let words = ["bulk-load", corpus, &scratch.arg("load"), "--batch-bytes", "2500", "--json"];
         words.map(str::to_owned)
     };
-    let journal = |corpus: &str| {
-        std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
-    };
     let whole = made("whole");
     let before = journal(&whole);
     let report = corpusdb(&words(&whole)).good().json();
@@ -537,24 +569,7 @@ fn a_killed_load_goes_on_to_the_same_end() {
     ingest(&ingested, &[&scratch.arg("load/documents/*/*.parquet")], &flags);
     assert_eq!(digest(&ingested), expected);
 
-    let mut random = Random::new(5);
-    let mut killed = 0;
-    for round in 0..6 {
-        let corpus = made(&format!("killed-{round}"));
-        let moment = before + random.below((commits - before) as usize) as u64;
-        let mut child =
-            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(300));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        killed += u64::from(journal(&corpus) < commits);
-        sound(&corpus);
-        corpusdb(&words(&corpus)).good();
-        sound(&corpus);
-        assert_eq!(digest(&corpus), expected, "killed at commit {moment}");
-    }
+    let killed = kill_anywhere(&made, &words, (before, commits), &expected, 6);
     assert!(killed > 2, "killed {killed} times before the end");
 }
 
