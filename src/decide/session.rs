@@ -2,12 +2,12 @@
 
 use super::crowd::Crowd;
 use super::error::DecideError;
-use super::given::{Given, Takeover};
 use super::left;
 use super::neighbours::{Passed, Prefetched, Reach};
 use super::passes::Looked;
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene};
+use super::takeover::{Given, Takeover};
 use super::twins::Twins;
 use crate::dedup::{Fingerprinter, Sketch};
 use crate::model::{

@@ -91,10 +91,7 @@ pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decide
     let ids = ids.into_iter().collect::<Result<Vec<_>, String>>()?;
     let [order, removal @ .., cluster] = values;
     let order = number("_order", order)?;
-    let (name, standing, removal) = stands(removal)?;
-    if standing == Standing::Superseded {
-        return Err(format!("`_standing` is {name:?}, not kept, exact, near or empty"));
-    }
+    let (standing, removal) = stands(removal, Standing::Empty)?;
     let cluster = text("_cluster", cluster)?;
     Ok((fields, Decided { order, standing, removal, cluster, ids }))
 }
@@ -133,10 +130,7 @@ pub fn restood(row: &str) -> Result<Restood, String> {
     })?;
     let [id, key, source] = own;
     let [_, removal @ .., _] = values;
-    let (name, standing, removal) = stands(removal)?;
-    if standing == Standing::Empty {
-        return Err(format!("`_standing` is {name:?}, not kept, exact, near or superseded"));
-    }
+    let (standing, removal) = stands(removal, Standing::Superseded)?;
     Ok(Restood {
         id: number("id", id)?,
         key: text("key", key)?,
@@ -146,20 +140,17 @@ pub fn restood(row: &str) -> Result<Restood, String> {
     })
 }
 
-/// The standing that values say, with its name and the removal that it is.
+/// The standing that values say, and the removal that it is: one of those that are decided, or another one that may be.
 fn stands(
     values: [Option<String>; REMOVAL],
-) -> Result<(String, Standing, Option<Removal>), String> {
+    other: Standing,
+) -> Result<(Standing, Option<Removal>), String> {
     let [standing, kind, witness, source, id, jaccard, shared, removed, of_witness] = values;
     let name = text("_standing", standing)?.ok_or("`_standing` has no value")?;
-    let standing = match name.as_str() {
-        "kept" => Standing::Kept,
-        "exact" => Standing::Exact,
-        "near" => Standing::Near,
-        "empty" => Standing::Empty,
-        "superseded" => Standing::Superseded,
-        _ => return Err(format!("`_standing` is {name:?}, not kept, exact, near or empty")),
-    };
+    let known = [Standing::Kept, Standing::Exact, Standing::Near, other];
+    let standing = known.into_iter().find(|standing| standing.name() == name);
+    let standing = standing
+        .ok_or_else(|| format!("`_standing` is {name:?}, not kept, exact, near or {other}"))?;
     let kind = text("_kind", kind)?;
     if kind.as_ref().is_some_and(|kind| *kind != name) {
         let kind = kind.unwrap_or_default();
@@ -185,7 +176,7 @@ fn stands(
             return Err(format!("`_standing` is {name:?}, and `_witness` has a value"));
         }
     };
-    Ok((name, standing, removal))
+    Ok((standing, removal))
 }
 
 impl IdsColumn {
