@@ -13,7 +13,7 @@ use super::neighbours::{Verdict, Verifier, look_up, overlap};
 use super::rank::Rank;
 use super::session::{Decision, Session};
 use crate::dedup::{Fingerprinter, Sketch, shared};
-use crate::model::{BucketMap, DedupMode, DocId, Standing};
+use crate::model::{BucketMap, DedupMode, DocId};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -254,7 +254,7 @@ impl Session {
         }
         for document in changed {
             if document == kept {
-                self.conclude(document, Decision { standing: Standing::Kept, matched: None })?;
+                self.conclude(document, Decision::KEPT)?;
                 continue;
             }
             let own = self.scene.shingles(document, &mut self.craft)?;

@@ -3,68 +3,66 @@
 //! What is stored of them is what would be stored had they been made here: standings, matches, exact rows, buckets and
 //! lineage. What a decision says of a document alone, of its witness and of texts that are equal is held against what is
 //! stored, of every document; how much two texts share is computed for those that the caller picks.
+//!
+//! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes in
+//! a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
 
 use super::error::DecideError;
+use super::rank::Rank;
 use super::session::{Decision, Session};
+use super::takeover::{Given, Takeover};
 use super::untrue::Untrue;
 use crate::dedup::{Fingerprinter, reaches, shared};
-use crate::model::{DedupMode, DocId, Match, Scope, Standing};
+use crate::model::{DedupMode, DocId, Match, Scope};
 use crate::store::Header;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// What was decided about a document.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Given {
-    /// It is kept.
-    Kept,
-    /// It is removed for the sake of its witness.
-    Removed(Match),
-    /// It is removed for the sake of a document that comes later: it is kept until that is there.
-    Later,
-}
-
 impl Session {
-    /// Takes over what was decided about all that arrived, instead of [`Session::settle`].
+    /// Takes over what was decided about all that arrived, instead of [`Session::settle`]. What follows for stored
+    /// documents is decided.
     ///
     /// # Errors
     /// [`DecideError::Untrue`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
-    pub fn settle_given(&mut self, given: &BTreeMap<DocId, Given>) -> Result<(), DecideError> {
-        self.takes_over = true;
+    pub fn settle_given(
+        &mut self,
+        given: BTreeMap<DocId, Given>,
+        takeover: Takeover,
+    ) -> Result<(), DecideError> {
+        let may_wait = takeover.changes;
+        let removed = given.iter().filter_map(|(id, given)| match given {
+            Given::Removed(matched) => Some((*id, matched.witness)),
+            Given::Kept | Given::Later => None,
+        });
+        let removed: Vec<(DocId, DocId)> = removed.collect();
+        self.takeover = Some(takeover);
+        self.given = given;
+        self.hand_on_texts()?;
         self.remember_texts()?;
-        let (is_near, is_transitive) = (self.mode().is_near(), self.mode().is_transitive());
+        if self.mode().is_transitive() {
+            self.settle_given_clusters()?;
+        } else {
+            self.settle_independent()?;
+        }
+        for (id, witness) in removed {
+            if !may_wait && !self.scene.is_kept(witness) {
+                return Err(untrue(id, NOT_KEPT));
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_given_clusters(&mut self) -> Result<(), DecideError> {
         while let Some(rank) = self.queue.pop_first() {
             self.go_on()?;
             let id = rank.document;
-            let header = self.scene.header(id)?;
-            let equal = self.lead_given(id, &header)?;
-            let decision = match given.get(&id) {
-                Some(Given::Removed(matched)) => self.removed(id, &header, *matched)?,
-                Some(Given::Kept) if equal.is_some() => {
-                    let why =
-                        "it is said to be kept, and a better-ranked document has the same text";
-                    return Err(untrue(id, why));
-                }
-                Some(Given::Kept | Given::Later) => {
-                    Decision { standing: Standing::Kept, matched: None }
-                }
-                None => return Err(untrue(id, "nothing was decided about it")),
-            };
+            let given = self.given.remove(&id);
+            let given = given.ok_or_else(|| untrue(id, "nothing was decided about it"))?;
+            let decision = self.take(rank, given)?;
             self.conclude(id, decision)?;
-            let is_kept = decision.standing == Standing::Kept;
-            if is_near
-                && (is_kept || is_transitive || !self.scene.ranker.is_first())
-                && let Some(sketch) = self.scene.sketch(id)?
-            {
+            if let Some(sketch) = self.scene.sketch(id)? {
                 let bands = self.scene.band_keys(id, &sketch)?;
                 self.scene.index(id, bands, |_, _| false);
-            }
-        }
-        for (id, given) in given {
-            if let Given::Removed(matched) = given
-                && !self.scene.is_kept(matched.witness)
-            {
-                return Err(untrue(*id, "its witness is not kept"));
             }
         }
         Ok(())
@@ -76,29 +74,70 @@ impl Session {
         self.scene.ranker.is_first()
     }
 
-    /// Takes over what was decided about stored documents that were kept until their witnesses came.
+    /// Whether a document came with its decision.
+    pub(super) fn came_decided(&self, document: DocId) -> bool {
+        self.takeover.as_ref().is_some_and(|takeover| document >= takeover.first)
+    }
+
+    /// Takes over what was decided about stored documents that stand otherwise until their witnesses are there.
     ///
     /// # Errors
     /// As [`Session::settle_given`].
-    pub fn remove_given(&mut self, given: &BTreeMap<DocId, Match>) -> Result<(), DecideError> {
-        self.takes_over = true;
+    pub fn remove_given(
+        &mut self,
+        given: &BTreeMap<DocId, Match>,
+        takeover: Takeover,
+    ) -> Result<(), DecideError> {
+        let follows = takeover.changes;
+        self.takeover = Some(takeover);
+        let mut gone = Vec::new();
         for (id, matched) in given {
             self.go_on()?;
             let header = self.scene.header(*id)?;
             let decision = self.removed(*id, &header, *matched)?;
+            if self.scene.is_kept(*id) {
+                gone.push(*id);
+            }
             self.conclude(*id, decision)?;
         }
         for (id, matched) in given {
             if !self.scene.is_kept(matched.witness) {
-                return Err(untrue(*id, "its witness is not kept"));
+                return Err(untrue(*id, NOT_KEPT));
             }
-            if let Some(member) = self.scene.members(*id)?.first() {
+        }
+        if follows {
+            gone.into_iter().try_for_each(|witness| self.queue_members(witness))?;
+            return self.settle_independent();
+        }
+        for id in gone {
+            if let Some(member) = self.scene.members(id)?.first() {
                 let key = self.scene.view.display_key(&self.scene.header(*member)?)?;
                 let why = format!("it is removed, and the witness of a document, {key:?}");
-                return Err(untrue(*id, why));
+                return Err(untrue(id, why));
             }
         }
         Ok(())
+    }
+
+    /// The decision that was given about a document, if it can be true: of one whose witness is not kept yet, that it
+    /// stays until then.
+    pub(super) fn take(&mut self, rank: Rank, given: Given) -> Result<Decision, DecideError> {
+        let id = rank.document;
+        let header = self.scene.header(id)?;
+        let is_equal = self.lead_given(rank, &header)?;
+        match given {
+            Given::Removed(matched) => {
+                let decision = self.removed(id, &header, matched)?;
+                let may_wait = self.takeover.as_ref().is_some_and(|takeover| takeover.changes);
+                let waits = may_wait && !self.scene.is_kept(matched.witness);
+                Ok(if waits { Decision::KEPT } else { decision })
+            }
+            Given::Kept if is_equal => {
+                let why = "it is said to be kept, and a better-ranked document has the same text";
+                Err(untrue(id, why))
+            }
+            Given::Kept | Given::Later => Ok(Decision::KEPT),
+        }
     }
 
     /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
@@ -128,24 +167,29 @@ impl Session {
         wrong.collect::<Vec<Result<(), DecideError>>>().into_iter().collect()
     }
 
-    /// The document leads its texts if it outranks those that do; answers whether one that outranks it has one of them.
-    fn lead_given(&mut self, id: DocId, header: &Header) -> Result<Option<DocId>, DecideError> {
-        let rank = self.scene.rank(id)?;
-        let mut better = None;
+    /// The document leads its texts if it outranks those that do, or these are to leave; answers whether one that stays
+    /// outranks it.
+    fn lead_given(&mut self, rank: Rank, header: &Header) -> Result<bool, DecideError> {
+        let mut is_outranked = false;
         for form in self.forms() {
             let hash = self.scene.text_hash(*form, header);
-            let leader = self.scene.exact(*form, hash)?;
-            let leads = match leader {
-                Some(leader) => rank < self.scene.rank(leader)?,
+            let leads = match self.scene.exact(*form, hash)? {
+                Some(leader) => self.is_leaving(leader) || rank < self.scene.rank(leader)?,
                 None => true,
             };
             if leads {
-                self.scene.exact.insert((*form, hash), Some(id));
+                self.scene.exact.insert((*form, hash), Some(rank.document));
             } else {
-                better = leader;
+                is_outranked = true;
             }
         }
-        Ok(better)
+        Ok(is_outranked)
+    }
+
+    /// Whether a stored document is superseded before the load ends. Texts are led by others as soon as they can be: by
+    /// then nobody might find these.
+    pub(super) fn is_leaving(&self, document: DocId) -> bool {
+        self.takeover.as_ref().is_some_and(|takeover| takeover.leaving.contains(document.0))
     }
 
     /// The decision that a match makes, if it can be true.
@@ -189,6 +233,8 @@ impl Session {
         self.standing_by(header, matched)
     }
 }
+
+const NOT_KEPT: &str = "its witness is not kept";
 
 fn untrue(document: DocId, why: impl Into<String>) -> DecideError {
     DecideError::Untrue(Untrue { document, why: why.into() })

@@ -50,6 +50,9 @@ impl Session {
         gone: &[DocId],
         budget: usize,
     ) -> Result<Option<Leavers>, DecideError> {
+        // Of a load, what is kept until its witness is there was not kept.
+        let gone = gone.iter().copied().filter(|document| !self.came_decided(*document));
+        let gone: Vec<DocId> = gone.collect();
         if gone.is_empty() || self.mode() == DedupMode::None {
             return Ok(None);
         }
@@ -65,10 +68,11 @@ impl Session {
             let is_kept = change.now == Some(Standing::Kept);
             if is_kept { &mut leavers.kept } else { &mut leavers.duplicates }.push(*id);
         }
+        leavers.kept.extend(self.came_before(&gone)?);
         if leavers.kept.is_empty() && leavers.duplicates.is_empty() {
             return Ok(None);
         }
-        for document in gone {
+        for document in &gone {
             let header = self.scene.header(*document)?;
             for form in self.forms() {
                 leavers.texts.insert((*form, self.scene.text_hash(*form, &header)), *document);
@@ -86,6 +90,38 @@ impl Session {
             self.join_full(&mut leavers, budget)?;
         }
         Ok(Some(leavers))
+    }
+
+    /// Documents that came decided in an earlier commit and share a text or a bucket with one that leaves now. Decided
+    /// here, they would have been removed for its sake, and would come back with this commit.
+    fn came_before(&self, gone: &[DocId]) -> Result<BTreeSet<DocId>, DecideError> {
+        let scene = &self.scene;
+        let is_one = |document: DocId| {
+            let stays = !scene.is_new(document) && !scene.standings.contains_key(&document);
+            stays && self.came_decided(document) && scene.is_kept(document)
+        };
+        let mut found = BTreeSet::new();
+        if self.takeover.is_none() {
+            return Ok(found);
+        }
+        for document in gone {
+            let header = scene.header(*document)?;
+            for form in self.forms() {
+                let leader = scene.exact(*form, scene.text_hash(*form, &header))?;
+                found.extend(leader.filter(|leader| is_one(*leader)));
+            }
+        }
+        if self.mode().is_near() {
+            let mut keys = Vec::new();
+            for document in gone {
+                keys.extend((0..=u8::MAX).zip(self.buckets_of(*document)?));
+            }
+            keys.par_sort_unstable();
+            keys.dedup();
+            let buckets = scene.view.buckets_bulk(&keys, self.reach.read, &is_one)?;
+            found.extend(buckets.into_iter().flatten().flat_map(|bucket| bucket.members));
+        }
+        Ok(found)
     }
 
     /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.

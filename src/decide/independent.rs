@@ -18,8 +18,6 @@ use std::collections::BTreeSet;
 /// Documents looked up at once when one turns out not to be.
 const AHEAD: usize = 512;
 
-const KEPT: Decision = Decision { standing: Standing::Kept, matched: None };
-
 impl Session {
     pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
         self.queue_orphans()?;
@@ -31,7 +29,10 @@ impl Session {
             self.go_on()?;
             let id = rank.document;
             let was_kept = self.scene.is_kept(id);
-            let decision = self.decide(rank)?;
+            let decision = match self.given.remove(&id) {
+                Some(given) => self.take(rank, given)?,
+                None => self.decide(rank)?,
+            };
             self.queue.remove(&rank);
             let is_kept = decision.standing == Standing::Kept;
             if was_kept && !is_kept {
@@ -58,7 +59,8 @@ impl Session {
         gone.into_iter().try_for_each(|witness| self.queue_members(witness))
     }
 
-    fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
+    /// Those that a document was the witness of are decided again.
+    pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
         for member in self.scene.members(witness)? {
             let rank = self.scene.rank(member)?;
             self.queue.insert(rank);
@@ -72,7 +74,7 @@ impl Session {
         let mut wanted = Vec::new();
         for rank in self.queue.iter().take(most) {
             let document = rank.document;
-            if self.is_looked_up(document) {
+            if self.given.contains_key(&document) || self.is_looked_up(document) {
                 continue;
             }
             let Some(sketch) = self.scene.sketch(document)? else { continue };
@@ -134,11 +136,11 @@ impl Session {
         }
         self.lead_texts(rank, &header)?;
         if self.mode() == DedupMode::Exact {
-            return Ok(KEPT);
+            return Ok(Decision::KEPT);
         }
         match self.nearest(rank)? {
             Some(matched) => self.standing_by(&header, matched),
-            None => Ok(KEPT),
+            None => Ok(Decision::KEPT),
         }
     }
 
@@ -152,7 +154,8 @@ impl Session {
                 self.twins.pair(text_of(*form, hash), leader, rank.document);
                 let other = self.scene.rank(leader)?;
                 let is_eligible = self.scene.is_eligible(leader)?;
-                leads = other > rank || !is_eligible;
+                let is_to_stay = self.came_decided(leader) && self.is_leaving(rank.document);
+                leads = (other > rank && !is_to_stay) || !is_eligible;
                 if leads && is_eligible && self.scene.is_kept(leader) {
                     self.queue.insert(other);
                 }

@@ -95,12 +95,21 @@ impl Session {
         if self.scene.is_new(document) {
             return Ok(Roots::default());
         }
+        if self.came_decided(document) {
+            return lineages.stored(document);
+        }
         let matched = match self.scene.matches.get(&document) {
             Some(change) => change.before,
             // Only what is kept and stays so is asked for, which no match explains.
             None => None,
         };
         lineages.before(document, matched)
+    }
+
+    /// Whether a document comes with this commit, or with the load that this commit is part of: which of its commits
+    /// that was does not matter.
+    fn is_newcomer(&self, document: DocId) -> bool {
+        self.scene.is_new(document) || self.came_decided(document)
     }
 
     /// What a document has by now, or has without this commit.
@@ -146,16 +155,21 @@ impl Session {
             let next = change.now.and_then(in_cluster);
             let moved = next.filter(|_| change.before.and_then(in_cluster) != next);
             let Some(next) = moved else { continue };
-            let is_new = scene.is_new(*document);
             let standing = scene.standings.get(document);
-            let was_kept =
-                !is_new && standing.is_some_and(|change| change.before == Some(Standing::Kept));
-            let takes = match lineages.now(*document) {
-                Some(roots) if is_new => roots.clone(),
-                _ if was_kept => self.own_roots(&lineages, *document)?,
+            let was_kept = standing.is_some_and(|change| change.before == Some(Standing::Kept));
+            let takes = if self.is_newcomer(*document) {
+                let own = self.own_roots(&lineages, *document)?;
                 // Had it come alone, it would have been kept until its witness came.
-                _ if is_new && scene.is_new(next) && *document < next => Roots::of(*document),
-                _ => continue,
+                let waited = self.is_newcomer(next) && *document < next;
+                match own.is_empty() {
+                    false => own,
+                    true if waited => Roots::of(*document),
+                    true => continue,
+                }
+            } else if was_kept {
+                self.own_roots(&lineages, *document)?
+            } else {
+                continue;
             };
             let own = before(&lineages, next)?;
             lineages.join(next, own, &takes);
@@ -167,7 +181,7 @@ impl Session {
             let Some(was) = change.before else { continue };
             let (witness, next) = (in_cluster(was), change.now.and_then(in_cluster));
             let is_superseded = scene.standing(*document)? == Some(Standing::Superseded);
-            if scene.is_new(*document) || witness == next || is_superseded {
+            if self.is_newcomer(*document) || witness == next || is_superseded {
                 continue;
             }
             let own = before(&lineages, *document)?;

@@ -16,7 +16,7 @@
 //!   is of one, `forest` who is of one component in this commit;
 //! * `marks`: whose decision left candidates out;
 //! * `independent`: modes `witness` and `exact`; `components`: modes `components` and `lsh`;
-//! * `given`: decisions that were made elsewhere, and `untrue` those that cannot be;
+//! * `given`: decisions that were made elsewhere, as `takeover` has them, and `untrue` those that cannot be;
 //! * `orphans`: who loses its witness, counted beforehand;
 //! * `lineage`: whose place each document took; `heirs`: of those that leave as it comes;
 //! * `blockade`: what removals by the user keep out;
@@ -53,6 +53,7 @@ mod remembered;
 mod scene;
 mod session;
 mod shallow;
+mod takeover;
 mod texts;
 mod tokens;
 mod twins;
@@ -60,13 +61,13 @@ mod untrue;
 
 pub use blockade::{Blockable, Blockade, Reach};
 pub use error::DecideError;
-pub use given::Given;
 pub use lineage::Lineages;
 pub use orphans::Orphans;
 pub use outcome::Applied;
 pub use refused::Refused;
 pub use scene::stored_sketch;
 pub use session::{Arrival, Decision, DecisionCounts, Session, Stored};
+pub use takeover::{Given, Takeover};
 pub use tokens::{
     Encoded, EncodedBatch, LoadedTokenizer, PIECE, encode_again, encode_document,
     encode_kept_again, encode_text, store_encoded,

@@ -49,7 +49,7 @@ impl Session {
         // A crowd of a transitive mode holds all that are eligible.
         let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
         let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
-        if !self.takes_over {
+        if self.takeover.is_none() {
             left::leave(batch, self.crowd, self.twins, gone);
         }
         self.counts.members = batch.view().bucket_members_read() - self.members_before;

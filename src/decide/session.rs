@@ -7,6 +7,7 @@ use super::neighbours::{Passed, Prefetched, Reach};
 use super::passes::Looked;
 use super::rank::{Followers, Rank};
 use super::scene::{Newcomer, Scene};
+use super::takeover::{Given, Takeover};
 use super::twins::Twins;
 use crate::dedup::{Fingerprinter, Sketch};
 use crate::model::{
@@ -57,6 +58,11 @@ pub struct Decision {
     pub standing: Standing,
     /// The match that explains it.
     pub matched: Option<Match>,
+}
+
+impl Decision {
+    /// It is kept.
+    pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
 }
 
 /// Work done and limits met, for reports.
@@ -128,8 +134,10 @@ pub struct Session {
     pub(super) marked: Option<RoaringTreemap>,
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
-    /// Decisions are taken over: what the writer has in memory beside the store is not kept up to date, and forgotten.
-    pub(super) takes_over: bool,
+    /// Where decisions are taken over, whose. What the writer has in memory beside the store is forgotten then.
+    pub(super) takeover: Option<Takeover>,
+    /// Those that are not taken over yet.
+    pub(super) given: BTreeMap<DocId, Given>,
 }
 
 impl Session {
@@ -162,7 +170,8 @@ impl Session {
             texts: HashMap::new(),
             superseded: BTreeMap::new(),
             members_before,
-            takes_over: false,
+            takeover: None,
+            given: BTreeMap::new(),
         }
     }
 

@@ -35,7 +35,9 @@ impl Session {
             let header = self.scene.header(*document)?;
             for form in self.forms() {
                 let hash = self.scene.text_hash(*form, &header);
-                if self.scene.exact(*form, hash)? == Some(*document) {
+                let leader = self.scene.exact(*form, hash)?;
+                // Who came decided may lead a text already that another one had yet to leave.
+                if leader.is_some_and(|one| one == *document || self.came_decided(one)) {
                     vacant.entry(*kept).or_default().insert((*form, hash));
                 }
             }
@@ -47,7 +49,16 @@ impl Session {
                 false => self.heirs(kept, &texts)?,
             };
             for text in texts {
-                self.scene.exact.insert(text, heirs.get(&text).map(|rank| rank.document));
+                let mut heir = heirs.get(&text).copied();
+                if let Some(leader) = self.scene.exact(text.0, text.1)?
+                    && self.came_decided(leader)
+                    && self.scene.is_eligible(leader)?
+                {
+                    let rank = self.scene.rank(leader)?;
+                    let stays = heir.filter(|heir| !self.is_leaving(heir.document));
+                    heir = Some(stays.map_or(rank, |heir| heir.min(rank)));
+                }
+                self.scene.exact.insert(text, heir.map(|rank| rank.document));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a row of a load says was decided about its document.
+//! What a row of a load says was decided about its document, or about a stored one.
 
 use super::read::apart;
 use crate::model::{Standing, TokenizerId};
@@ -18,6 +18,12 @@ pub(super) const COLUMNS: [&str; 11] = [
     "_witness_shingles",
     "_cluster",
 ];
+
+/// Columns of a stored document that stands otherwise, beside those of what was decided.
+const OF_STORED: [&str; 3] = ["id", "key", "source"];
+
+/// Columns of a standing and of the removal that it may be: all but the place and the cluster.
+const REMOVAL: usize = COLUMNS.len() - 2;
 
 /// A column of a load that has token ids.
 #[derive(Clone, Debug)]
@@ -83,23 +89,74 @@ pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decide
         column.is_some()
     })?;
     let ids = ids.into_iter().collect::<Result<Vec<_>, String>>()?;
-    let [order, standing, kind, witness, values @ ..] = values;
-    let [source, id, jaccard, shared, removed, of_witness, cluster] = values;
+    let [order, removal @ .., cluster] = values;
     let order = number("_order", order)?;
+    let (standing, removal) = stands(removal, Standing::Empty)?;
+    let cluster = text("_cluster", cluster)?;
+    Ok((fields, Decided { order, standing, removal, cluster, ids }))
+}
+
+/// How a stored document stands with the load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Restood {
+    /// Its number.
+    pub id: u64,
+    /// Its key, if it is told.
+    pub key: Option<String>,
+    /// Its source, if it is told.
+    pub source: Option<String>,
+    /// Its standing.
+    pub standing: Standing,
+    /// Why it is removed, unless it is superseded.
+    pub removal: Option<Removal>,
+}
+
+/// What a row says of a stored document.
+///
+/// # Errors
+/// Which column has no value that can be used.
+pub fn restood(row: &str) -> Result<Restood, String> {
+    let mut own = [const { None }; OF_STORED.len()];
+    let mut values = [const { None }; COLUMNS.len()];
+    apart(row, |name, value| {
+        let said = (value != "null").then(|| value.to_owned());
+        let at = |columns: &[&str]| columns.iter().position(|column| *column == name);
+        if let Some(slot) = at(&OF_STORED).and_then(|at| own.get_mut(at)) {
+            *slot = said;
+        } else if let Some(slot) = at(&COLUMNS).and_then(|at| values.get_mut(at)) {
+            *slot = said;
+        }
+        true
+    })?;
+    let [id, key, source] = own;
+    let [_, removal @ .., _] = values;
+    let (standing, removal) = stands(removal, Standing::Superseded)?;
+    Ok(Restood {
+        id: number("id", id)?,
+        key: text("key", key)?,
+        source: text("source", source)?,
+        standing,
+        removal,
+    })
+}
+
+/// The standing that values say, and the removal that it is: one of those that are decided, or another one that may be.
+fn stands(
+    values: [Option<String>; REMOVAL],
+    other: Standing,
+) -> Result<(Standing, Option<Removal>), String> {
+    let [standing, kind, witness, source, id, jaccard, shared, removed, of_witness] = values;
     let name = text("_standing", standing)?.ok_or("`_standing` has no value")?;
-    let standing = match name.as_str() {
-        "kept" => Standing::Kept,
-        "exact" => Standing::Exact,
-        "near" => Standing::Near,
-        "empty" => Standing::Empty,
-        _ => return Err(format!("`_standing` is {name:?}, not kept, exact, near or empty")),
-    };
-    let is_removed = matches!(standing, Standing::Exact | Standing::Near);
+    let known = [Standing::Kept, Standing::Exact, Standing::Near, other];
+    let standing = known.into_iter().find(|standing| standing.name() == name);
+    let standing = standing
+        .ok_or_else(|| format!("`_standing` is {name:?}, not kept, exact, near or {other}"))?;
     let kind = text("_kind", kind)?;
     if kind.as_ref().is_some_and(|kind| *kind != name) {
         let kind = kind.unwrap_or_default();
         return Err(format!("`_kind` is {kind:?}, and `_standing` is {name:?}"));
     }
+    let is_removed = matches!(standing, Standing::Exact | Standing::Near);
     let witness = text("_witness", witness)?;
     let removal = match (witness, is_removed) {
         (Some(witness), true) => Some(Removal {
@@ -119,8 +176,7 @@ pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decide
             return Err(format!("`_standing` is {name:?}, and `_witness` has a value"));
         }
     };
-    let cluster = text("_cluster", cluster)?;
-    Ok((fields, Decided { order, standing, removal, cluster, ids }))
+    Ok((standing, removal))
 }
 
 impl IdsColumn {
@@ -221,6 +277,24 @@ mod tests {
             let changed = REMOVED.replace(from, to);
             assert_ne!(changed, REMOVED, "{from}");
             let why = decided(&changed, &[]).unwrap_err();
+            assert!(why.contains(told), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_stored_document_is_told_by_its_number() {
+        let row = REMOVED.replace("\"_order\":3", "\"id\":12,\"key\":\"b\",\"source\":null");
+        let found = restood(&row).unwrap();
+        assert_eq!((found.id, found.key.as_deref(), found.source), (12, Some("b"), None));
+        assert_eq!(found.removal, decided(REMOVED, &[]).unwrap().1.removal);
+        let gone = restood(r#"{"id":3,"_standing":"superseded"}"#).unwrap();
+        assert_eq!((gone.id, gone.standing, gone.removal), (3, Standing::Superseded, None));
+        for (row, told) in [
+            (r#"{"_standing":"kept"}"#, "`id` has no value"),
+            (r#"{"id":3,"_standing":"empty"}"#, "\"empty\", not kept, exact, near or superseded"),
+            (r#"{"id":3,"_standing":"superseded","_witness":"a"}"#, "`_witness` has a value"),
+        ] {
+            let why = restood(row).unwrap_err();
             assert!(why.contains(told), "{why}");
         }
     }

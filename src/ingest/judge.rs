@@ -5,11 +5,13 @@ use super::error::IngestError;
 use super::identify::{Fate, New};
 use super::prepare::{Prepared, PreparedChunk, Ready};
 use super::sources::ChunkSources;
-use crate::decide::{DecideError, Given, Session, Untrue};
+use crate::decide::{DecideError, Decision, Given, Session, Takeover, Untrue};
 use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use crate::store::View;
+use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again, unless
 /// all are.
@@ -23,13 +25,17 @@ pub struct Judge {
     pub(super) source: String,
     /// Documents that the corpus had before the load: those that it was decided against.
     pub(super) before: u64,
+    /// Some of these stand otherwise in the end.
+    pub(super) changes: bool,
+    /// Those of them that documents of the load supersede.
+    pub(super) superseded: Arc<RoaringTreemap>,
     /// The columns that have token ids.
     pub(super) ids: Vec<IdsColumn>,
     /// The place of the last row.
     last: Option<u64>,
     /// Documents that were compared with their witnesses.
     pub(super) compared: u64,
-    /// Documents whose witnesses were not there when they came.
+    /// Documents whose witnesses were not there, or not kept yet, when they came.
     pub(super) later: u64,
     /// Texts whose token ids came with them, each tokenizer counted.
     pub(super) brought: u64,
@@ -41,16 +47,36 @@ pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestErro
 }
 
 impl Judge {
-    pub(super) const fn new(
-        source: String,
-        before: u64,
-        ids: Vec<IdsColumn>,
-        checks_all: bool,
-    ) -> Self {
-        Self { checks_all, source, before, ids, last: None, compared: 0, later: 0, brought: 0 }
+    /// One of documents that were decided alone.
+    pub(super) fn new(source: String, ids: Vec<IdsColumn>, checks_all: bool) -> Self {
+        Self {
+            checks_all,
+            source,
+            before: 0,
+            changes: false,
+            superseded: Arc::default(),
+            ids,
+            last: None,
+            compared: 0,
+            later: 0,
+            brought: 0,
+        }
     }
 
-    /// Every row of a chunk must be a document that the corpus does not have, behind those before it.
+    /// The same, of documents that were decided against `before` others. Of these `superseded` go, and if anything
+    /// `changes` about them, that is taken into account.
+    pub(super) fn against(self, before: u64, changes: bool, superseded: RoaringTreemap) -> Self {
+        Self { before, changes, superseded: Arc::new(superseded), ..self }
+    }
+
+    /// What a session takes over.
+    pub(super) fn takeover(&self) -> Takeover {
+        let leaving = Arc::clone(&self.superseded);
+        Takeover { first: DocId(self.before), changes: self.changes, leaving }
+    }
+
+    /// Every row of a chunk must be a document that the corpus does not have, behind those before it; of those that it
+    /// has, it may supersede the ones that are said to go.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for the first that is not.
@@ -84,7 +110,9 @@ impl Judge {
                 };
                 let is_new = new.next_if(|new| new.id == id);
                 let holder = match is_new {
-                    Some(new) => new.supersedes,
+                    Some(new) => {
+                        new.supersedes.filter(|holder| !self.superseded.contains(holder.0))
+                    }
                     None if id.0 < view.documents() => {
                         let header = view.expect_header(id)?;
                         let file = sources.file(at, sources.source(&prepared.record));
@@ -95,10 +123,12 @@ impl Judge {
                     None => Some(id),
                 };
                 if let Some(holder) = holder {
-                    let why = if holder.0 < self.before {
-                        "the corpus has a document of its source with the same key: leave it out of the load, and ingest it"
-                    } else {
+                    let why = if holder.0 >= self.before {
                         "an earlier row of its source has the same key"
+                    } else if self.superseded.contains(holder.0) {
+                        "the corpus has this very record, unchanged: leave it out before it is decided, as an ingest skips it"
+                    } else {
+                        "the corpus has a document of its source with the same key, and the load does not say that it is superseded: decide against an export that has it, or ingest the record"
                     };
                     return Err(of_row(prepared, why));
                 }
@@ -127,7 +157,10 @@ impl Judge {
                 None => Given::Kept,
                 Some(removal) => {
                     let witness = match removal.id {
-                        Some(id) => Some(self.stored_witness(view, prepared, removal, id)?),
+                        Some(id) => {
+                            let wrong = |why: String| of_row(prepared, why);
+                            Some(self.stored_witness(view, source, removal, id, &wrong)?)
+                        }
                         None => witnesses.get(&self.identity(removal, source)).copied(),
                     };
                     match witness {
@@ -153,12 +186,13 @@ impl Judge {
         let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
         let named =
             |error| named(error, |document, why| prepared_of(document).map(|row| of_row(row, why)));
-        session.settle_given(&given).map_err(named)?;
+        session.settle_given(given.clone(), self.takeover()).map_err(named)?;
         for New { id, prepared, .. } in new {
-            let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?.standing);
-            let is_later = given.get(id) == Some(&Given::Later);
-            if !is_later {
-                as_said(said, found).map_err(|why| of_row(prepared, why))?;
+            let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
+            match given.get(id) {
+                Some(Given::Later) => {}
+                Some(given) if self.changes && is_yet_to_be(*given, &found) => later += 1,
+                _ => as_said(said, found.standing).map_err(|why| of_row(prepared, why))?,
             }
         }
         session.compare_given(&sample).map_err(named)?;
@@ -189,6 +223,9 @@ impl Judge {
         asked.sort_unstable();
         asked.dedup();
         let found = view.identities(&asked)?;
+        // Who has the key of a witness that is yet to come is not the witness.
+        let is_it = |found: &DocId| !self.superseded.contains(found.0);
+        let found = found.into_iter().map(|found| found.filter(is_it));
         known.extend(asked.into_iter().zip(found).filter_map(|(key, found)| Some((key, found?))));
         Ok(known)
     }
@@ -198,32 +235,32 @@ impl Judge {
         key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
     }
 
-    /// The witness that the corpus had before the load under a number.
+    /// The witness that the corpus had before the load under a number, of a document of that source.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] when it is another document than the row says; [`IngestError`] when the store cannot be read.
-    fn stored_witness(
+    /// What `wrong` makes of it when it is another document than the row says; [`IngestError`] when the store cannot be read.
+    pub(super) fn stored_witness(
         &self,
         view: &View,
-        prepared: &Prepared,
+        source: &str,
         removal: &Removal,
         id: u64,
+        wrong: &dyn Fn(String) -> IngestError,
     ) -> Result<DocId, IngestError> {
         if id >= self.before {
             let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
-            return Err(of_row(prepared, why));
+            return Err(wrong(why));
         }
         let header = view.expect_header(DocId(id))?;
-        let (key, source) = (view.display_key(&header)?, view.source_name(header.source));
-        let said = removal.source.as_deref().unwrap_or_else(|| self.source_of(prepared));
-        if (removal.witness.as_str(), said) == (key.as_str(), source) {
+        let (key, found) = (view.display_key(&header)?, view.source_name(header.source));
+        let said = removal.source.as_deref().unwrap_or(source);
+        if (removal.witness.as_str(), said) == (key.as_str(), found) {
             return Ok(DocId(id));
         }
-        let why = format!(
-            "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{source}`",
+        Err(wrong(format!(
+            "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
             removal.witness
-        );
-        Err(of_row(prepared, why))
+        )))
     }
 
     /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its token
@@ -235,6 +272,17 @@ impl Judge {
     fn source_of<'a>(&'a self, prepared: &'a Prepared) -> &'a str {
         prepared.record.source.as_deref().unwrap_or(&self.source)
     }
+}
+
+/// Whether stored documents that are yet to change keep a document from standing as it is said to: it is kept, or there
+/// is another witness for it.
+fn is_yet_to_be(given: Given, found: &Decision) -> bool {
+    let witness = |matched: &Match| matched.witness;
+    let said = match given {
+        Given::Removed(matched) => Some(matched.witness),
+        Given::Kept | Given::Later => None,
+    };
+    found.standing.is_eligible() && found.matched.as_ref().map(witness) != said
 }
 
 /// A removal as it is stored.

@@ -7,7 +7,7 @@ use crate::support::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
-use corpusdb::dedup::{KeepOrder, Standing, StandingsDigest};
+use corpusdb::dedup::{KeepOrder, MatchKind, StandingsDigest};
 use corpusdb::ingest::{Format, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What decisions are made of, in the columns of a load.
-const COLUMNS: [&str; 11] = [
+pub const COLUMNS: [&str; 11] = [
     "_order",
     "_standing",
     "_kind",
@@ -40,7 +40,7 @@ const COLUMNS: [&str; 11] = [
 const FIELDS: [(&str, FieldKind); 2] = [("year", FieldKind::Int), ("url", FieldKind::Keyword)];
 
 /// Documents of two sources under keys that two of them may share.
-fn documents(seed: u64, count: usize) -> Vec<Value> {
+pub fn documents(seed: u64, count: usize) -> Vec<Value> {
     let mut random = Random::new(seed);
     let mut pages = crawl(seed, count, false);
     pages.push(Page::new("..."));
@@ -63,14 +63,14 @@ fn documents(seed: u64, count: usize) -> Vec<Value> {
     rows
 }
 
-fn make(path: &Path, policy: &Policy) -> CorpusWriter {
+pub fn make(path: &Path, policy: &Policy) -> CorpusWriter {
     let fields = FIELDS.map(|(name, kind)| (name.to_owned(), kind));
     Corpus::init(path, policy, &fields).unwrap();
     writer(path)
 }
 
 /// Ingests rows as lines.
-fn pour_rows(writer: &mut CorpusWriter, scratch: &Scratch, name: &str, rows: &[Value]) {
+pub fn pour_rows(writer: &mut CorpusWriter, scratch: &Scratch, name: &str, rows: &[Value]) {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     let read = ReadOptions {
         id_field: Some("key".to_owned()),
@@ -103,38 +103,48 @@ fn decide_against(policy: &Policy, stored: &[Value], mut rows: Vec<Value>) -> (V
     let before = decided(&writer);
     pour_rows(&mut writer, &scratch, "rows.jsonl", &rows);
     let is_changed = decided(&writer) != before;
-    let view = writer.view();
     let all = stored.iter().chain(&rows);
     let names: Vec<(Value, Value)> =
         all.map(|row| (row["key"].clone(), row["source"].clone())).collect();
     for (at, row) in (0..).zip(&mut rows) {
-        let id = DocId(first + at);
-        let standing = view.standing(id).unwrap();
         // Any distinct ascending numbers.
         row["_order"] = (at * 3 + 1).into();
-        row["_standing"] = standing.name().into();
-        if standing == Standing::Kept {
-            row["_cluster"] = row["key"].clone();
-        }
-        if let Some(found) = view.match_of(id).unwrap() {
-            let (key, source) = &names[found.witness.0 as usize];
-            row["_kind"] = found.kind.name().into();
-            row["_witness"] = key.clone();
-            row["_witness_source"] = source.clone();
-            if found.witness.0 < first {
-                row["_witness_id"] = found.witness.0.into();
-            }
-            row["_jaccard"] = found.jaccard().into();
-            row["_shared"] = found.shared.into();
-            row["_removed_shingles"] = found.removed_shingles.into();
-            row["_witness_shingles"] = found.witness_shingles.into();
-            row["_cluster"] = key.clone();
+        say(row, &writer, DocId(first + at), first, &names);
+        if row["_standing"] != "empty" {
+            let witness = &row["_witness"];
+            row["_cluster"] = if witness.is_null() { &row["key"] } else { witness }.clone();
         }
     }
     (rows, is_changed)
 }
 
-fn schema(without: Option<&str>) -> Arc<Schema> {
+/// Says in a row how a document stands; `first` is the first of those that are loaded, `names` all of them.
+pub fn say(
+    row: &mut Value,
+    writer: &CorpusWriter,
+    id: DocId,
+    first: u64,
+    names: &[(Value, Value)],
+) {
+    let view = writer.view();
+    row["_standing"] = view.standing(id).unwrap().name().into();
+    let matched = view.match_of(id).unwrap();
+    if let Some(found) = matched.filter(|found| found.kind != MatchKind::Superseded) {
+        let (key, source) = &names[found.witness.0 as usize];
+        row["_kind"] = found.kind.name().into();
+        row["_witness"] = key.clone();
+        row["_witness_source"] = source.clone();
+        if found.witness.0 < first {
+            row["_witness_id"] = found.witness.0.into();
+        }
+        row["_jaccard"] = found.jaccard().into();
+        row["_shared"] = found.shared.into();
+        row["_removed_shingles"] = found.removed_shingles.into();
+        row["_witness_shingles"] = found.witness_shingles.into();
+    }
+}
+
+pub fn schema(without: Option<&str>) -> Arc<Schema> {
     let whole =
         ["_order", "_witness_id", "_shared", "_removed_shingles", "_witness_shingles", "year"];
     let names = ["text", "key", "source", "url", "language", "quality", "year"];
@@ -151,34 +161,38 @@ fn schema(without: Option<&str>) -> Arc<Schema> {
 }
 
 /// A directory as `corpusdb.spark.write_load` writes it, in files of these many rows.
-fn write_load(directory: &Path, policy: &Policy, rows: &[Value], parts: &[usize]) {
+pub fn write_load(directory: &Path, policy: &Policy, rows: &[Value], parts: &[usize]) {
     write_rows(directory, rows, parts, schema(None));
     manifest(directory, policy, rows.len(), |_| {});
 }
 
-fn write_rows(directory: &Path, rows: &[Value], parts: &[usize], schema: Arc<Schema>) {
+pub fn write_rows(directory: &Path, rows: &[Value], parts: &[usize], schema: Arc<Schema>) {
     let mut rest = rows;
     for (at, part) in parts.iter().copied().chain([usize::MAX]).enumerate() {
         let (rows, behind) = rest.split_at(part.min(rest.len()));
         rest = behind;
-        if rows.is_empty() {
-            continue;
+        if !rows.is_empty() {
+            let folder = directory.join(format!("documents/part={at:05}"));
+            write_file(&folder, rows, Arc::clone(&schema));
         }
-        let path = directory.join(format!("documents/part={at:05}"));
-        std::fs::create_dir_all(&path).unwrap();
-        let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).build_decoder().unwrap();
-        decoder.serialize(rows).unwrap();
-        let file = File::create(path.join("rows.parquet")).unwrap();
-        let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), None).unwrap();
-        while let Some(batch) = decoder.flush().unwrap() {
-            writer.write(&batch).unwrap();
-            decoder.serialize(&[] as &[Value]).unwrap();
-        }
-        writer.close().unwrap();
     }
 }
 
-fn manifest(directory: &Path, policy: &Policy, documents: usize, change: impl Fn(&mut Value)) {
+/// One file of rows.
+pub fn write_file(folder: &Path, rows: &[Value], schema: Arc<Schema>) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).build_decoder().unwrap();
+    decoder.serialize(rows).unwrap();
+    let file = File::create(folder.join("rows.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, schema, None).unwrap();
+    while let Some(batch) = decoder.flush().unwrap() {
+        writer.write(&batch).unwrap();
+        decoder.serialize(&[] as &[Value]).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+pub fn manifest(directory: &Path, policy: &Policy, documents: usize, change: impl Fn(&mut Value)) {
     let mut manifest = json!({
         "format": 1,
         "signature_version": policy.signature_version,
@@ -193,7 +207,7 @@ fn manifest(directory: &Path, policy: &Policy, documents: usize, change: impl Fn
     std::fs::write(directory.join("manifest/part-0.txt"), manifest.to_string()).unwrap();
 }
 
-fn load(
+pub fn load(
     writer: &mut CorpusWriter,
     directory: &Path,
     options: &LoadOptions,
@@ -203,7 +217,7 @@ fn load(
 }
 
 /// The ingest that a load stands for.
-fn same_ingest(writer: &mut CorpusWriter, directory: &Path) {
+pub fn same_ingest(writer: &mut CorpusWriter, directory: &Path) {
     same_ingest_without(writer, directory, &COLUMNS);
 }
 
@@ -221,7 +235,7 @@ fn same_ingest_without(writer: &mut CorpusWriter, directory: &Path, columns: &[&
     pour(writer, &[directory], &options);
 }
 
-fn refused(done: Result<LoadReport, Error>) -> String {
+pub fn refused(done: Result<LoadReport, Error>) -> String {
     done.expect_err("a load that cannot be true was taken").to_string()
 }
 
@@ -349,7 +363,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
         (
             kept,
             json!({ "key": stored[5]["key"], "source": stored[5]["source"], "_cluster": null }),
-            "the corpus has a document of its source with the same key",
+            "and the load does not say that it is superseded",
         ),
     ] {
         let scratch = Scratch::new();
@@ -486,6 +500,41 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     assert!(why.contains("\"ids\" of token ids must begin with `_ids`"), "{why}");
 }
 
+/// Commits of a corpus, as its journal counts them.
+pub fn journal(corpus: &str) -> u64 {
+    std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
+}
+
+/// Kills the command over a corpus that `made` makes at some commits between two, and gives it again: each time it comes to
+/// the digest that is expected. Answers how often it was killed before its end.
+pub fn kill_anywhere(
+    made: &dyn Fn(&str) -> String,
+    words: &dyn Fn(&str) -> [String; 6],
+    (before, commits): (u64, u64),
+    expected: &str,
+    rounds: usize,
+) -> u64 {
+    let mut random = Random::new(5);
+    let mut killed = 0;
+    for round in 0..rounds {
+        let corpus = made(&format!("killed-{round}"));
+        let moment = before + random.below((commits - before) as usize) as u64;
+        let mut child =
+            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += u64::from(journal(&corpus) < commits);
+        sound(&corpus);
+        corpusdb(&words(&corpus)).good();
+        sound(&corpus);
+        assert_eq!(digest(&corpus), expected, "killed at commit {moment}");
+    }
+    killed
+}
+
 #[test]
 fn a_killed_load_goes_on_to_the_same_end() {
     let keep = KeepOrder::Longest;
@@ -504,9 +553,6 @@ fn a_killed_load_goes_on_to_the_same_end() {
         let words = ["bulk-load", corpus, &scratch.arg("load"), "--batch-bytes", "2500", "--json"];
         words.map(str::to_owned)
     };
-    let journal = |corpus: &str| {
-        std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
-    };
     let whole = made("whole");
     let before = journal(&whole);
     let report = corpusdb(&words(&whole)).good().json();
@@ -523,24 +569,7 @@ fn a_killed_load_goes_on_to_the_same_end() {
     ingest(&ingested, &[&scratch.arg("load/documents/*/*.parquet")], &flags);
     assert_eq!(digest(&ingested), expected);
 
-    let mut random = Random::new(5);
-    let mut killed = 0;
-    for round in 0..6 {
-        let corpus = made(&format!("killed-{round}"));
-        let moment = before + random.below((commits - before) as usize) as u64;
-        let mut child =
-            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(300));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        killed += u64::from(journal(&corpus) < commits);
-        sound(&corpus);
-        corpusdb(&words(&corpus)).good();
-        sound(&corpus);
-        assert_eq!(digest(&corpus), expected, "killed at commit {moment}");
-    }
+    let killed = kill_anywhere(&made, &words, (before, commits), &expected, 6);
     assert!(killed > 2, "killed {killed} times before the end");
 }
 
@@ -709,7 +738,7 @@ fn a_load_for_another_corpus_is_refused_with_both_values() {
     let hash = "0".repeat(64);
     let tokenizers = json!([{ "name": "own", "hash": hash }]);
     for (name, value, told) in [
-        ("format", json!(2), vec!["format 2 of loads; this release reads 1"]),
+        ("format", json!(3), vec!["format 3 of loads; this release reads 1 to 2"]),
         ("signature_version", json!(7), vec!["signature version 7, and the corpus has 1"]),
         ("policy", json!(other), vec!["threshold 0.8", "and the corpus has", "threshold 0.7"]),
         ("tokenizers", tokenizers, vec![hash.as_str(), "and the corpus has none of that name"]),

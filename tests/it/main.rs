@@ -55,6 +55,7 @@ mod readers;
 mod records;
 mod recrawls;
 mod refused;
+mod reloads;
 mod remote;
 mod report;
 mod scripts;

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["DECISIONS", "write_load"]
 
-#: The layout that this release writes and reads.
-FORMAT = 1
+#: The layouts that this release writes and reads: with the second one stored documents stand otherwise.
+FORMAT, FORMAT_OF_CHANGES = 1, 2
+
+#: Modes in which a load leaves stored documents as they are.
+TRANSITIVE = ("components", "lsh")
+
+#: Stored documents in one file, about.
+CHANGED_ROWS = 1_000_000
 
 #: Directories of shards have five digits.
 MOST_SHARDS = 10_000
@@ -61,8 +67,9 @@ def write_load(
     they are or that they are removed for, so that no witness is in another corpus; each loads its own
     (`corpusdb bulk-load crawl-3 DIRECTORY --shard 3`), and `corpusdb epoch plan --shards` plans over all of them.
 
-    What `against` answered is loaded into the corpus that it was decided against, as it was then. Where stored documents
-    stand otherwise because of the new ones (`changed` has rows), `corpusdb.BadInput` is raised: ingest these instead.
+    What `against` answered is loaded into the corpus that it was decided against, as it was then, and what it says of
+    stored documents (`changed`) comes along. In modes `components` and `lsh` a load cannot make stored documents stand
+    otherwise: where `changed` has rows, `corpusdb.BadInput` is raised, and the new documents are to be ingested instead.
     """
     from pyspark.sql import functions as F
 
@@ -71,14 +78,19 @@ def write_load(
 
     if shards is not None and not 1 <= shards <= MOST_SHARDS:
         raise BadInput(f"{shards} shards are none: their number is from 1 to {MOST_SHARDS}")
+    made = _native.policy_json(cast(PolicySettings, policy_settings(policy if policy is not None else {})))
+    settings: dict[str, Any] = json.loads(made)
+    changed = 0
     if isinstance(done, Compared):
         if shards is not None:
             raise BadInput("what was decided against a corpus is loaded into that corpus, and is not parted into shards")
-        if changed := done.changed.count():
+        changed = done.changed.count()
+        mode = settings["mode"]
+        if changed and mode in TRANSITIVE:
             raise BadInput(
-                f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them: "
-                "ingest the new documents; where all of these are `superseded`, those whose keys the corpus has are enough, and "
-                "the others can be decided again and loaded"
+                f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them "
+                f"in mode {mode!r}: ingest the new documents; where all of these are `superseded`, those whose keys the corpus "
+                "has are enough, and the others can be decided again and loaded"
             )
         if done.rows.where("source IS NULL").limit(1).count():
             raise BadInput("a new document names no source, so that it was compared with none of the source that it would have")
@@ -107,11 +119,10 @@ def write_load(
     folders = ["part"] if shards is None else ["shard", "part"]
     rows = decided.repartition(parts * (shards or 1), *folders).sortWithinPartitions(*folders, "_order")
     rows.write.partitionBy(*folders).mode("error").parquet(f"{directory}/documents")
-    settings = policy_settings(policy if policy is not None else {})
     manifest: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT_OF_CHANGES if changed else FORMAT,
         "signature_version": _native.signature_version(),
-        "policy": json.loads(_native.policy_json(cast(PolicySettings, settings))),
+        "policy": settings,
         "documents": count,
         "source": source_name,
         "tokenizers": [
@@ -120,6 +131,11 @@ def write_load(
     }
     if isinstance(done, Compared):
         manifest["against"] = {"documents": done.stored, "standings": done.standings}
+        if changed:
+            manifest["against"]["changed"] = changed
+            stood = _changed(done, source_name if source is not None else None)
+            stood = stood.coalesce(1 + changed // CHANGED_ROWS).sortWithinPartitions("id")
+            stood.write.mode("error").parquet(f"{directory}/changed")
     if shards is not None:
         manifest["shards"] = [found.get(shard, 0) for shard in range(shards)]
     told = df.sparkSession.createDataFrame([(json.dumps(manifest),)], "value string")
@@ -152,20 +168,35 @@ def _documents(
 
 
 def _decisions(done: Deduplicated | Compared, source_name: str | None) -> DataFrame:
-    """The columns of decisions. A witness without a source has that name; without one documents have no sources."""
+    """The columns of decisions."""
     from pyspark.sql import functions as F
 
-    named = [F.col(name).alias(f"_{name}") for name in ("order", "standing", "kind", "witness")]
+    # By key and source a document's shard is told; they are among its own columns too, and these go before it is written.
+    others = [F.col(name).alias(f"_{name}") for name in ("order", "cluster", "key", "source")]
+    return done.rows.select(*others, *_standing(isinstance(done, Compared), source_name))
+
+
+def _changed(done: Compared, source_name: str | None) -> DataFrame:
+    """Stored documents that stand otherwise, by their numbers."""
+    from pyspark.sql import functions as F
+
+    return done.changed.select(F.col("order").alias("id"), "key", "source", *_standing(True, source_name))
+
+
+def _standing(is_against: bool, source_name: str | None) -> list[Column]:
+    """The columns of a standing. A witness without a source has that name; without one documents have no sources."""
+    from pyspark.sql import functions as F
+
+    named = [F.col(name).alias(f"_{name}") for name in ("standing", "kind", "witness")]
     if source_name is None:
         named.append(F.lit(None).cast("string").alias("_witness_source"))
     else:
         of_witness = F.coalesce(F.col("witness_source"), F.lit(source_name))
         named.append(F.when(F.col("witness").isNotNull(), of_witness).alias("_witness_source"))
-    stored = "CASE WHEN witness_is_stored THEN witness_order END" if isinstance(done, Compared) else "CAST(NULL AS long)"
+    stored = "CASE WHEN witness_is_stored THEN witness_order END" if is_against else "CAST(NULL AS long)"
     named.append(F.expr(stored).alias("_witness_id"))
-    # By key and source a document's shard is told; they are among its own columns too, and these go before it is written.
-    others = ("jaccard", "shared", "removed_shingles", "witness_shingles", "cluster", "key", "source")
-    return done.rows.select(*named, *(F.col(name).alias(f"_{name}") for name in others))
+    named.extend(F.col(name).alias(f"_{name}") for name in ("jaccard", "shared", "removed_shingles", "witness_shingles"))
+    return named
 
 
 def _shard(shards: int, source_name: str, has_sources: bool) -> Column:

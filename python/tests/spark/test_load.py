@@ -153,6 +153,49 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
             w.bulk_load(load)
 
 
+@pytest.mark.parametrize(
+    ("mode", "keep", "scope"),
+    [("witness", "first", "global"), ("witness", "longest", "global"), ("witness", "field:year", "per-source"),
+     ("exact", "first", "global"), ("none", "first", "global")],
+)
+def test_crawls_that_come_again_are_loaded_one_after_the_other(
+    session: Any, tmp_path: Path, mode: str, keep: str, scope: str
+) -> None:
+    from corpusdb import spark
+    from corpusdb.spark._load import DECISIONS
+
+    policy: dict[str, Any] = {"mode": mode, "keep": keep, "scope": scope, "threshold": 0.5}
+    documents = family(len(mode) + len(keep), 270)
+    stored, rest = split(documents[:180], 90, 12)
+    for name in ("ingested", "loaded"):
+        corpusdb.create(tmp_path / name, fields={"year": int}, **policy).close()
+        before = ingest(tmp_path / name, stored)
+    changed = 0
+    for crawl in range(2):
+        if crawl == 1:
+            # Of the stored documents the newest under each key: what comes now supersedes some that came again before.
+            newest = {(row[1], row[2]): row for row in before}
+            held = [{"key": key, "source": source, "number": 0} for key, source in sorted(newest)]
+            _, rest = split(documents[180:], 0, 0)
+            for number, one in enumerate(rest[::5]):
+                same = [other for other in held if other["source"] == one["source"]]
+                one.update(key=same[number % len(same)]["key"], text=f"{one['text']} of crawl {crawl}")
+            rest = list({(one["key"], one["source"]): one for one in rest}.values())
+        came = arrived(session, rest)
+        place, load = tmp_path / f"stages-{crawl}", tmp_path / f"load-{crawl}"
+        done = spark.against(exported(session, before), came, policy, checkpoint=str(place), **NAMES)
+        spark.write_load(came, done, policy, load, part_rows=30, **NAMES)
+        changed += done.changed.where("standing <> 'superseded'").count()
+        assert done.changed.where("standing = 'superseded'").count() >= 12
+        expected = ingested(tmp_path / "ingested", load, DECISIONS)
+        with corpusdb.open(tmp_path / "loaded", mode="w", memory="128MiB") as w:
+            report = w.bulk_load(load, check="all", batch_bytes=3000)
+            assert (report.added, w.check("deep").faults, w.digest()) == (len(rest), [], expected)
+            assert w.bulk_load(load).commits == 0
+        before = ingest(tmp_path / "loaded", [])
+    assert changed > 0 or mode == "none"
+
+
 def test_another_witness_of_a_stored_document_is_a_change(session: Any, tmp_path: Path) -> None:
     from corpusdb import spark
 
@@ -171,9 +214,10 @@ def test_another_witness_of_a_stored_document_is_a_change(session: Any, tmp_path
     came = session.createDataFrame([(0, "c", "web", " ".join(third), None)], NEW)
     done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     assert [(row["key"], row["before"], row["standing"], row["witness"]) for row in done.changed.collect()] == [("b", "near", "near", "c")]
-    with pytest.raises(BadInput, match="1 stored documents stand otherwise"):
-        spark.write_load(came, done, policy, tmp_path / "load", **NAMES)
-    after = ingest(tmp_path / "corpus", [{"key": "c", "text": " ".join(third), "year": None, "source": "web"}])
+    spark.write_load(came, done, policy, tmp_path / "load", **NAMES)
+    with corpusdb.open(tmp_path / "corpus", mode="w") as w:
+        assert w.bulk_load(tmp_path / "load", check="all").compared == 1
+    after = ingest(tmp_path / "corpus", [])
     assert [(row[1], row[4], row[6]) for row in after] == [("a", "kept", None), ("b", "near", "c"), ("c", "kept", None)]
 
 
@@ -217,15 +261,16 @@ def test_encode_leaves_null_and_casts_what_is_no_text(session: Any, tmp_path: Pa
         spark.write_load(df, done, None, tmp_path / "load", order="number", text="words", tokenizers={"own": "00"}, ids={"own": "ids"})
 
 
-def test_what_changes_stored_documents_is_no_load(session: Any, tmp_path: Path) -> None:
+def test_what_changes_stored_documents_of_components_is_no_load(session: Any, tmp_path: Path) -> None:
     from corpusdb import spark
 
+    policy: dict[str, Any] = {"mode": "components"}
     held = session.createDataFrame([(0, "a", "web", "some text of a page", "kept")], "id long, key string, source string, text string, standing string")
     came = session.createDataFrame([(0, "a", "web", "another text of the page", None)], NEW)
-    done = spark.against(held, came, checkpoint=str(tmp_path / "stages"), **NAMES)
+    done = spark.against(held, came, policy, checkpoint=str(tmp_path / "stages"), **NAMES)
     assert done.stored == 1
-    with pytest.raises(BadInput, match="1 stored documents stand otherwise"):
-        spark.write_load(came, done, None, tmp_path / "load", **NAMES)
+    with pytest.raises(BadInput, match="1 stored documents stand otherwise .* in mode 'components'"):
+        spark.write_load(came, done, policy, tmp_path / "load", **NAMES)
 
 
 def test_a_load_for_another_policy_and_a_frame_with_reserved_columns_are_refused(session: Any, tmp_path: Path) -> None:

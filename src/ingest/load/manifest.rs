@@ -8,8 +8,8 @@ use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;
 use serde::Deserialize;
 
-/// The version of the layout that is read.
-const FORMAT: u32 = 1;
+/// The versions of the layout that are read: with the second one stored documents may stand otherwise.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;
 
 /// How the names of columns of token ids begin.
 const IDS: &str = "_ids";
@@ -40,6 +40,9 @@ struct Against {
     /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
     #[serde(default)]
     standings: Option<String>,
+    /// How many of them stand otherwise with the load.
+    #[serde(default)]
+    changed: u64,
 }
 
 /// A tokenizer that the corpus must have.
@@ -63,6 +66,8 @@ pub(super) struct Manifest {
     pub(super) before: u64,
     /// How these must stand, if the load tells.
     pub(super) standings: Option<String>,
+    /// How many of them stand otherwise in the end.
+    pub(super) changed: u64,
     /// The columns that have token ids.
     pub(super) ids: Vec<IdsColumn>,
     /// The source of documents that name none, under which the files are booked.
@@ -104,18 +109,21 @@ impl Manifest {
         let differs = |what: &str, has: &dyn std::fmt::Display, corpus: &dyn std::fmt::Display| {
             fail(&format!("the load was decided with {what} {has}, and the corpus has {corpus}"))
         };
-        if manifest.format != FORMAT {
-            let why = format!("format {} of loads; this release reads {FORMAT}", manifest.format);
-            return Err(fail(&why));
+        if !FORMATS.contains(&manifest.format) {
+            let (has, first, last) = (manifest.format, FORMATS.start(), FORMATS.end());
+            return Err(fail(&format!(
+                "format {has} of loads; this release reads {first} to {last}"
+            )));
         }
         if manifest.signature_version != SIGNATURE_VERSION {
             let (has, corpus) = (manifest.signature_version, SIGNATURE_VERSION);
             return Err(differs("signature version", &has, &corpus));
         }
-        let policy: Policy = serde_json::from_value(manifest.policy).map_err(told)?;
+        let policy: Policy = serde_json::from_value(manifest.policy.clone()).map_err(told)?;
         if policy != *view.policy() {
             return Err(differs("the policy", &policy, view.policy()));
         }
+        refuse_changes(&manifest, &policy).map_err(|why| fail(&why))?;
         let mut ids = Vec::new();
         for TokenizerOfLoad { name, hash, ids: column } in &manifest.tokenizers {
             let of_corpus = view.tokenizers().find(|(_, record)| record.name == *name);
@@ -136,9 +144,33 @@ impl Manifest {
         }
         let (folder, documents) =
             shard(&manifest.shards, manifest.documents, options.shard).map_err(|why| fail(&why))?;
-        let Told { source, against: Against { documents: before, standings }, .. } = manifest;
-        Ok(Self { folder, documents, before, standings, ids, source })
+        let Told { source, against, .. } = manifest;
+        let Against { documents: before, standings, changed } = against;
+        Ok(Self { folder, documents, before, standings, changed, ids, source })
     }
+}
+
+/// Stored documents stand otherwise only by what a load can make them.
+fn refuse_changes(manifest: &Told, policy: &Policy) -> Result<(), String> {
+    let changed = manifest.against.changed;
+    if changed == 0 {
+        return Ok(());
+    }
+    if manifest.format < 2 {
+        return Err(format!("{changed} stored documents stand otherwise, which format 1 has not"));
+    }
+    if !manifest.shards.is_empty() {
+        return Err(format!(
+            "{changed} stored documents stand otherwise, and the load is in shards: their numbers are those of one corpus"
+        ));
+    }
+    if policy.mode.is_transitive() {
+        return Err(format!(
+            "{changed} stored documents stand otherwise, which a load cannot make them in mode `{}`: ingest the documents",
+            policy.mode.name()
+        ));
+    }
+    Ok(())
 }
 
 /// The folder that a corpus takes, and how many documents are in it: of a load of `all`, or of one of its shards.

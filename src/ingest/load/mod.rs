@@ -1,13 +1,19 @@
 //! Documents that were decided elsewhere come in with their decisions: of a directory that `corpusdb.spark` wrote.
 //!
 //! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and what is
-//! stored is what an ingest of the same files would have stored. `manifest` says what the load was decided with, `later` removes at
-//! the end what came before its witness. What a row says is read by `decided`, held against the document and taken over by
-//! `judge`, both beside this folder. The layout is in `docs/reference/loads.md`.
+//! stored is what an ingest of the same files would have stored. `manifest` says what the load was decided with, `changed` which
+//! stored documents stand otherwise with it; `end` removes what came before its witness, and sees that all documents stand as they
+//! are `said` to. What a row says is read by `decided`, held against the document and taken over by `judge`, both beside this
+//! folder. The layout is in `docs/reference/loads.md`.
 
-mod later;
+mod changed;
+mod end;
 mod manifest;
+mod said;
 
+use self::changed::Changed;
+use self::end::End;
+use self::manifest::Manifest;
 use super::decided::COLUMNS;
 use super::error::IngestError;
 use super::judge::Judge;
@@ -20,10 +26,11 @@ use crate::dedup::StandingsDigest;
 use crate::model::{Context, DocId, KeepOrder, Standing};
 use crate::remote::Stores;
 use crate::store::{View, Writer};
-use later::remove_later;
-use manifest::Manifest;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
+
+/// Kinds of commits that make documents stand otherwise, and are no part of a load.
+const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
 
 /// How to load.
 #[derive(Clone, Debug)]
@@ -91,11 +98,16 @@ pub fn load(
     refuse_others(writer.view(), &files, &manifest)?;
     let is_resumed = writer.view().documents() > manifest.before;
     let first = DocId(writer.view().documents());
-    let mut judge = Judge::new(manifest.source, manifest.before, manifest.ids, options.check_all);
+    let changed = Changed::of(directory, &manifest, options, interrupt)?;
+    let superseded = changed.superseded(&manifest, interrupt)?;
+    let (before, changes) = (manifest.before, manifest.changed > 0);
+    let judge = Judge::new(manifest.source, manifest.ids, options.check_all);
+    let mut judge = judge.against(before, changes, superseded);
+    let tokenizers = crafts.tokenizers;
     let crafts = Crafts { judge: Some(&mut judge), ..crafts };
     let inlets = files.iter().cloned().map(Inlet::File).collect();
     let mut report = ingest(writer, inlets, &as_ingest, crafts, context)?;
-    let documents = writer.view().documents().saturating_sub(manifest.before);
+    let documents = writer.view().documents().saturating_sub(before);
     if documents != manifest.documents {
         return Err(IngestError::Load(format!(
             "{directory}: {documents} documents were loaded, and its manifest counts {}: files are missing or were added",
@@ -103,9 +115,10 @@ pub fn load(
         )));
     }
     let may_wait = writer.view().policy().keep != KeepOrder::First;
-    if may_wait && (judge.later > 0 || is_resumed) {
-        report.commits += pool(context)?
-            .install(|| remove_later(writer, &files, &as_ingest, &mut judge, context))?;
+    if changes || may_wait && (judge.later > 0 || is_resumed) {
+        let (files, options) = (&files, &as_ingest);
+        let end = End { files, changed: &changed, options, tokenizers };
+        report.commits += pool(context)?.install(|| end.reach(writer, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
     }
     let Judge { compared, later, brought, .. } = judge;
@@ -164,8 +177,12 @@ fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<()
     )))
 }
 
-/// The documents that the load was decided against stand as they did then.
+/// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
+/// because of the load itself, nothing else decided about documents since it began.
 fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+    if manifest.changed > 0 && view.documents() > manifest.before {
+        return refuse_others_since(view, manifest);
+    }
     let Some(said) = &manifest.standings else { return Ok(()) };
     let mut found = StandingsDigest::default();
     for standing in Standing::ALL.into_iter().filter(|standing| standing.is_eligible()) {
@@ -182,4 +199,20 @@ fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestEr
     Err(IngestError::Load(format!(
         "the documents of this corpus stand otherwise than those that the load was decided against (digest {found}, not {said}): some were removed, restored or decided anew since the export, or the export left some out, or it is another corpus; decide against `corpusdb export --all` of this corpus, as it is now"
     )))
+}
+
+/// No commit but those of the load decided about documents since its first one.
+fn refuse_others_since(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+    for (_, commit) in view.commits()?.into_iter().rev() {
+        if DECIDING.contains(&commit.kind.as_str()) {
+            return Err(IngestError::Load(format!(
+                "documents were decided otherwise since the load began (a commit of the kind `{}`): take a copy of the corpus that it was decided against, or ingest the documents",
+                commit.kind
+            )));
+        }
+        if commit.added > 0 && commit.first <= manifest.before {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -19,7 +19,7 @@ mod masks;
 mod mixes;
 mod moves;
 mod orders;
-mod place;
+pub mod place;
 mod refusals;
 mod row;
 mod run;
