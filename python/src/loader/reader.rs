@@ -57,7 +57,7 @@ impl Reader {
             pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
         })?;
         let opened = or_leave(py, None, move |_, _| {
-            let files = by_epoch(files)?;
+            let files = by_epoch(files, &hash)?;
             let opened = pool.install(|| {
                 let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
                 let planned = match given {
@@ -209,11 +209,17 @@ impl Opened {
     }
 }
 
-/// Directories by the epochs that were built into them.
-fn by_epoch(directories: Vec<PathBuf>) -> Result<BTreeMap<u64, PathBuf>, Error> {
+/// Directories by the epochs of a plan that were built into them: what is none of it is told before the first batch.
+fn by_epoch(directories: Vec<PathBuf>, plan: &str) -> Result<BTreeMap<u64, PathBuf>, Error> {
     let mut found = BTreeMap::new();
     for directory in directories {
-        let epoch = Manifest::read(&directory)?.epoch;
+        let Manifest { epoch, plan: built, .. } = Manifest::read(&directory)?;
+        if built != plan {
+            let why = format!(
+                "was built from plan {built:.16}, and this loader gives plan {plan:.16}: build this plan, or leave the directory out"
+            );
+            return Err(EpochError::Files { path: directory, why }.into());
+        }
         if let Some(other) = found.insert(epoch, directory.clone()) {
             let why =
                 format!("holds epoch {epoch}, and so does {}: name one of them", other.display());

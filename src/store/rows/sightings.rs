@@ -3,11 +3,14 @@
 use crate::model::{ByteSpan, GramPlace, GramRun, Piece, Sightings, SuitePart, WholeItem};
 use crate::store::error::Malformed;
 use crate::store::rows::bytes::{Cursor, put_varint};
+use std::ops::RangeInclusive;
 
 /// Without pieces.
 const FORMAT: u8 = 1;
 /// With pieces behind the runs.
 const PIECES: u8 = 2;
+/// Tokens that a piece may have: longer runs are of n-grams.
+const PIECE_TOKENS: RangeInclusive<u32> = 5..=7;
 
 /// The stored form: runs and pieces in the order of the text, each with its distance from the one before.
 pub(in crate::store) fn encode(sightings: &Sightings) -> Vec<u8> {
@@ -90,7 +93,7 @@ fn pieces(cursor: &mut Cursor<'_>) -> Result<Vec<Piece>, Malformed> {
         let part = SuitePart::ALL.get(usize::from(cursor.u8()?)).copied();
         let part = part.ok_or_else(|| Malformed::at(at, "unknown part"))?;
         let (position, tokens) = (cursor.varint_u32()?, cursor.varint_u32()?);
-        if tokens == 0 || position.checked_add(tokens).is_none() {
+        if !PIECE_TOKENS.contains(&tokens) || position.checked_add(tokens).is_none() {
             return Err(Malformed::at(at, format!("a piece of {tokens} tokens from {position}")));
         }
         let place = GramPlace { item, part, position };
@@ -145,13 +148,14 @@ mod tests {
         let pieces = [2, 20, 7, 1, 0xac, 2, 5, 0x90, 3, 30, 6, 7, 1, 0xac, 2, 5, 0x90, 3, 30];
         assert_eq!(bytes, [&[2][..], &expected[1..16], &pieces, &expected[16..]].concat());
         assert_eq!(decode(&bytes), Ok(found));
-        // An unknown format, runs of nothing, no runs, pieces of nothing and of an unknown part, no bytes.
+        // An unknown format, runs of nothing, no runs, pieces of nothing, of an unknown part and of as much as an n-gram, no bytes.
         for bad in [
             &[3, 0, 0][..],
             &[1, 0, 1, 0, 0, 0, 0, 0],
             &[1, 0, 1],
             &[2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
             &[2, 0, 0, 1, 0, 0, 3, 0, 5, 0, 0],
+            &[2, 0, 0, 1, 0, 0, 0, 0, 8, 0, 0],
             &[],
         ] {
             assert!(decode(bad).is_err(), "{bad:?}");

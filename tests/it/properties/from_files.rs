@@ -85,7 +85,7 @@ fn rows_of_files_are_those_of_the_store() {
 #[test]
 fn what_conversations_say_is_trained_comes_with_ids_of_files() {
     let place = Place::of(62, &[("web", 60, 3, 40)]);
-    pour_chats(&place, true);
+    pour_chats(&place, false);
     let corpus = place.reader();
     let text = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n[pack]\nlength = 64\n[batch]\nrows = 4\n[output]\nformat = \"raw\"\n";
     // Bare ids without masks are refused by the build.
