@@ -2,13 +2,12 @@
 //! get them costs more than many a statement takes.
 
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ThreadId};
 use std::time::Duration;
 
-/// How long a thread waits.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Threads that wait, at most: their stacks are as large as the largest statement that they drove has made them.
 const MOST: usize = 2;
 
@@ -17,18 +16,23 @@ type Job = Box<dyn FnOnce() -> Outcome + Send>;
 type Outcome = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait.
-pub(super) struct Drivers(Mutex<Vec<Waiting>>);
+pub(super) struct Drivers {
+    /// How long each of them does.
+    patience: Duration,
+    /// The process whose threads they are, from the first start on. One that was forked from it has none of the threads,
+    /// and maybe a lock that nobody gives back: it starts threads anew.
+    process: AtomicU32,
+    waiting: Mutex<Vec<Waiting>>,
+}
 
 struct Waiting {
-    /// A process that was forked has copies of these, and none of the threads.
-    process: u32,
     thread: ThreadId,
     jobs: Sender<Job>,
 }
 
 impl Drivers {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+    pub(super) const fn new(patience: Duration) -> Self {
+        Self { patience, process: AtomicU32::new(0), waiting: Mutex::new(Vec::new()) }
     }
 
     /// Starts `work` on a thread that waits, else on one of `threads`; what it comes to is received once it has let go of
@@ -53,18 +57,29 @@ impl Drivers {
 
     /// Gives a job to a thread that waits; back when there is none.
     fn hand_over(&self, job: Job) -> Option<Job> {
-        // A process may have been forked while another thread held the lock.
-        let Ok(mut waiting) = self.0.try_lock() else { return Some(job) };
+        if !self.is_own() {
+            return Some(job);
+        }
+        let mut waiting = self.waiting();
         let mut job = job;
         while let Some(thread) = waiting.pop() {
-            if thread.process == std::process::id() {
-                match thread.jobs.send(job) {
-                    Ok(()) => return None,
-                    Err(back) => job = back.0,
-                }
+            match thread.jobs.send(job) {
+                Ok(()) => return None,
+                Err(back) => job = back.0,
             }
         }
         Some(job)
+    }
+
+    fn is_own(&self) -> bool {
+        let own = std::process::id();
+        let known = self.process.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+        known.map_or_else(|known| known == own, |_| true)
+    }
+
+    /// Only for the process whose threads they are.
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drive(&self, first: Job) {
@@ -81,22 +96,24 @@ impl Drivers {
 
     /// Joins those that wait, if there is room.
     fn wait(&self, jobs: &Sender<Job>) -> bool {
-        let Ok(mut waiting) = self.0.try_lock() else { return false };
-        let (process, thread) = (std::process::id(), std::thread::current().id());
+        if !self.is_own() {
+            return false;
+        }
+        let mut waiting = self.waiting();
         let has_room = waiting.len() < MOST;
         if has_room {
-            waiting.push(Waiting { process, thread, jobs: jobs.clone() });
+            waiting.push(Waiting { thread: std::thread::current().id(), jobs: jobs.clone() });
         }
         has_room
     }
 
     /// The next job; none when nobody had one for long enough.
     fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
-        if let Ok(job) = jobs.recv_timeout(PATIENCE) {
+        if let Ok(job) = jobs.recv_timeout(self.patience) {
             return Some(job);
         }
         let own = std::thread::current().id();
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting();
         waiting.retain(|it| it.thread != own);
         // It may have been handed one since, which happens under the lock.
         jobs.try_recv().ok()
@@ -107,14 +124,22 @@ impl Drivers {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use std::time::Instant;
+
+    /// Longer than any machine keeps a test waiting.
+    const HOUR: Duration = Duration::from_secs(3600);
 
     fn own() -> ThreadId {
         std::thread::current().id()
     }
 
+    fn waiting(drivers: &Drivers) -> usize {
+        drivers.waiting().len()
+    }
+
     #[test]
     fn one_after_the_other_is_driven_by_one_thread_and_several_at_once_by_several() {
-        static DRIVERS: Drivers = Drivers::new();
+        static DRIVERS: Drivers = Drivers::new(HOUR);
         let start = || DRIVERS.start(Builder::new(), own).unwrap();
         let first = start().recv().unwrap();
         for _ in 0..50 {
@@ -127,22 +152,28 @@ mod tests {
         let others: HashSet<ThreadId> = others.iter().map(|it| it.recv().unwrap()).collect();
         go.send(()).unwrap();
         assert!(!others.contains(&blocked.recv().unwrap()));
-        assert!(DRIVERS.0.lock().unwrap().len() <= MOST);
+        assert!(waiting(&DRIVERS) <= MOST);
     }
 
     #[test]
-    fn work_that_panics_tells_nothing_and_a_thread_leaves_after_its_patience() {
-        static DRIVERS: Drivers = Drivers::new();
+    fn work_that_panics_tells_nothing_and_its_thread_does_not_wait() {
+        static DRIVERS: Drivers = Drivers::new(HOUR);
         let failed = DRIVERS.start(Builder::new(), || panic!("on purpose")).unwrap();
         assert!(failed.recv().is_err());
-        assert!(DRIVERS.0.lock().unwrap().is_empty());
+        assert_eq!(waiting(&DRIVERS), 0);
+        DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
+        assert_eq!(waiting(&DRIVERS), 1);
+    }
+
+    #[test]
+    fn a_thread_leaves_after_its_patience() {
+        static DRIVERS: Drivers = Drivers::new(Duration::from_millis(50));
         let first = DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
-        assert_eq!(DRIVERS.0.lock().unwrap().len(), 1);
-        let started = std::time::Instant::now();
-        while !DRIVERS.0.lock().unwrap().is_empty() && started.elapsed() < PATIENCE * 20 {
-            std::thread::sleep(PATIENCE / 20);
+        let started = Instant::now();
+        while waiting(&DRIVERS) > 0 && started.elapsed() < HOUR / 60 {
+            std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(DRIVERS.0.lock().unwrap().is_empty());
+        assert_eq!(waiting(&DRIVERS), 0);
         assert_ne!(DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap(), first);
     }
 }

@@ -8,12 +8,16 @@ use crate::query::error::QueryError;
 use std::future::Future;
 use std::sync::mpsc::Receiver;
 use std::thread::{Builder, ScopedJoinHandle};
+use std::time::Duration;
 
 /// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
 /// not reached take no memory.
 const STACK: usize = 64 << 20;
 
-static DRIVERS: Drivers = Drivers::new();
+/// How long a thread that drove a statement waits for the next one.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static DRIVERS: Drivers = Drivers::new(PATIENCE);
 
 /// Work that was started.
 pub(in crate::query) type Started<T> = Receiver<Result<T, QueryError>>;
