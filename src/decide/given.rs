@@ -1,11 +1,11 @@
 //! Decisions that were made elsewhere: taken over instead of made, as far as they can be true.
 //!
 //! What is stored of them is what would be stored had they been made here: standings, matches, exact rows, buckets and
-//! lineage. What a decision says of a document alone, of its witness and of texts that are equal is held against what is
-//! stored, of every document; how much two texts share is computed for those that the caller picks.
+//! lineage. What a decision says of a document alone, of its witness and of texts that are equal is held against what
+//! is stored, of every document; how much two texts share is computed for those that the caller picks.
 //!
-//! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes in
-//! a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
+//! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
+//! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
 
 use super::error::DecideError;
 use super::rank::Rank;
@@ -37,8 +37,7 @@ impl Session {
         let removed: Vec<(DocId, DocId)> = removed.collect();
         self.takeover = Some(takeover);
         self.given = given;
-        self.hand_on_texts()?;
-        self.remember_texts()?;
+        self.set_out()?;
         if self.mode().is_transitive() {
             self.settle_given_clusters()?;
         } else {
@@ -90,6 +89,7 @@ impl Session {
     ) -> Result<(), DecideError> {
         let follows = takeover.changes;
         self.takeover = Some(takeover);
+        self.set_out()?;
         let mut gone = Vec::new();
         for (id, matched) in given {
             self.go_on()?;
@@ -143,8 +143,8 @@ impl Session {
     /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
     ///
     /// # Errors
-    /// [`DecideError::Untrue`] for the first pair whose overlap is another one; [`DecideError`] when the store cannot be
-    /// read.
+    /// [`DecideError::Untrue`] for the first pair whose overlap is another one; [`DecideError`] when the store cannot
+    /// be read.
     pub fn compare_given(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
         let policy = self.scene.view.policy();
         let wrong = pairs.par_iter().with_min_len(8).map_init(

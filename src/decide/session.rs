@@ -377,11 +377,7 @@ impl Session {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn settle(&mut self) -> Result<(), DecideError> {
-        if !self.reach.is_all() {
-            self.crowd.shrink();
-        }
-        self.hand_on_texts()?;
-        self.remember_texts()?;
+        self.set_out()?;
         match self.mode() {
             DedupMode::None => {
                 while let Some(rank) = self.queue.pop_first() {
@@ -392,6 +388,15 @@ impl Session {
             DedupMode::Exact | DedupMode::Witness => self.settle_independent(),
             DedupMode::Components | DedupMode::Lsh => self.settle_components(),
         }
+    }
+
+    /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
+    pub(super) fn set_out(&mut self) -> Result<(), DecideError> {
+        if !self.reach.is_all() {
+            self.crowd.shrink();
+        }
+        self.hand_on_texts()?;
+        self.remember_texts()
     }
 
     /// The kind of a match: equal raw bytes are told apart.

@@ -83,6 +83,14 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 impl IngestReport {
+    /// Counts what a tokenizer made of the documents of a commit.
+    pub(super) fn encoded(&mut self, tokenizer: &str, tokens: u64, refused: Refused) {
+        if refused.documents > 0 {
+            self.refused.entry(tokenizer.to_owned()).or_default().and(refused);
+        }
+        *self.tokens.entry(tokenizer.to_owned()).or_default() += tokens;
+    }
+
     /// Counts the standings of the documents from `first` on as they are now: a later document of the
     /// same ingest may have changed an earlier one's.
     pub(super) fn count_standings(&mut self, view: &View, first: DocId) -> Result<(), StoreError> {

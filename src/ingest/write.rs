@@ -206,10 +206,7 @@ impl ChunkWriter<'_> {
                 judge.brought += brought;
             }
             let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
-            if refused.documents > 0 {
-                report.refused.entry(tokenizer.name.clone()).or_default().and(refused);
-            }
-            *report.tokens.entry(tokenizer.name.clone()).or_default() += tokens + again;
+            report.encoded(&tokenizer.name, tokens + again, refused);
             if !spelled.is_empty() {
                 let known =
                     report.special_tokens_in_text.entry(tokenizer.name.clone()).or_default();

@@ -150,6 +150,7 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
     let (mut held, mut names) = (Vec::new(), Vec::new());
     let mut all = fresh(seed + 40, size * (rounds + 1), 0);
     let mut counts = Counts::default();
+    let mut encoded = 0;
     for round in 0..=rounds {
         let rest = all.split_off(size.min(all.len()));
         let mut rows = std::mem::replace(&mut all, rest);
@@ -170,6 +171,8 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
         assert_eq!(done.ingest.added, rows.len() as u64, "{told}");
         assert_eq!(sound_digest(&loads.corpus()), sound_digest(&ingests.corpus()), "{told}");
         assert_eq!(done.ingest.updated, crawl.standing("superseded") as u64, "{told}");
+        encoded += done.ingest.tokens["own"];
+        assert_eq!(encoded, stored_tokens(loads), "{told}");
         let again = load(loads, &directory, &options).unwrap();
         assert_eq!((again.ingest.added, again.ingest.commits), (0, 0), "{told}");
         counts.superseded += crawl.standing("superseded");
@@ -191,6 +194,15 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
     });
     assert_eq!(digests[0], digests[1], "seed {seed}, {policy}");
     counts
+}
+
+/// Token ids of all documents, kept or not.
+fn stored_tokens(writer: &CorpusWriter) -> u64 {
+    let corpus = writer.corpus();
+    let documents = (0..corpus.view().documents()).map(DocId);
+    let tokens =
+        |id| corpus.tokens_of(id, Some("own")).map_or(0, |shown| shown.tokens.len() as u64);
+    documents.map(tokens).sum()
 }
 
 /// Of each document whether it is trained on, and whether it is held out.
@@ -365,6 +377,32 @@ fn a_load_that_is_stopped_anywhere_goes_on_to_the_same_end() {
         }
         assert!(stops > 8, "stopped {stops} times before the end");
     }
+}
+
+#[test]
+fn a_load_does_not_go_on_when_documents_were_ranked_otherwise_meanwhile() {
+    let again = Again::new(731, &witness(KeepOrder::Field("year".to_owned())), 40);
+    let directory = again.scratch.path("load");
+    let mut writer = again.made("corpus");
+    let interrupt = Interrupt::default();
+    let stop = StopAfter(AtomicU64::new(6), interrupt.clone());
+    assert!(
+        writer
+            .bulk_load(directory.to_str().unwrap(), &options(1500, false), &stop, &interrupt)
+            .is_err()
+    );
+    assert!(writer.view().documents() > again.crawl.stored as u64, "nothing was loaded");
+    drop(writer);
+    let (corpus, taken) = (again.scratch.path("corpus"), again.scratch.path("taken"));
+    copy(&corpus, &taken);
+    let values = again.scratch.write("values.jsonl", "{\"id\": 3, \"year\": 1}\n");
+    let words = ["year", "--from", &values, "--id", "id", "--value", "year"];
+    corpusdb(&[&["field", "set", &again.scratch.arg("corpus")], &words[..]].concat()).good();
+    let why = refused(load(&mut self::writer(&corpus), &directory, &options(1500, false)));
+    assert!(why.contains("a commit of the kind `field`"), "{why}");
+    let mut writer = self::writer(&taken);
+    load(&mut writer, &directory, &options(1500, false)).unwrap();
+    assert_eq!(sound_digest(&writer.corpus()), again.expected);
 }
 
 #[test]

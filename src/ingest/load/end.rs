@@ -1,16 +1,17 @@
 //! The end of a load: what waited for its witness is removed, and all documents stand as they are said to.
 //!
 //! The rows are read once more for it, so that nothing is held of what waits; what was done is told by the standings of
-//! the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a removal is
-//! decided, and the rows are read until nothing is left to do.
+//! the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a removal
+//! is decided, and the rows are read until nothing is left to do.
 
 use super::changed::Changed;
 use super::said::{Said, of_said};
-use crate::decide::{LoadedTokenizer, Session, encode_kept_again};
+use crate::decide::{LoadedTokenizer, Refused, Session, encode_again};
 use crate::ingest::error::IngestError;
 use crate::ingest::judge::{Judge, as_said};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::read::{Input, Reader};
+use crate::ingest::report::IngestReport;
 use crate::model::{Context, DocId, Match, Standing};
 use crate::store::{BlockStandings, CommitRecord, Writer};
 use std::collections::BTreeMap;
@@ -26,48 +27,48 @@ pub(super) struct End<'a> {
     pub(super) changed: &'a Changed,
     pub(super) options: &'a IngestOptions,
     pub(super) tokenizers: &'a [LoadedTokenizer],
+    /// What the load did so far: commits, tokens and refused texts are added to it.
+    pub(super) report: &'a mut IngestReport,
 }
 
 /// What reading the rows once came to.
 #[derive(Default)]
 struct Round {
-    commits: u64,
+    has_removed: bool,
     /// The first row that is not true yet, and cannot be made so.
     open: Option<IngestError>,
 }
 
 impl End<'_> {
-    /// Removes what waited for its witness, and says how many commits that took.
+    /// Removes what waited for its witness.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
     pub(super) fn reach(
-        &self,
+        &mut self,
         writer: &mut Writer,
         judge: &mut Judge,
         context: &Context<'_>,
-    ) -> Result<u64, IngestError> {
-        let mut commits = 0;
+    ) -> Result<(), IngestError> {
         for _ in 0..ROUNDS {
             let round = self.round(writer, judge, context)?;
-            commits += round.commits;
-            if round.commits > 0 && judge.changes {
+            if round.has_removed && judge.changes {
                 continue;
             }
             if let Some(error) = round.open {
                 return Err(error);
             }
             writer.flush()?;
-            return Ok(commits);
+            return Ok(());
         }
         Err(IngestError::Load(format!(
-            "after {ROUNDS} rounds documents do not stand as the load says: what it says contradicts itself; take a new corpus, or a copy of the one that it was decided against, and ingest the documents"
+            "after {ROUNDS} rounds documents do not stand as the load says; the same command goes on with it. If that ends so again, what the load says contradicts itself: take a new corpus, or a copy of the one that it was decided against, and ingest the documents"
         )))
     }
 
     /// Reads all rows, stored documents first, and removes what can be removed.
     fn round(
-        &self,
+        &mut self,
         writer: &mut Writer,
         judge: &mut Judge,
         context: &Context<'_>,
@@ -76,7 +77,8 @@ impl End<'_> {
         let documents = view.documents().saturating_sub(judge.before);
         context.progress.begin("removing what waited for its witness", Some(documents));
         let (mut round, mut rows, mut part) = (Round::default(), 0, Vec::new());
-        self.changed.said(&view, context.interrupt, |said| {
+        let (changed, files) = (self.changed, self.files);
+        changed.said(&view, context.interrupt, |said| {
             part.push(said);
             if part.len() < PART {
                 return Ok(());
@@ -84,7 +86,7 @@ impl End<'_> {
             self.part(writer, &std::mem::take(&mut part), judge, context, &mut round)
         })?;
         let read = self.options.reads_all();
-        for file in self.files {
+        for file in files {
             let mut reader = Reader::open(file, &read)?;
             while let Some(item) = reader.next()? {
                 if context.interrupt.is_raised() {
@@ -114,7 +116,7 @@ impl End<'_> {
 
     /// Removes those of some documents that are said to be removed and are not, or not for that witness.
     fn part(
-        &self,
+        &mut self,
         writer: &mut Writer,
         part: &[Said],
         judge: &mut Judge,
@@ -145,7 +147,9 @@ impl End<'_> {
         let again = session.newly_kept(true);
         session.apply(&mut batch)?;
         for tokenizer in self.tokenizers {
-            encode_kept_again(&mut batch, tokenizer, &again)?;
+            let mut refused = Refused::default();
+            let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
+            self.report.encoded(&tokenizer.name, tokens, refused);
         }
         batch.commit(&CommitRecord {
             kind: "load".to_owned(),
@@ -154,7 +158,8 @@ impl End<'_> {
             ..CommitRecord::default()
         })?;
         judge.compared += sample.len() as u64;
-        round.commits += 1;
+        self.report.commits += 1;
+        round.has_removed = true;
         Ok(())
     }
 }

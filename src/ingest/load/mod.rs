@@ -1,10 +1,10 @@
 //! Documents that were decided elsewhere come in with their decisions: of a directory that `corpusdb.spark` wrote.
 //!
-//! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and what is
-//! stored is what an ingest of the same files would have stored. `manifest` says what the load was decided with, `changed` which
-//! stored documents stand otherwise with it; `end` removes what came before its witness, and sees that all documents stand as they
-//! are `said` to. What a row says is read by `decided`, held against the document and taken over by `judge`, both beside this
-//! folder. The layout is in `docs/reference/loads.md`.
+//! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and
+//! what is stored is what an ingest of the same files would have stored. `manifest` says what the load was decided
+//! with, `changed` which stored documents stand otherwise with it; `end` removes what came before its witness, and sees
+//! that all documents stand as they are `said` to. What a row says is read by `decided`, held against the document and
+//! taken over by `judge`, both beside this folder. The layout is in `docs/reference/loads.md`.
 
 mod changed;
 mod end;
@@ -28,6 +28,7 @@ use crate::remote::Stores;
 use crate::store::{View, Writer};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
 
 /// Kinds of commits that make documents stand otherwise, and are no part of a load.
 const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
@@ -69,12 +70,12 @@ pub struct LoadReport {
     pub brought: u64,
 }
 
-/// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays, whatever
-/// happens after it; the same again goes on behind it.
+/// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays,
+/// whatever happens after it; the same again goes on behind it.
 ///
 /// # Errors
-/// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this corpus,
-/// else as [`ingest`].
+/// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this
+/// corpus, else as [`ingest`].
 pub fn load(
     writer: &mut Writer,
     directory: &str,
@@ -116,10 +117,11 @@ pub fn load(
     }
     let may_wait = writer.view().policy().keep != KeepOrder::First;
     if changes || may_wait && (judge.later > 0 || is_resumed) {
-        let (files, options) = (&files, &as_ingest);
-        let end = End { files, changed: &changed, options, tokenizers };
-        report.commits += pool(context)?.install(|| end.reach(writer, &mut judge, context))?;
+        let (files, options, ending) = (&files, &as_ingest, Instant::now());
+        let mut end = End { files, changed: &changed, options, tokenizers, report: &mut report };
+        pool(context)?.install(|| end.reach(writer, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
+        report.seconds += ending.elapsed().as_secs_f64();
     }
     let Judge { compared, later, brought, .. } = judge;
     Ok(LoadReport { ingest: report, compared, later, brought })
@@ -178,10 +180,14 @@ fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<()
 }
 
 /// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
-/// because of the load itself, nothing else decided about documents since it began.
+/// because of the load itself, nothing else decided about documents since it began. Nor did their ranks change since
+/// then.
 fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
-    if manifest.changed > 0 && view.documents() > manifest.before {
-        return refuse_others_since(view, manifest);
+    if view.documents() > manifest.before {
+        refuse_others_since(view, manifest)?;
+        if manifest.changed > 0 {
+            return Ok(());
+        }
     }
     let Some(said) = &manifest.standings else { return Ok(()) };
     let mut found = StandingsDigest::default();
@@ -201,12 +207,21 @@ fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestEr
     )))
 }
 
-/// No commit but those of the load decided about documents since its first one.
+/// No commit but those of the load decided about stored documents that it changes, or gave documents another rank,
+/// since its first one.
 fn refuse_others_since(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+    let ranking = match &view.policy().keep {
+        KeepOrder::Field(name) => Some(name.as_str()),
+        _ => None,
+    };
     for (_, commit) in view.commits()?.into_iter().rev() {
-        if DECIDING.contains(&commit.kind.as_str()) {
+        let changes = match commit.kind.as_str() {
+            "field" => commit.subject.split(", ").any(|name| Some(name) == ranking),
+            kind => manifest.changed > 0 && DECIDING.contains(&kind),
+        };
+        if changes {
             return Err(IngestError::Load(format!(
-                "documents were decided otherwise since the load began (a commit of the kind `{}`): take a copy of the corpus that it was decided against, or ingest the documents",
+                "documents were decided or ranked otherwise since the load began (a commit of the kind `{}`): take a copy of the corpus that it was decided against, or ingest the documents",
                 commit.kind
             )));
         }

@@ -43,11 +43,11 @@ pub(in crate::query) fn session_with(
     options: &SqlOptions,
 ) -> Result<SessionState, QueryError> {
     let mut state = if options.files {
-        let state = engine_for_files(view)?;
-        let own = Arc::clone(state.runtime_env());
-        with_runtime(state, own)
+        engine_for_files(view)?
     } else {
-        with_runtime(engine(view)?.as_ref().clone(), runtime(view)?)
+        let mut state = engine(view)?.as_ref().clone();
+        state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
+        state
     };
     // Names that the engine makes up are counted from one in each statement.
     *state.execution_props_mut() = ExecutionProps::new();
@@ -74,13 +74,8 @@ pub(in crate::query) fn session_with(
     Ok(state)
 }
 
-/// What a statement holds while it runs, and where it spills: the state it is planned with may be that of others too.
+/// What a statement holds while it runs, and where it spills, where the state it is planned with is that of others too.
 struct OwnRuntime(Arc<RuntimeEnv>);
-
-fn with_runtime(mut state: SessionState, own: Arc<RuntimeEnv>) -> SessionState {
-    state.config_mut().set_extension(Arc::new(OwnRuntime(own)));
-    state
-}
 
 /// What a plan of a session runs with.
 pub(in crate::query) fn context(state: &SessionState) -> TaskContext {
