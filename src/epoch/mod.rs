@@ -2,9 +2,9 @@
 //!
 //! Use it to feed a trainer. A [`Recipe`] says what is wanted. [`CorpusWriter::plan`] computes what follows from it
 //! against a snapshot: a [`Plan`], small whatever the corpus holds, and the set of documents of each source. Everything
-//! after is a pure function of the two: [`Corpus::explain`] tells what an epoch will be, [`Corpus::epoch`] gives its rows
-//! and batches ([`Epoch`]), [`Corpus::build`] writes it, [`Corpus::verify`] reads it back and proves it against the
-//! store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
+//! after is a pure function of the two: [`Corpus::explain`] tells what an epoch will be, [`Corpus::epoch`] gives its
+//! rows and batches ([`Epoch`]), [`Corpus::build`] writes it, [`Corpus::verify`] reads it back and proves it against
+//! the store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
 //!
 //! ```
 //! use corpusdb::Recipe;
@@ -42,10 +42,11 @@
 //! [`Corpus::build`]: crate::Corpus::build
 //! [`Corpus::verify`]: crate::Corpus::verify
 //!
-//! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows (`pack`,
-//! `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`, as `tensors`) or files (`export`). Rows are
-//! packed and put in order within their source, then interleaved by what they count. Token ids are read only while
-//! rows are given, written and verified; planning knows lengths. `stored` keeps plans in the corpus.
+//! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows
+//! (`pack`, `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`, as
+//! `tensors`) or files (`export`). Rows are packed and put in order within their source, then interleaved by what they
+//! count. Token ids are read only while rows are given, written and verified; planning knows lengths. `stored` keeps
+//! plans in the corpus.
 
 mod corpora;
 mod error;

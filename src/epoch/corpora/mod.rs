@@ -2,8 +2,8 @@
 //!
 //! A document of the first corpus has the number that it has there. One of corpus `n`, counted from 0, has that number
 //! and `n` times 2^40 more: no corpus has as many documents, so the upper bits name the corpus. Sources go by their
-//! names, and tokenizers by their names and files. `reads` gives what is stored of documents, `answers` what expressions
-//! say of them, `moment` which of them were there.
+//! names, and tokenizers by their names and files. `reads` gives what is stored of documents, `answers` what
+//! expressions say of them, `moment` which of them were there.
 
 mod answers;
 mod moment;

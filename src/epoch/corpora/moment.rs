@@ -36,8 +36,8 @@ pub(in crate::epoch) fn has_moved(commit: &CommitRecord) -> bool {
 }
 
 impl ShardMoment {
-    /// The present of corpus `shard`. That of the first one is told by its snapshot where there are several; of the others
-    /// the last commit tells it that changed anything, so that the same recipe is the same plan.
+    /// The present of corpus `shard`. That of the first one is told by its snapshot where there are several; of the
+    /// others the last commit tells it that changed anything, so that the same recipe is the same plan.
     fn now(shard: u64, view: &View) -> Result<Self, EpochError> {
         let mut commit = view.commit();
         if shard > 0 {
@@ -65,8 +65,8 @@ impl ShardMoment {
 }
 
 impl Corpora {
-    /// The moment that a recipe draws from: of the snapshot that it names, which every corpus then has, or what the views
-    /// show. `made` is the snapshot that the first corpus has just made of that.
+    /// The moment that a recipe draws from: of the snapshot that it names, which every corpus then has, or what the
+    /// views show. `made` is the snapshot that the first corpus has just made of that.
     ///
     /// # Errors
     /// [`EpochError::Unknown`], with the snapshots that there are.
@@ -92,8 +92,8 @@ impl Corpora {
         Ok(Moment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
     }
 
-    /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows it
-    /// neither as a snapshot nor as its present.
+    /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
+    /// it neither as a snapshot nor as its present.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -127,8 +127,8 @@ impl Corpora {
         Ok(all)
     }
 
-    /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage, which is
-    /// [`MANY`] where several met.
+    /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage,
+    /// which is [`MANY`] where several met.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -149,8 +149,8 @@ impl Corpora {
 }
 
 impl Moment {
-    /// The snapshot that a recipe names to draw from this moment again; none where not every corpus has it: a snapshot that
-    /// was made for a plan may have the name of another one elsewhere.
+    /// The snapshot that a recipe names to draw from this moment again; none where not every corpus has it: a snapshot
+    /// that was made for a plan may have the name of another one elsewhere.
     pub(in crate::epoch) fn named(&self) -> Option<String> {
         self.is_everywhere.then(|| self.name.clone())
     }

@@ -81,8 +81,8 @@ impl Corpora {
         Ok(shard.view.loss(tokenizer, inside)?)
     }
 
-    /// The documents that say which of their tokens are trained on, ascending, each with these; a row that cannot be read
-    /// is the last of its corpus.
+    /// The documents that say which of their tokens are trained on, ascending, each with these; a row that cannot be
+    /// read is the last of its corpus.
     ///
     /// # Errors
     /// [`EpochError::Store`].

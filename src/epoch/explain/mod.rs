@@ -48,8 +48,8 @@ pub struct Explanation {
     pub epochs: u64,
     /// The sources, in the plan's order.
     pub sources: Vec<SourceExplanation>,
-    /// What the sources were due and had been given at moments of the epoch, at most 65 of them, the beginning and the end
-    /// among them; none where there is one source.
+    /// What the sources were due and had been given at moments of the epoch, at most 65 of them, the beginning and the
+    /// end among them; none where there is one source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<MixPoint>,
     /// Rows of the epoch.

@@ -12,12 +12,12 @@ use std::path::Path;
 
 impl Epoch {
     /// The same epoch, with the ids of its rows from the files that it was built into, in `dir`. Rows, batches and all
-    /// that is told of them are those of the plan, as before; whether the files hold them is what `epoch verify` proves.
-    /// Files of bare ids will do: `litdata`, `megatron`, `raw`, of rows of one length.
+    /// that is told of them are those of the plan, as before; whether the files hold them is what `epoch verify`
+    /// proves. Files of bare ids will do: `litdata`, `megatron`, `raw`, of rows of one length.
     ///
     /// # Errors
-    /// [`EpochError::Files`] when they are those of another plan or epoch, of another format, or not as long as they were
-    /// written; [`EpochError::Plan`] when the manifest cannot be read; [`EpochError::Io`].
+    /// [`EpochError::Files`] when they are those of another plan or epoch, of another format, or not as long as they
+    /// were written; [`EpochError::Plan`] when the manifest cannot be read; [`EpochError::Io`].
     pub fn from_files(self, dir: &Path) -> Result<Self, EpochError> {
         let manifest = Manifest::read(dir)?;
         let ids = ids(&self, dir, &manifest)?;

@@ -1,5 +1,5 @@
-//! Token ids of rows: `gather` reads those of many rows at once in the order of the store, `files` those of rows that were
-//! written end to end; `ids` says where in a row they lie.
+//! Token ids of rows: `gather` reads those of many rows at once in the order of the store, `files` those of rows that
+//! were written end to end; `ids` says where in a row they lie.
 
 mod files;
 mod gather;

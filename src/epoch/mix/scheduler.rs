@@ -5,8 +5,8 @@
 //! with the earliest deadline goes. This is WF2Q (Bennett and Zhang, INFOCOM 1996) for shares that may change.
 //!
 //! Some source is always due: what the sources have emitted and what their shares are both sum to `T`, so one is not
-//! ahead, and if none is behind, one is being served. And with `L` the largest row (of those emitted and those next), at every prefix
-//! `|emitted_i - W_i(T)| <= L`:
+//! ahead, and if none is behind, one is being served. And with `L` the largest row (of those emitted and those next),
+//! at every prefix `|emitted_i - W_i(T)| <= L`:
 //! * above: a row is due when `emitted <= W_i(T)`, and shares never fall.
 //! * below: rows due at or after `t` with deadlines by `d` hold at most `d - t`, as the fluid serves them all in
 //!   between. So a row ends by its deadline `d` plus the one longer row, `l`, that was under way when it became due:

@@ -22,8 +22,8 @@ pub struct PinnedShard {
     pub commit: u64,
     /// How many of its documents the plan draws.
     pub documents: u64,
-    /// blake3 over the hashes of 16 of their texts, in hexadecimal: no other corpus has these under the same numbers. Where
-    /// none is drawn, any corpus will do.
+    /// blake3 over the hashes of 16 of their texts, in hexadecimal: no other corpus has these under the same numbers.
+    /// Where none is drawn, any corpus will do.
     pub texts: String,
 }
 

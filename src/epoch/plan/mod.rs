@@ -93,8 +93,8 @@ pub struct PinnedTokenizer {
 pub struct PlannedSource {
     /// Its name in the epoch.
     pub name: String,
-    /// The sources of the corpus that it draws from, where the recipe has a pattern or a list of them: what these came to
-    /// in the snapshot.
+    /// The sources of the corpus that it draws from, where the recipe has a pattern or a list of them: what these came
+    /// to in the snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draws_from: Vec<String>,
     /// Documents selected, each once.

@@ -1,9 +1,10 @@
 //! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
 //!
-//! `origins` says what each source draws from, `select` finds its documents, `holdout` those on one side of the border, `strata` puts them in classes for a curriculum,
-//! `surprisal` measures how hard they are, `paragraph` cuts long ones where a paragraph ends, `pin` makes
-//! the passes of a source from all that, `source` counts their rows, `shares` sets what each source gives, `filled` refuses what fills no batch,
-//! `undecided` counts what is on neither side, and what was removed since; `tainted` keeps suites out.
+//! `origins` says what each source draws from, `select` finds its documents, `holdout` those on one side of the border,
+//! `strata` puts them in classes for a curriculum, `surprisal` measures how hard they are, `paragraph` cuts long ones
+//! where a paragraph ends, `pin` makes the passes of a source from all that, `source` counts their rows, `shares` sets
+//! what each source gives, `filled` refuses what fills no batch, `undecided` counts what is on neither side, and what
+//! was removed since; `tainted` keeps suites out.
 
 mod filled;
 mod holdout;

@@ -1,4 +1,5 @@
-//! Which sources of the corpus each source of a recipe draws from: names as they are, patterns as the snapshot has them.
+//! Which sources of the corpus each source of a recipe draws from: names as they are, patterns as the snapshot has
+//! them.
 
 use super::tokenizer::listing;
 use crate::epoch::corpora::{Corpora, Moment};
@@ -16,12 +17,12 @@ pub(super) struct Origins {
     pub found: Vec<String>,
 }
 
-/// What every source of the recipe draws from. A name that a source has is that source, whatever signs are in it; else a
-/// pattern is every source whose name is such a one and of which the snapshot has seen a document.
+/// What every source of the recipe draws from. A name that a source has is that source, whatever signs are in it; else
+/// a pattern is every source whose name is such a one and of which the snapshot has seen a document.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the same
-/// one; [`EpochError::Recipe`] for a pattern that is none; [`EpochError::Store`].
+/// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the
+/// same one; [`EpochError::Recipe`] for a pattern that is none; [`EpochError::Store`].
 pub(super) fn origins(
     corpora: &Corpora,
     recipe: &Recipe,

@@ -50,8 +50,8 @@ fn is_of_one(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
     Ok(plan.shards.is_empty() && again.is_none())
 }
 
-/// Whether a plan draws from a snapshot that was dropped. One that is not stored may draw from what a view itself shows,
-/// under a name that no snapshot has.
+/// Whether a plan draws from a snapshot that was dropped. One that is not stored may draw from what a view itself
+/// shows, under a name that no snapshot has.
 ///
 /// # Errors
 /// [`EpochError::Store`].

@@ -19,7 +19,8 @@ pub struct ExcludedSuite {
     /// blake3 over the items of the suite, in hexadecimal; absent: those that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<String>,
-    /// blake3 over the pairs of its items and texts that were rejected, in hexadecimal, or `none`; absent: those that are.
+    /// blake3 over the pairs of its items and texts that were rejected, in hexadecimal, or `none`; absent: those that
+    /// are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected: Option<String>,
 }

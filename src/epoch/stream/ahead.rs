@@ -30,8 +30,8 @@ struct Ahead {
     reader: Option<JoinHandle<()>>,
 }
 
-/// A dropped stream has no thread any more: one that went on reading while the process ends would meet a storage library
-/// that is being taken down.
+/// A dropped stream has no thread any more: one that went on reading while the process ends would meet a storage
+/// library that is being taken down.
 impl Drop for Ahead {
     fn drop(&mut self) {
         // Nobody receives: the thread ends with the batch that it is reading.
@@ -44,8 +44,8 @@ impl Drop for Ahead {
 }
 
 impl EpochStream {
-    /// Starts the thread: it has at most `ahead` batches ready, beside those it read together with them. `next` is where
-    /// it begins.
+    /// Starts the thread: it has at most `ahead` batches ready, beside those it read together with them. `next` is
+    /// where it begins.
     pub(super) fn start(
         mut reading: Reading,
         next: (u64, u64),

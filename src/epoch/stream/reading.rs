@@ -1,13 +1,13 @@
-//! The batches of an epoch that one rank has, read one after another: ids of several steps together, since documents are
-//! found fastest in the order of the store.
+//! The batches of an epoch that one rank has, read one after another: ids of several steps together, since documents
+//! are found fastest in the order of the store.
 
 use super::{Epoch, EpochBatch, EpochRow};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, Sharing};
 use std::collections::VecDeque;
 
-/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they are
-/// made into batches. More of them would save nothing, since files have rows in the order of the steps.
+/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they
+/// are made into batches. More of them would save nothing, since files have rows in the order of the steps.
 const FILE_TOKENS: u64 = 1 << 18;
 
 /// How many tokens of the store are read together at most, unless a step has more, for so much memory of queries.

@@ -27,8 +27,8 @@ impl Epoch {
         self.steps_every(from, (rank, world), 0, 1)
     }
 
-    /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then every
-    /// `stride`-th.
+    /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then
+    /// every `stride`-th.
     ///
     /// # Errors
     /// As [`Epoch::stream`].

@@ -1,4 +1,5 @@
-//! MDS version 2, which MosaicML Streaming and LLM Foundry read: `shard.NNNNN.mds`, or `shard.NNNNN.mds.zstd`, and `index.json`.
+//! MDS version 2, which MosaicML Streaming and LLM Foundry read: `shard.NNNNN.mds`, or `shard.NNNNN.mds.zstd`, and
+//! `index.json`.
 //!
 //! A compressed shard is one zstd frame; limits and what shards say of themselves are of the bytes inside it.
 //! A sample is the u32 size of each column, then the columns, in the order of their names. An array

@@ -272,9 +272,7 @@ fn walk(
             *times -= 1;
             continue;
         }
-        for segment in source.own_segments(&row)? {
-            consumed.add(&segment, &policy);
-        }
+        source.own_segments(&row)?.iter().for_each(|segment| consumed.add(segment, &policy));
     }
     Ok(())
 }
