@@ -1,9 +1,9 @@
 //! What ad-hoc queries cost on an open, warm corpus: predicates, ranges, groups, one key.
 //!
-//! Corpus model: documents of three words and their number, with a `site` (1,000, some of them far larger than others), a
-//! `language` (40), a number `toks` and a `score`, as `benches/peers/queries.py` makes them for its race against DuckDB. As
-//! many as `CORPUSDB_BENCH_DOCUMENTS` says (200,000), made in a directory that is removed afterwards. Every answer is
-//! compared with one that is counted while the documents are made.
+//! Corpus model: documents of three words and their number, with a `site` (1,000, some of them far larger than others),
+//! a `language` (40), a number `toks` and a `score`, as `benches/peers/queries.py` makes them for its race against
+//! DuckDB. As many as `CORPUSDB_BENCH_DOCUMENTS` says (200,000), made in a directory that is removed afterwards. Every
+//! answer is compared with one that is counted while the documents are made.
 //!
 //! Run: `cargo bench --bench queries`, with `--profile dist` for the figures to publish.
 #![expect(clippy::expect_used, reason = "a bench that goes wrong should stop")]

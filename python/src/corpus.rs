@@ -37,8 +37,8 @@ pub(crate) struct Handle {
 
 #[pymethods]
 impl Handle {
-    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` in bytes, for all of them, and `threads` as the
-    /// library's options have them.
+    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` in bytes, for all of them, and `threads`
+    /// as the library's options have them.
     #[new]
     #[pyo3(signature = (path, *, write, memory=None, threads=None, shards=Vec::new()))]
     fn open(
@@ -157,7 +157,8 @@ impl Handle {
         self.write_fed(py, listener, false, &mut |_, _| false, work)
     }
 
-    /// Runs what writes and reports, with `dry_run` on a twin of the corpus that is thrown away; the report as JSON text.
+    /// Runs what writes and reports, with `dry_run` on a twin of the corpus that is thrown away; the report as JSON
+    /// text.
     ///
     /// # Errors
     /// As [`Handle::write_fed`].

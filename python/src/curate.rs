@@ -11,8 +11,8 @@ use corpusdb::store::Depth;
 use pyo3::prelude::*;
 use serde_json::json as object;
 
-/// What a removal is asked for with: how far it reaches (`nothing`, `exact`, `normalised` or `similar`), and what goes on
-/// record of it.
+/// What a removal is asked for with: how far it reaches (`nothing`, `exact`, `normalised` or `similar`), and what goes
+/// on record of it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {

@@ -140,8 +140,8 @@ pub(crate) fn stats(
 /// A report: JSON, the page, the Croissant description, the summary for the EU.
 type ReportedAs = (String, Option<String>, Option<String>, Option<String>);
 
-/// The corpus as a data card tells it, as JSON text; and of the page, the Croissant description (which takes over what an
-/// earlier one says beyond it) and the summary for the EU those that are asked for.
+/// The corpus as a data card tells it, as JSON text; and of the page, the Croissant description (which takes over what
+/// an earlier one says beyond it) and the summary for the EU those that are asked for.
 #[pyfunction]
 #[pyo3(signature = (handle, *, plan=None, texts=true, domains=50, page=false, croissant=None, summary=false))]
 pub(crate) fn report(

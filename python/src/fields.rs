@@ -142,8 +142,8 @@ impl JoinSettings {
     }
 }
 
-/// Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name` in
-/// errors; the report as JSON text.
+/// Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
+/// in errors; the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, given, name, settings, listener=None))]
 pub(crate) fn set_field(

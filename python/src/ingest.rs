@@ -204,8 +204,8 @@ pub(crate) enum Given<'py> {
 }
 
 impl<'py> Given<'py> {
-    /// What Python has told apart: a list of paths, or an object with the `stream` of Arrow or the iterator of `records`
-    /// that it stands for.
+    /// What Python has told apart: a list of paths, or an object with the `stream` of Arrow or the iterator of
+    /// `records` that it stands for.
     pub(crate) fn of(given: &Bound<'py, PyAny>, name: String) -> PyResult<Self> {
         if given.is_instance_of::<PyList>() {
             return Ok(Self::Paths(given.extract()?));

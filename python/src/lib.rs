@@ -1,8 +1,8 @@
 //! The native half of the Python package `corpusdb`: converts and delegates, decides nothing.
 //!
-//! Long calls run without the interpreter's lock and listen to Ctrl-C (`blocking`); what a fork has copied is refused and
-//! never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what is
-//! opened; what is asked of it is a function that takes it, one file a topic.
+//! Long calls run without the interpreter's lock and listen to Ctrl-C (`blocking`); what a fork has copied is refused
+//! and never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what
+//! is opened; what is asked of it is a function that takes it, one file a topic.
 
 mod blocking;
 mod cells;

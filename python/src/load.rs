@@ -8,8 +8,8 @@ use corpusdb::ingest::LoadOptions;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all, bytes
-/// of a batch, change nothing, which shard.
+/// Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
+/// bytes of a batch, change nothing, which shard.
 #[pyfunction]
 #[pyo3(signature = (handle, directory, options, listener=None))]
 pub(crate) fn bulk_load(

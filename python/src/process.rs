@@ -1,5 +1,5 @@
-//! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told so
-//! by name, and the copy is never dropped, since dropping would wait for threads that are not there.
+//! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told
+//! so by name, and the copy is never dropped, since dropping would wait for threads that are not there.
 
 use corpusdb::remote::Stores;
 use pyo3::prelude::*;
@@ -25,8 +25,8 @@ pub(crate) fn is_forked() -> bool {
     *FIRST.get_or_init(std::process::id) != std::process::id()
 }
 
-/// Runs work that may be done in parallel. In the child of a fork the threads that parallel work is usually given to are
-/// not there: it has threads of its own.
+/// Runs work that may be done in parallel. In the child of a fork the threads that parallel work is usually given to
+/// are not there: it has threads of its own.
 pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match own_pool() {
         Some(pool) => pool.install(work),

@@ -73,7 +73,8 @@ fn enter(
     Ok(told::record(&added.record, Some(&added)))
 }
 
-/// Trains a tokenizer on the kept documents, registers it and encodes what is stored; record and decisions as JSON text.
+/// Trains a tokenizer on the kept documents, registers it and encodes what is stored; record and decisions as JSON
+/// text.
 #[pyfunction]
 #[pyo3(signature = (handle, name, options, *, pattern=None, condition=None, by, sample_bytes=None, backfill=true, listener=None))]
 pub(crate) fn train_tokenizer(
@@ -132,8 +133,8 @@ pub(crate) struct ExtendSettings {
 /// The files that a new embedding is made by: names and contents.
 type Files<'py> = Vec<(&'static str, Bound<'py, PyBytes>)>;
 
-/// Extends a tokenizer, registers it unless nothing is new, and encodes what is stored: the record (none when nothing is
-/// new) and the terms as JSON text, and the files for who starts the new embedding rows.
+/// Extends a tokenizer, registers it unless nothing is new, and encodes what is stored: the record (none when nothing
+/// is new) and the terms as JSON text, and the files for who starts the new embedding rows.
 #[pyfunction]
 #[pyo3(signature = (handle, base, name, settings, *, backfill=true, listener=None))]
 pub(crate) fn extend_tokenizer<'py>(

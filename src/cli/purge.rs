@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// Erase documents: texts, tokens, fields, keys and whatever quotes them are gone from the disk
 ///
 /// Removes the documents first, as `corpusdb remove` does; what was removed before is erased likewise. A key stands for
-/// every version that was stored under it. A text that others have too stays theirs. Equal texts, and what comes under the
-/// same keys, are not stored again. Nothing brings the documents back; their numbers are not given again. Goes on where it
-/// was stopped, also without any document named.
+/// every version that was stored under it. A text that others have too stays theirs. Equal texts, and what comes under
+/// the same keys, are not stored again. Nothing brings the documents back; their numbers are not given again. Goes on
+/// where it was stopped, also without any document named.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb purge crawl https://example.org/page --reason \"request 2026-117\" --prove proof.json\n  corpusdb purge crawl --where \"standing = 'removed' AND source = 'web'\" --force\n  corpusdb purge crawl --prove proof.json"

@@ -14,8 +14,8 @@ const RESTORE: &str = "restore";
 
 /// Remove documents: they stay stored, and are neither kept nor come back with the next ingest
 ///
-/// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are
-/// stored as `blocked` until `corpusdb restore`; with `--block` also what equals or resembles them. `corpusdb show` says what
+/// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are stored as
+/// `blocked` until `corpusdb restore`; with `--block` also what equals or resembles them. `corpusdb show` says what
 /// keeps a document out.
 #[derive(clap::Args)]
 #[command(

@@ -3,7 +3,8 @@
 use crate::model::{GramPlace, Sightings, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts, of one suite, the texts and sources that have each n-gram, each token within a piece and each short question.
+/// Counts, of one suite, the texts and sources that have each n-gram, each token within a piece and each short
+/// question.
 #[derive(Clone, Debug)]
 pub struct Common {
     documents: u32,
@@ -44,8 +45,9 @@ impl Common {
         }
     }
 
-    /// Counts a document of a source, once for each n-gram, token and question. A copy has the text of one that was counted: its source counts,
-    /// and it does not, so that no order of documents has a say, and no number of copies makes an item common.
+    /// Counts a document of a source, once for each n-gram, token and question. A copy has the text of one that was
+    /// counted: its source counts, and it does not, so that no order of documents has a say, and no number of copies
+    /// makes an item common.
     pub fn count(&mut self, source: SourceId, found: &Sightings, is_copy: bool) {
         let runs = found.runs.iter();
         let mut grams: Vec<u32> = runs.flat_map(|run| run.gram..run.gram + run.count).collect();

@@ -34,8 +34,8 @@ impl Excerpt {
     }
 }
 
-/// Pieces of a text around its marks, with `around` bytes before and behind, up to `most` bytes in all; the beginning of
-/// the text where nothing is marked. Marks are ascending and do not overlap.
+/// Pieces of a text around its marks, with `around` bytes before and behind, up to `most` bytes in all; the beginning
+/// of the text where nothing is marked. Marks are ascending and do not overlap.
 pub fn excerpts(text: &str, marks: &[ByteSpan], around: usize, most: usize) -> Vec<Excerpt> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut snapped: Vec<(usize, usize)> = Vec::with_capacity(marks.len());

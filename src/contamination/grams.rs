@@ -94,12 +94,14 @@ impl Built {
     }
 }
 
-/// What the hash of a piece is stored as, and the hash of what is stored: short questions may begin with the same tokens.
+/// What the hash of a piece is stored as, and the hash of what is stored: short questions may begin with the same
+/// tokens.
 pub(super) const fn piece_key(hash: u64) -> u64 {
     !hash
 }
 
-/// A question of few tokens, with the first tokens of its answer: of what is behind the last `####`, where there is that.
+/// A question of few tokens, with the first tokens of its answer: of what is behind the last `####`, where there is
+/// that.
 fn short(number: u32, item: &SuiteItem, craft: &mut TokenHashes) -> Option<ShortItem> {
     let question = craft.of(item.part(SuitePart::Question)).to_vec();
     if !(SHORTEST..SHORT).contains(&question.len()) {

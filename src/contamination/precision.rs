@@ -15,7 +15,8 @@ pub struct Precision {
     pub rejected: u64,
     /// The share of those accepted.
     pub estimate: f64,
-    /// From where on the share of all pairs is, in 95 of 100 cases (Wilson), if those decided about were drawn by chance.
+    /// From where on the share of all pairs is, in 95 of 100 cases (Wilson), if those decided about were drawn by
+    /// chance.
     pub low: f64,
     /// Up to where it is.
     pub high: f64,

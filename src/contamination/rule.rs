@@ -3,8 +3,8 @@
 use super::evidence::Evidence;
 use super::{SEED, SHORT, SuitePart, VERDICT};
 
-/// What is needed. A passage alone is never enough: it is mostly a text that anybody may have. Nor is a part of fewer than
-/// [`SHORT`] tokens, but for a question as a whole with its answer near it.
+/// What is needed. A passage alone is never enough: it is mostly a text that anybody may have. Nor is a part of fewer
+/// than [`SHORT`] tokens, but for a question as a whole with its answer near it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// The least [`Evidence::score`].

@@ -73,8 +73,8 @@ impl Corpus {
         Ok(evidence::document_evidence(&self.view, document, rule)?)
     }
 
-    /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to decide
-    /// what they are ([`CorpusWriter::judge`]).
+    /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to
+    /// decide what they are ([`CorpusWriter::judge`]).
     ///
     /// # Errors
     /// As [`Corpus::contamination`].
@@ -82,8 +82,8 @@ impl Corpus {
         Ok(evidence::review(&self.view, options)?)
     }
 
-    /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each` is
-    /// told of every text.
+    /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each`
+    /// is told of every text.
     ///
     /// # Errors
     /// [`Error::Ingest`] for a file or record that cannot be read; [`Error::Query`] when rows cannot be read.
@@ -119,8 +119,8 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// Stores a suite, the items that the records of some files (paths, patterns, `-`) are, and searches all stored texts
-    /// for it; from then on every ingest does. The same call goes on where an interrupt stopped.
+    /// Stores a suite, the items that the records of some files (paths, patterns, `-`) are, and searches all stored
+    /// texts for it; from then on every ingest does. The same call goes on where an interrupt stopped.
     ///
     /// ```
     /// # use corpusdb::ingest::{Record, Records};
@@ -169,13 +169,13 @@ impl CorpusWriter {
         Ok(curate::add_suite(&mut self.writer, name, items, files, &context)?)
     }
 
-    /// Stores what somebody decided about items and documents, all or nothing. A verdict is of a text: every document with
-    /// the same text has it, whenever it comes; one with another text under the same key does not. What is rejected counts as
-    /// contaminated nowhere.
+    /// Stores what somebody decided about items and documents, all or nothing. A verdict is of a text: every document
+    /// with the same text has it, whenever it comes; one with another text under the same key does not. What is
+    /// rejected counts as contaminated nowhere.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite; [`Error::Curate`] for an item or a document that there is not, or that
-    /// have nothing in common.
+    /// [`Error::Store`] when there is no such suite; [`Error::Curate`] for an item or a document that there is not, or
+    /// that have nothing in common.
     pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
         Ok(curate::judge(&mut self.writer, judgements)?)
     }

@@ -56,8 +56,8 @@ impl Corpus {
         Ok(epoch::undecided(self.corpora(), &planned.plan)?)
     }
 
-    /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on all
-    /// the same, unless the recipe says `exclude_removed`.
+    /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on
+    /// all the same, unless the recipe says `exclude_removed`.
     ///
     /// # Errors
     /// [`Error::Epoch`] when rows cannot be read.
@@ -213,8 +213,8 @@ impl CorpusWriter {
         Ok(epoch::store_plan(&mut self.writer, &others, planned, 1, &context)?)
     }
 
-    /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified any
-    /// more. Its number is not given again.
+    /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified
+    /// any more. Its number is not given again.
     ///
     /// # Errors
     /// [`Error::Epoch`] when there is no such plan, or another plan goes on from it.

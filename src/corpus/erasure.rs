@@ -46,16 +46,16 @@ impl Corpus {
 
 impl CorpusWriter {
     /// Erases documents: removed first, they are then gone from every row and, since the files are rewritten, from the
-    /// disk; their numbers stay. Equal texts, and what comes under their keys, are not stored again, unless
-    /// the removal reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
+    /// disk; their numbers stay. Equal texts, and what comes under their keys, are not stored again, unless the removal
+    /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
-    /// Snapshots lose the documents, and plans that draw them cannot be opened any more: refused while there are any, unless
-    /// `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then it may
-    /// have single values of fields.
+    /// Snapshots lose the documents, and plans that draw them cannot be opened any more: refused while there are any,
+    /// unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
+    /// it may have single values of fields.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::Shown`]; What was committed before it stays, and the same call goes on
-    /// from there.
+    /// [`Error::Curate`]: among them [`CurateError::Shown`]; What was committed before it stays, and the same call goes
+    /// on from there.
     pub fn purge(
         &mut self,
         selection: &RoaringTreemap,
@@ -76,10 +76,10 @@ impl CorpusWriter {
 }
 
 impl CorpusOptions {
-    /// Proves what was purged of the corpus at `path`, ever: every row is read through the database, unpacked, and every
-    /// file of the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Opens the
-    /// corpus for writing, so that no file changes meanwhile. Writes the certificate to `file`, with every purged document;
-    /// `time` (microseconds since 1970) goes into it.
+    /// Proves what was purged of the corpus at `path`, ever: every row is read through the database, unpacked, and
+    /// every file of the directory as it lies there, and searched for runs of the texts, keys, fields and token ids.
+    /// Opens the corpus for writing, so that no file changes meanwhile. Writes the certificate to `file`, with every
+    /// purged document; `time` (microseconds since 1970) goes into it.
     ///
     /// # Errors
     /// [`Error`] when the corpus cannot be opened, or rows or files cannot be read; what is found is in the answer.

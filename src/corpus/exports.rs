@@ -7,8 +7,8 @@ use crate::model::{Context, Interrupt, Progress};
 use std::io::Write;
 
 impl Corpus {
-    /// Writes documents to a file or a directory of files, complete or not at all. After an interrupt the same call goes
-    /// on behind the last finished file, and ends in the same bytes.
+    /// Writes documents to a file or a directory of files, complete or not at all. After an interrupt the same call
+    /// goes on behind the last finished file, and ends in the same bytes.
     ///
     /// # Errors
     /// [`Error::Export`] when the output is taken, options do not go together, or something cannot be read or written.

@@ -29,8 +29,8 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen from
-    /// the last commit on; the same call goes on where an interrupt stopped.
+    /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen
+    /// from the last commit on; the same call goes on where an interrupt stopped.
     ///
     /// # Errors
     /// [`Error::Curate`] when the name is taken, or after an interrupt: what was committed before it stays.
@@ -100,7 +100,8 @@ impl CorpusWriter {
     /// As [`CorpusWriter::set_field`], with records that the program has.
     ///
     /// # Errors
-    /// As [`CorpusWriter::set_field`]; the error of an iterator, as [`ReadError::Records`](crate::ingest::ReadError::Records).
+    /// As [`CorpusWriter::set_field`]; the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
     pub fn set_field_records(
         &mut self,
         records: Records<'_>,

@@ -99,8 +99,8 @@ impl Corpus {
         &self.view
     }
 
-    /// Whether nothing was committed since it was opened: then opening it again would show the same. Reads the end of one
-    /// file.
+    /// Whether nothing was committed since it was opened: then opening it again would show the same. Reads the end of
+    /// one file.
     ///
     /// # Errors
     /// [`Error::Store`] when that cannot be read.
@@ -195,8 +195,8 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file that
-    /// cannot be read.
+    /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file
+    /// that cannot be read.
     pub fn sql_with(&self, statement: &str, options: &SqlOptions) -> Result<Rows, Error> {
         self.sql_with_until(statement, options, &Interrupt::default())
     }
@@ -205,8 +205,8 @@ impl Corpus {
     /// [`Script`](crate::query::Script).
     ///
     /// # Errors
-    /// As [`Corpus::sql_with`]; after the stop [`QueryError::Interrupted`](crate::query::QueryError::Interrupted), as a row
-    /// would come.
+    /// As [`Corpus::sql_with`]; after the stop [`QueryError::Interrupted`](crate::query::QueryError::Interrupted), as a
+    /// row would come.
     pub fn sql_with_until(
         &self,
         statement: &str,
@@ -289,7 +289,8 @@ impl Corpus {
     /// `published:month`. Of all documents, or of those of one source. No document is read.
     ///
     /// # Errors
-    /// [`Error::Query`] for a source or field that there is not, for more than 1,000 groups, or when rows cannot be read.
+    /// [`Error::Query`] for a source or field that there is not, for more than 1,000 groups, or when rows cannot be
+    /// read.
     pub fn duplicates_matrix(
         &self,
         by: &[String],
@@ -460,7 +461,8 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`]: among them the error of an iterator, as [`ReadError::Records`](crate::ingest::ReadError::Records).
+    /// [`Error::Ingest`]: among them the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
     pub fn ingest_records(
         &mut self,
         records: Records<'_>,
@@ -507,8 +509,8 @@ impl CorpusWriter {
         Ok((loaded, seeds))
     }
 
-    /// Removes documents; see [`RemovalReport`]. What the removal reaches is stored as `blocked` from now on: `true` stands
-    /// for equal texts and equal keys. Its reason, condition and time are kept with its commits.
+    /// Removes documents; see [`RemovalReport`]. What the removal reaches is stored as `blocked` from now on: `true`
+    /// stands for equal texts and equal keys. Its reason, condition and time are kept with its commits.
     ///
     /// # Errors
     /// [`Error::Curate`]; what was committed before it stays.

@@ -6,14 +6,14 @@ use crate::model::Interrupt;
 use crate::report::{self, CorpusReport, DuplicatesReport, ReportOptions};
 
 impl Corpus {
-    /// Everything that a data card says of this corpus: sizes before and after dedup, lengths, duplicates, rejects, spreads
-    /// of declared numbers, domains, commits, snapshots, and what a stored plan makes of it. A function of the commit and
-    /// the options. Beside bitmaps of documents it holds some tens of MB, whatever the corpus holds; columns are read, the
-    /// keys of kept documents, and the texts of two documents for each cluster shown.
+    /// Everything that a data card says of this corpus: sizes before and after dedup, lengths, duplicates, rejects,
+    /// spreads of declared numbers, domains, commits, snapshots, and what a stored plan makes of it. A function of the
+    /// commit and the options. Beside bitmaps of documents it holds some tens of MB, whatever the corpus holds; columns
+    /// are read, the keys of kept documents, and the texts of two documents for each cluster shown.
     ///
     /// # Errors
-    /// [`Error::Epoch`] for a plan that there is not, or that does not fit the corpus any more; [`Error::Query`] when rows
-    /// cannot be read, or after the stop.
+    /// [`Error::Epoch`] for a plan that there is not, or that does not fit the corpus any more; [`Error::Query`] when
+    /// rows cannot be read, or after the stop.
     pub fn report(
         &self,
         options: &ReportOptions,

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 impl Corpus {
-    /// The same corpus, with others beside it: plans, epochs, exports and their proofs are then over the documents of all
-    /// of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says, so the order counts. A
-    /// plan over several corpora opens only where at least those are there, in the order in which it was planned. What each
-    /// was opened with of memory is theirs together; what others have beside themselves does not come along.
+    /// The same corpus, with others beside it: plans, epochs, exports and their proofs are then over the documents of
+    /// all of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says, so the order
+    /// counts. A plan over several corpora opens only where at least those are there, in the order in which it was
+    /// planned. What each was opened with of memory is theirs together; what others have beside themselves does not
+    /// come along.
     ///
     /// ```
     /// use corpusdb::Recipe;

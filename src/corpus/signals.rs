@@ -19,9 +19,9 @@ impl Corpus {
         Ok(query::signals(&self.view)?)
     }
 
-    /// What published rules would remove of the kept documents, how the scores are spread by source, and which documents
-    /// stand at each threshold. Scores that are stored are read of their columns; for the others every text is read, once.
-    /// It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
+    /// What published rules would remove of the kept documents, how the scores are spread by source, and which
+    /// documents stand at each threshold. Scores that are stored are read of their columns; for the others every text
+    /// is read, once. It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
     ///
     /// # Errors
     /// [`Error::Query`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
@@ -36,12 +36,12 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then on.
-    /// They are seen from the last commit on; the same call goes on where an interrupt stopped.
+    /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then
+    /// on. They are seen from the last commit on; the same call goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`Error::Curate`] when a field of the name is something else, or after an interrupt: what was committed before it
-    /// stays.
+    /// [`Error::Curate`] when a field of the name is something else, or after an interrupt: what was committed before
+    /// it stays.
     pub fn add_signals(
         &mut self,
         new: &NewSignals,

@@ -17,8 +17,8 @@ impl Corpus {
     }
 
     /// What changed from the snapshot `from` to the snapshot `to`, in all and by group: by `source` (the default),
-    /// `language`, or a declared field that is no float. Without `to`, or where it is `now` and no snapshot is called so,
-    /// it is the present moment. Only documents that differ are read.
+    /// `language`, or a declared field that is no float. Without `to`, or where it is `now` and no snapshot is called
+    /// so, it is the present moment. Only documents that differ are read.
     ///
     /// # Errors
     /// [`Error::Query`] for a snapshot or field that there is not, a field with more than 1,000 values, or a `to`
@@ -44,8 +44,8 @@ impl Corpus {
         Ok(query::snapshot_changes(&self.view, from, to)?)
     }
 
-    /// The ids of the documents that a snapshot keeps and that satisfy a SQL boolean expression over `documents`; of all
-    /// that it keeps without. Columns are as they are today, `kept` and `standing` too.
+    /// The ids of the documents that a snapshot keeps and that satisfy a SQL boolean expression over `documents`; of
+    /// all that it keeps without. Columns are as they are today, `kept` and `standing` too.
     ///
     /// # Errors
     /// [`Error::Store`] for a snapshot that there is not, [`Error::Query`] when the expression is wrong.
@@ -94,10 +94,10 @@ impl CorpusWriter {
         Ok(self.writer.rename_snapshot(old, new)?)
     }
 
-    /// Forgets a snapshot. No document is forgotten with it, and no token. Refused while stored plans draw from it, unless
-    /// `force`: these pin their documents and give the same rows as before; a recipe that names the snapshot cannot be
-    /// planned any more. Answers what it was, and the numbers of those plans; its name is not given again while there
-    /// are any.
+    /// Forgets a snapshot. No document is forgotten with it, and no token. Refused while stored plans draw from it,
+    /// unless `force`: these pin their documents and give the same rows as before; a recipe that names the snapshot
+    /// cannot be planned any more. Answers what it was, and the numbers of those plans; its name is not given again
+    /// while there are any.
     ///
     /// # Errors
     /// [`Error::Store`] when there is no such snapshot, or plans draw from it.

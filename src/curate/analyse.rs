@@ -55,8 +55,8 @@ impl AnalyseOptions {
     }
 }
 
-/// Analyses `tokenizers` on the kept documents of `selection`. Stored ids are taken where there are any, else the text is encoded. The same
-/// corpus gives the same report, for any number of threads.
+/// Analyses `tokenizers` on the kept documents of `selection`. Stored ids are taken where there are any, else the text
+/// is encoded. The same corpus gives the same report, for any number of threads.
 ///
 /// # Errors
 /// [`CurateError::NothingToAnalyse`]; [`CurateError`] when a row cannot be read or a text is refused.

@@ -21,13 +21,14 @@ pub struct ComputedField {
     pub batch: u64,
 }
 
-/// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new is
-/// seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an interrupt
-/// stopped, unless something else was committed meanwhile: then it begins anew. `dependence` is that of the expression.
+/// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new
+/// is seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an
+/// interrupt stopped, unless something else was committed meanwhile: then it begins anew. `dependence` is that of the
+/// expression.
 ///
 /// # Errors
-/// [`CurateError::Field`] for an expression that has another value each time or looks at several documents, and for a type
-/// that does not fit; [`CurateError::Select`] for one that cannot be planned; [`CurateError::Interrupted`].
+/// [`CurateError::Field`] for an expression that has another value each time or looks at several documents, and for a
+/// type that does not fit; [`CurateError::Select`] for one that cannot be planned; [`CurateError::Interrupted`].
 pub fn compute_field(
     writer: &mut Writer,
     new: &ComputedField,

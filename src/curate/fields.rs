@@ -74,12 +74,12 @@ impl FieldReport {
     }
 }
 
-/// Declares a field and indexes what the stored metadata have for it. It is seen from the last commit on. The same again
-/// goes on where an interrupt stopped, and changes nothing once it is declared.
+/// Declares a field and indexes what the stored metadata have for it. It is seen from the last commit on. The same
+/// again goes on where an interrupt stopped, and changes nothing once it is declared.
 ///
 /// # Errors
-/// [`CurateError::Field`] when another field has the name; [`CurateError::Interrupted`]; [`CurateError`] when rows cannot
-/// be read or written. What was committed before stays.
+/// [`CurateError::Field`] when another field has the name; [`CurateError::Interrupted`]; [`CurateError`] when rows
+/// cannot be read or written. What was committed before stays.
 pub fn add_field(
     writer: &mut Writer,
     new: &NewField,
@@ -104,8 +104,9 @@ pub fn add_field(
     in_commits(writer, &field, record, new.batch, context, index)
 }
 
-/// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field with
-/// the last one. `fill` writes what a range has, counts it in the record, and answers how many documents it changed.
+/// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field
+/// with the last one. `fill` writes what a range has, counts it in the record, and answers how many documents it
+/// changed.
 pub(super) fn in_commits(
     writer: &mut Writer,
     field: &FieldDeclaration,
@@ -203,9 +204,9 @@ pub(super) fn with(fields: &[FieldDeclaration], field: &FieldDeclaration) -> Vec
     fields
 }
 
-/// Gives a field up: queries see it no more from the first commit on, and what is indexed of it is deleted. The metadata
-/// of documents stay as they are. `plans` are the stored plans whose recipes name it: while there are some, it is refused
-/// unless `force`.
+/// Gives a field up: queries see it no more from the first commit on, and what is indexed of it is deleted. The
+/// metadata of documents stay as they are. `plans` are the stored plans whose recipes name it: while there are some, it
+/// is refused unless `force`.
 ///
 /// # Errors
 /// [`CurateError::Field`] when there is no such field, or the keep order goes by it; [`CurateError::FieldInUse`];

@@ -1,8 +1,9 @@
 //! Changes of mind about stored documents: what removing, deciding again, training and analysing answer.
 //!
 //! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
-//! [`Removal`], [`Reach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of decisions that left
-//! candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an analysis.
+//! [`Removal`], [`Reach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of
+//! decisions that left candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an
+//! analysis.
 //!
 //! ```
 //! use corpusdb::curate::Reach;
@@ -39,7 +40,8 @@
 //! * `redo` all decisions under another policy
 //! * `settle` decisions that left candidates out
 //! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
-//! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is stored;
+//! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
+//!   stored;
 //!   `judge`: what people decide about these
 //! * `texts` that these look at in one commit
 //! * `decided`: what a commit of these does once it is said what comes and goes

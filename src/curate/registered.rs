@@ -70,7 +70,8 @@ fn load_record(
     Ok(LoadedTokenizer { id, name, vocab_size, tokenizer: Arc::new(tokenizer) })
 }
 
-/// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered once.
+/// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered
+/// once.
 ///
 /// # Errors
 /// [`TokenizerError`] when the file is no tokenizer or one that has no ids for some texts; [`CurateError::Store`] when

@@ -7,8 +7,8 @@ use crate::store::CommitRecord;
 /// Bytes that a reason or a condition on record may have.
 const MOST: usize = 4096;
 
-/// How far a removal reaches beyond its documents, and what the records of its commits say of it. Made from a [`Reach`],
-/// or from whether equal texts and keys are blocked.
+/// How far a removal reaches beyond its documents, and what the records of its commits say of it. Made from a
+/// [`Reach`], or from whether equal texts and keys are blocked.
 ///
 /// ```
 /// use corpusdb::curate::{Reach, Removal};

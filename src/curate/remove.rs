@@ -37,9 +37,9 @@ pub struct RemovalReport {
     pub commits: u64,
 }
 
-/// Removes documents: they stay stored and are not kept. What the removal reaches is stored as `blocked` from now on, until
-/// they are restored: it keeps out what is stored already and what comes in. A removal that reaches further than an
-/// earlier one of the same documents extends that.
+/// Removes documents: they stay stored and are not kept. What the removal reaches is stored as `blocked` from now on,
+/// until they are restored: it keeps out what is stored already and what comes in. A removal that reaches further than
+/// an earlier one of the same documents extends that.
 ///
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.

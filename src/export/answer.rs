@@ -29,8 +29,8 @@ pub struct AnswerOptions {
     pub compression: Option<ExportCompression>,
 }
 
-/// Writes the answer to a statement, as [`Corpus::sql`](crate::Corpus::sql) gives it, to one file, on disk or in a store:
-/// complete or not at all, a row group of it in memory. The bytes are a function of the rows.
+/// Writes the answer to a statement, as [`Corpus::sql`](crate::Corpus::sql) gives it, to one file, on disk or in a
+/// store: complete or not at all, a row group of it in memory. The bytes are a function of the rows.
 ///
 /// ```
 /// use corpusdb::export::{AnswerOptions, ExportJob, write_answer};

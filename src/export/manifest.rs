@@ -54,7 +54,8 @@ pub struct ExportManifest {
 pub struct ExportColumn {
     /// Its name; `meta.*` stands for the fields of a record at top level.
     pub name: String,
-    /// `string`, `uint64`, `int64`, `float64`, `bool`, `timestamp`, or `json`: an object, as text where the format has no objects.
+    /// `string`, `uint64`, `int64`, `float64`, `bool`, `timestamp`, or `json`: an object, as text where the format has
+    /// no objects.
     #[serde(rename = "type")]
     pub kind: String,
 }

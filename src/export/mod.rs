@@ -1,9 +1,9 @@
 //! The way out of documents: kept documents, or those of a condition, as files that other programs read.
 //!
 //! Use it to hand texts on: to a filter, to another tool, to another corpus. [`Corpus::export`](crate::Corpus::export)
-//! writes a file or a directory of shards, complete or not at all; after an interrupt the same call goes on behind the last
-//! finished file. The bytes are a function of the corpus at its commit and of the options: neither of threads nor of memory.
-//! What trainers read, rows of token ids, is written by [`epoch`](crate::epoch).
+//! writes a file or a directory of shards, complete or not at all; after an interrupt the same call goes on behind the
+//! last finished file. The bytes are a function of the corpus at its commit and of the options: neither of threads nor
+//! of memory. What trainers read, rows of token ids, is written by [`epoch`](crate::epoch).
 //!
 //! ```
 //! use corpusdb::export::{ExportJob, ExportOptions};
@@ -30,10 +30,9 @@
 //! ```
 //!
 //! A document's way: `options` and `layout` say what is asked for, `selection` which documents, `partition` in which
-//! directory each stands, `pieces` reads them in parallel, `write` makes lines or row groups of them and cuts these into
-//! files, `staging` keeps what is finished until all is and `remote` does so in a store (`place` is either), `manifest`
-//! says what was written. `run` drives.
-//! `answer` writes the rows of a statement instead.
+//! directory each stands, `pieces` reads them in parallel, `write` makes lines or row groups of them and cuts these
+//! into files, `staging` keeps what is finished until all is and `remote` does so in a store (`place` is either),
+//! `manifest` says what was written. `run` drives. `answer` writes the rows of a statement instead.
 
 mod answer;
 mod error;

@@ -115,8 +115,8 @@ pub struct ExportOptions {
     pub duplicates: bool,
     /// The form of the files; told by the name of the output when absent.
     pub format: Option<ExportFormat>,
-    /// Columns of `documents` in this order; `meta.*` stands for the fields of a record at top level, in JSON lines. When
-    /// absent: `key`, `source`, `text` and all fields.
+    /// Columns of `documents` in this order; `meta.*` stands for the fields of a record at top level, in JSON lines.
+    /// When absent: `key`, `source`, `text` and all fields.
     pub columns: Option<Vec<String>>,
     /// How files are compressed; told by the name of the output, or else Zstandard for Parquet and none for others.
     pub compression: Option<ExportCompression>,
@@ -132,8 +132,8 @@ pub struct ExportOptions {
 /// Where an export goes, and who watches.
 #[derive(Clone, Copy)]
 pub struct ExportJob<'a> {
-    /// The file or directory to make. A directory where [`ExportOptions`] part it or cut it, where there is one already,
-    /// and where the name has no ending or a stroke behind it.
+    /// The file or directory to make. A directory where [`ExportOptions`] part it or cut it, where there is one
+    /// already, and where the name has no ending or a stroke behind it.
     pub to: &'a Path,
     /// How objects of stores are reached, where [`ExportJob::to`] is an address (`s3://` and the like).
     pub stores: Option<&'a Stores>,

@@ -16,7 +16,8 @@ pub(super) enum Destination {
 }
 
 impl Destination {
-    /// The destination of a job, unless it is taken; `memory` decides how large the parts are in which a store gets files.
+    /// The destination of a job, unless it is taken; `memory` decides how large the parts are in which a store gets
+    /// files.
     pub fn of(job: &ExportJob<'_>, is_directory: bool, memory: u64) -> Result<Self, ExportError> {
         if let Some(target) = RemoteTarget::of(job, is_directory, memory)? {
             return Ok(Self::Remote(Box::new(target)));

@@ -106,8 +106,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Writes documents to the file or directory that the job names. On disk what is made lies in `NAME.tmp-HASH` beside it and
-/// appears by a rename. Rows in flight take about a quarter of the memory at most; the bytes written depend neither
+/// Writes documents to the file or directory that the job names. On disk what is made lies in `NAME.tmp-HASH` beside it
+/// and appears by a rename. Rows in flight take about a quarter of the memory at most; the bytes written depend neither
 /// on it nor on threads.
 ///
 /// # Errors

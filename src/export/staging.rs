@@ -159,8 +159,8 @@ impl Staging {
         fs::remove_dir_all(&self.path).map_err(ExportError::io("removing", &self.path))
     }
 
-    /// Removes what exports of the same name left that were stopped and not run again, such as of an earlier commit. What
-    /// cannot be removed stays: the output is whole.
+    /// Removes what exports of the same name left that were stopped and not run again, such as of an earlier commit.
+    /// What cannot be removed stays: the output is whole.
     fn clear_others(&self) {
         let mark = format!("{}.tmp-", self.to.file_name().unwrap_or_default().to_string_lossy());
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again, unless
-/// all are.
+/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
+/// unless all are.
 pub(super) const SAMPLE: u8 = 64;
 
 /// What is known of the rows so far.
@@ -238,7 +238,8 @@ impl Judge {
     /// The witness that the corpus had before the load under a number, of a document of that source.
     ///
     /// # Errors
-    /// What `wrong` makes of it when it is another document than the row says; [`IngestError`] when the store cannot be read.
+    /// What `wrong` makes of it when it is another document than the row says; [`IngestError`] when the store cannot be
+    /// read.
     pub(super) fn stored_witness(
         &self,
         view: &View,
@@ -263,8 +264,8 @@ impl Judge {
         )))
     }
 
-    /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its token
-    /// ids.
+    /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its
+    /// token ids.
     pub(super) fn is_compared(&self, identity: &[u8; 16]) -> bool {
         self.checks_all || identity.first().is_some_and(|first| first % SAMPLE == 0)
     }

@@ -1,9 +1,9 @@
 //! The way in: read -> fingerprint -> decide -> encode -> commit.
 //!
-//! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`], [`ReadOptions`],
-//! [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values from outside
-//! ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as [`Records`]
-//! ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records), with an example).
+//! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`],
+//! [`ReadOptions`], [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
+//! from outside ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as
+//! [`Records`] ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records), with an example).
 //!
 //! ```
 //! use corpusdb::IngestOptions;
@@ -28,11 +28,11 @@
 //!
 //! `join` gives stored documents values from outside. It decides nothing and runs by itself.
 //!
-//! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare`
-//! fingerprints a chunk on all cores, `write` decides, encodes and commits it as one batch (`identify` tells what
-//! is new, `sources` to whom it belongs, `newcomers` stores it, `consumed` notes what was read, `booked` where). How the
-//! input is cut changes no decision, no id and no byte that means anything; so chunks that would have
-//! much decided over again wait for those behind them (`waiting`).
+//! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare` fingerprints a
+//! chunk on all cores, `write` decides, encodes and commits it as one batch (`identify` tells what is new, `sources` to
+//! whom it belongs, `newcomers` stores it, `consumed` notes what was read, `booked` where). How the input is cut
+//! changes no decision, no id and no byte that means anything; so chunks that would have much decided over again wait
+//! for those behind them (`waiting`).
 
 mod alarm;
 mod booked;

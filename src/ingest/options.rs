@@ -50,9 +50,9 @@ pub struct IngestOptions {
     /// Documents of one cluster beyond which the report raises an alarm.
     pub max_cluster: u64,
     /// A SQL condition over the fields of a record as they come, after [`ReadOptions`] has named, mapped and dropped
-    /// them, and over `key`, `source`, `text`, `bytes`, `chars` and `meta` (all fields as JSON). Records for which it is
-    /// not true are passed over: they are counted as [`filtered`](super::IngestReport::filtered) and stored nowhere. With
-    /// another condition a file is read from its start; what is stored stays.
+    /// them, and over `key`, `source`, `text`, `bytes`, `chars` and `meta` (all fields as JSON). Records for which it
+    /// is not true are passed over: they are counted as [`filtered`](super::IngestReport::filtered) and stored nowhere.
+    /// With another condition a file is read from its start; what is stored stays.
     pub condition: Option<String>,
 }
 
@@ -75,8 +75,8 @@ impl IngestOptions {
         }
     }
 
-    /// Bytes of text and fields a batch where a corpus was opened with so many bytes of memory: a 256th of them, 4 MiB to
-    /// 16 MiB.
+    /// Bytes of text and fields a batch where a corpus was opened with so many bytes of memory: a 256th of them, 4 MiB
+    /// to 16 MiB.
     #[must_use]
     pub fn batch_bytes_within(memory: u64) -> u64 {
         (memory / 256).clamp(4 << 20, 16 << 20)

@@ -36,7 +36,8 @@ pub struct Crafts<'a> {
     pub judge: Option<&'a mut Judge>,
 }
 
-/// Ingests `inlets` in order: of their records those that the filter lets in. Every committed batch stays, whatever happens after it.
+/// Ingests `inlets` in order: of their records those that the filter lets in. Every committed batch stays, whatever
+/// happens after it.
 ///
 /// # Errors
 /// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.

@@ -12,16 +12,16 @@ pub struct Seat {
     pub sketch: Sketch,
     /// Only documents of better rank than this are of interest to it: its own rank, or that of the witness it has.
     pub bound: Rank,
-    /// Whether it may be kept, as far as is known: only such are compared with those behind them. Who is removed goes on
-    /// looking for a better witness.
+    /// Whether it may be kept, as far as is known: only such are compared with those behind them. Who is removed goes
+    /// on looking for a better witness.
     pub is_live: bool,
     /// What it is connected to already, where a second link says nothing new.
     pub cluster: Option<Rank>,
 }
 
 /// Pairs of a bucket whose sketches are close enough for their texts to be compared: of its first `most` live documents
-/// in rank order with every document that they are of interest to. Each pair is (better-ranked, other); and
-/// the documents to which a live one beyond the first `most` is of interest, whose pairs are not all named, come with it.
+/// in rank order with every document that they are of interest to. Each pair is (better-ranked, other); and the
+/// documents to which a live one beyond the first `most` is of interest, whose pairs are not all named, come with it.
 #[must_use]
 pub fn near_in_bucket(
     seats: &[Seat],

@@ -57,8 +57,8 @@ struct Graph<'m> {
 }
 
 /// Decides members, given every pair of them that reaches the threshold (pairs that do not are passed over, but in mode
-/// `lsh`, where every pair links). Edges that name documents which are no members are left out. The answers stand in the
-/// order of the members.
+/// `lsh`, where every pair links). Edges that name documents which are no members are left out. The answers stand in
+/// the order of the members.
 #[must_use]
 pub fn decide(members: &[Member], edges: &[Edge], policy: &Policy) -> Vec<Outcome> {
     let graph = Graph::new(members, edges, policy);

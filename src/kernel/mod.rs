@@ -4,7 +4,8 @@
 //! and runs wherever its rows are. What it answers is what an ingest of the same documents would have decided, because
 //! texts, ranks and overlaps are made by the same code.
 //!
-//! 1. [`Printer`] makes of each text what is compared of it: hashes, sketch, buckets, and the [`Rank`] by which the keep
+//! 1. [`Printer`] makes of each text what is compared of it: hashes, sketch, buckets, and the [`Rank`] by which the
+//! keep
 //!    order places it.
 //! 2. Documents that share a bucket are candidates. [`near_in_bucket`] finds, of a crowded bucket, those whose sketches
 //!    are close enough; others are compared one by one. [`similar_in_bucket`] looks at the texts of a bucket at once,

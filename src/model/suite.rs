@@ -112,7 +112,8 @@ pub struct GramRun {
     pub span: ByteSpan,
 }
 
-/// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the part.
+/// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the
+/// part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Tokens of the text before it.

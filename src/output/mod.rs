@@ -1,8 +1,8 @@
 //! Files on the way out: made beside their name, hashed while they are written, whole before anybody sees them.
 //!
 //! `files` writes and hashes on a thread of its own; `sink` compresses on the way; `table` writes Parquet row groups;
-//! `place` locks the directory in which files are made, proves what an earlier run left there, and syncs. What stands in
-//! the files is not known here: training rows come from `epoch`, documents from `export`.
+//! `place` locks the directory in which files are made, proves what an earlier run left there, and syncs. What stands
+//! in the files is not known here: training rows come from `epoch`, documents from `export`.
 
 mod error;
 mod files;

@@ -1,8 +1,8 @@
 //! The domains that documents are from, by their keys: counted exactly, in memory that does not grow with their number.
 //!
-//! One walk over the headers of kept documents. Beside it at most 65,536 domains are held: when one more comes, every count
-//! goes down by as much as the least, so that whatever is in more than one document of 65,536 stays (Misra and Gries). Then
-//! a second walk counts what stayed.
+//! One walk over the headers of kept documents. Beside it at most 65,536 domains are held: when one more comes, every
+//! count goes down by as much as the least, so that whatever is in more than one document of 65,536 stays (Misra and
+//! Gries). Then a second walk counts what stayed.
 
 use crate::model::Standing;
 use crate::query::error::QueryError;

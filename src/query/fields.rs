@@ -15,7 +15,8 @@ pub struct FieldSummary {
     pub name: String,
     /// Its type: `keyword`, `int`, `float`, `bool` or `timestamp`.
     pub kind: &'static str,
-    /// `declared`; `fed`: declared, and every document that comes is given the value of its expression; `filling`: an addition of it was interrupted, and it is not seen before it is run to its end.
+    /// `declared`; `fed`: declared, and every document that comes is given the value of its expression; `filling`: an
+    /// addition of it was interrupted, and it is not seen before it is run to its end.
     pub state: &'static str,
     /// Documents that have a value, kept or not; while it is filled, those so far.
     pub documents: u64,

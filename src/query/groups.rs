@@ -62,8 +62,8 @@ pub(in crate::query) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Groups by `source`, by `language` or by declared fields, but floats; a timestamp may have a unit behind it, as in
-    /// `published:month`. Without any name by source.
+    /// Groups by `source`, by `language` or by declared fields, but floats; a timestamp may have a unit behind it, as
+    /// in `published:month`. Without any name by source.
     pub(in crate::query) fn by(view: &'a View, names: &[String]) -> Result<Self, QueryError> {
         let source = ["source".to_owned()];
         let names = if names.is_empty() { &source } else { names };

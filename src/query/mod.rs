@@ -27,8 +27,9 @@
 //!
 //! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
 //! did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed between them
-//! (both count by `groups`); `contamination` is what of suites is in there; `stats` is a corpus in numbers, `domains` and `timeline` are where its documents are from and how they came; `show`, `sample` and `info` look at one document, some, and all; `format` prints. Nothing
-//! here writes, and all of it reads one [`View`](crate::store::View).
+//! (both count by `groups`); `contamination` is what of suites is in there; `stats` is a corpus in numbers, `domains`
+//! and `timeline` are where its documents are from and how they came; `show`, `sample` and `info` look at one document,
+//! some, and all; `format` prints. Nothing here writes, and all of it reads one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 

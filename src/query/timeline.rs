@@ -39,7 +39,8 @@ pub struct CommitStretch {
     pub rejected: u64,
 }
 
-/// The commits in at most `stretches` stretches, with the newest `events` that are no ingests. One row a commit is read.
+/// The commits in at most `stretches` stretches, with the newest `events` that are no ingests. One row a commit is
+/// read.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.

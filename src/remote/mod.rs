@@ -13,12 +13,12 @@
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
 //!
-//! Inside: `address` takes addresses apart, `stores` has the settings; the rest is there with the feature `remote` alone,
-//! and `absent` stands in its place without it. `driver` is the thread on which all requests run, the only one that is
-//! asynchronous; `clients` makes the clients of stores; `list` finds objects; `fetch` reads a range and goes on where a
-//! connection was cut; `read` is an object from its beginning to its end, with some of it ahead, `file` any place of it;
-//! `write` makes objects, `folder` the objects of one directory. Whoever waits hears the request to stop, and no wait is
-//! without an end.
+//! Inside: `address` takes addresses apart, `stores` has the settings; the rest is there with the feature `remote`
+//! alone, and `absent` stands in its place without it. `driver` is the thread on which all requests run, the only one
+//! that is asynchronous; `clients` makes the clients of stores; `list` finds objects; `fetch` reads a range and goes on
+//! where a connection was cut; `read` is an object from its beginning to its end, with some of it ahead, `file` any
+//! place of it; `write` makes objects, `folder` the objects of one directory. Whoever waits hears the request to stop,
+//! and no wait is without an end.
 
 #[cfg(not(feature = "remote"))]
 mod absent;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// What names of settings begin with: the first word of the environment's variables for each store.
 const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
-/// How objects of stores are reached: credentials, regions and endpoints, under the names of the environment's variables
-/// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME` ..). Copies
-/// share their connections.
+/// How objects of stores are reached: credentials, regions and endpoints, under the names of the environment's
+/// variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`
+/// ..). Copies share their connections.
 #[derive(Clone)]
 pub struct Stores {
     settings: Arc<BTreeMap<String, String>>,

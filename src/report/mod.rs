@@ -1,9 +1,11 @@
-//! A corpus as a data card tells it: everything that a reader of a trained model, or of a data set, asks about the data.
+//! A corpus as a data card tells it: everything that a reader of a trained model, or of a data set, asks about the
+//! data.
 //!
-//! Use it to publish a corpus, and to see at once what is in one. [`Corpus::report`] gathers a [`CorpusReport`] from the
-//! store alone: what the corpus is, its sizes before and after dedup, lengths, duplicates, rejects, spreads of declared
-//! numbers, test items, domains, how it came to be, and what a stored plan makes of it. It is a function of the commit and the options.
-//! The command makes a page of it, a Croissant description, and the summary that the EU asks for.
+//! Use it to publish a corpus, and to see at once what is in one. [`Corpus::report`] gathers a [`CorpusReport`] from
+//! the store alone: what the corpus is, its sizes before and after dedup, lengths, duplicates, rejects, spreads of
+//! declared numbers, test items, domains, how it came to be, and what a stored plan makes of it. It is a function of
+//! the commit and the options. The command makes a page of it, a Croissant description, and the summary that the EU
+//! asks for.
 //!
 //! ```
 //! use corpusdb::report::ReportOptions;
@@ -26,8 +28,8 @@
 //!
 //! [`Corpus::report`]: crate::Corpus::report
 //!
-//! Nothing is counted here: `query` and `epoch` do. `about`, `sizes`, `duplicates`, `contamination` and `plan` choose and cut: what could
-//! grow with the corpus is the largest of its kind, with the others in one sum (`largest`).
+//! Nothing is counted here: `query` and `epoch` do. `about`, `sizes`, `duplicates`, `contamination` and `plan` choose
+//! and cut: what could grow with the corpus is the largest of its kind, with the others in one sum (`largest`).
 
 mod about;
 mod contamination;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 /// The level of zstd.
 const LEVEL: i32 = 3;
 
-/// Bytes of a text a byte of its zstd frame at level 3: some 2 to 4 for prose, more where it repeats itself, about 1 for
-/// noise. 0 for an empty text. The bytes of a frame are those of the zstd that is linked (1.5), without a checksum.
+/// Bytes of a text a byte of its zstd frame at level 3: some 2 to 4 for prose, more where it repeats itself, about 1
+/// for noise. 0 for an empty text. The bytes of a frame are those of the zstd that is linked (1.5), without a checksum.
 pub(crate) fn compression_ratio(text: &str) -> f64 {
     match compressed(text.as_bytes()) {
         Ok(bytes) if bytes > 0 && !text.is_empty() => text.len() as f64 / bytes as f64,

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 /// Bytes of prose that are looked at: more changes few answers, and costs as much again.
 const SAMPLE: usize = 4096;
 
-/// The language of a text as a code of ISO 639-1 (of 639-3 where that has none), told from the first 4 KiB of its prose;
-/// none where there is no letter of a known script.
+/// The language of a text as a code of ISO 639-1 (of 639-3 where that has none), told from the first 4 KiB of its
+/// prose; none where there is no letter of a known script.
 pub(crate) fn language(text: &str) -> Option<&'static str> {
     detected(text).map(|(language, _)| language)
 }

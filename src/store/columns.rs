@@ -1,4 +1,5 @@
-//! The column families, declared once: this table feeds opening, tuning, check, statistics and docs/reference/format.md.
+//! The column families, declared once: this table feeds opening, tuning, check, statistics and
+//! docs/reference/format.md.
 
 use crate::model::{DocId, Match, Sightings, SuiteGram, SuiteVerdict};
 use crate::store::error::{Malformed, StoreError};

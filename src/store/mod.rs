@@ -1,8 +1,8 @@
 //! The store: the only code that names RocksDB.
 //!
 //! Use it to read rows one by one where a query would be a detour: [`Corpus::view`](crate::Corpus::view) gives a
-//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the faults
-//! that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
+//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the
+//! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
 //!
 //! ```
 //! use corpusdb::store::Depth;

@@ -434,8 +434,8 @@ fn defined(text: &str, items: &BTreeMap<String, [String; 2]>) -> BTreeMap<(Strin
     found
 }
 
-/// Suites come and go while documents come, change, are removed and are purged; at the end there is what a corpus has that
-/// was given the suites first and then every text at once, and what the definition says.
+/// Suites come and go while documents come, change, are removed and are purged; at the end there is what a corpus has
+/// that was given the suites first and then every text at once, and what the definition says.
 #[test]
 fn no_history_has_a_say_in_the_evidence() {
     for seed in 1..=4 {

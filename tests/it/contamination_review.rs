@@ -198,8 +198,8 @@ fn what_names_no_pair_is_refused_and_nothing_is_stored() {
     assert_ne!(digest(&corpus), before);
 }
 
-/// Documents come, change, are removed and purged, suites come and go, while pairs are judged: what a document and an item
-/// have is always what was decided last about its text, since the suite came, unless the text was purged.
+/// Documents come, change, are removed and purged, suites come and go, while pairs are judged: what a document and an
+/// item have is always what was decided last about its text, since the suite came, unless the text was purged.
 #[test]
 fn a_verdict_belongs_to_a_text_in_every_history() {
     let mut judged = 0;

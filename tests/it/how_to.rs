@@ -243,8 +243,8 @@ fn ask() {
     assert!(!told.lines().any(|line| line.starts_with("error:")), "{told}");
 }
 
-/// The commands of the page reach buckets of other people: their words are those of the command, and `remote.rs` runs the
-/// same against a server of its own.
+/// The commands of the page reach buckets of other people: their words are those of the command, and `remote.rs` runs
+/// the same against a server of its own.
 #[test]
 fn remote() {
     let text = page("remote.md");

@@ -505,8 +505,8 @@ pub fn journal(corpus: &str) -> u64 {
     std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |file| file.len() / 48)
 }
 
-/// Kills the command over a corpus that `made` makes at some commits between two, and gives it again: each time it comes to
-/// the digest that is expected. Answers how often it was killed before its end.
+/// Kills the command over a corpus that `made` makes at some commits between two, and gives it again: each time it
+/// comes to the digest that is expected. Answers how often it was killed before its end.
 pub fn kill_anywhere(
     made: &dyn Fn(&str) -> String,
     words: &dyn Fn(&str) -> [String; 6],

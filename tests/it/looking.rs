@@ -1,4 +1,5 @@
-//! Looking at duplicates and choosing a policy: summaries, one document, similar texts, profiles, what a policy comes to.
+//! Looking at duplicates and choosing a policy: summaries, one document, similar texts, profiles, what a policy comes
+//! to.
 
 use crate::support::{
     MEMORY, Page, Scratch, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour,

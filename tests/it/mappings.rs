@@ -1,4 +1,5 @@
-//! Fields by name, handed over by a program: they come to what the lines of a JSON file come to; values are joined alike.
+//! Fields by name, handed over by a program: they come to what the lines of a JSON file come to; values are joined
+//! alike.
 
 use crate::support::{Scratch, crawl, lines, make, pour, reader, sound_digest, writer};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions, Records};

@@ -35,7 +35,8 @@ fn found(root: &Path, variables: &[(&str, &Path)]) -> Option<String> {
 /// Libraries with the bits they are of, and the one that is to be found.
 type Case<'a> = (&'a [(&'a str, usize)], Option<&'a str>);
 
-/// `/usr/lib/llvm-14/lib/libclang-cpp.so.14` was taken for libclang, and the build died in bindgen after twelve minutes.
+/// `/usr/lib/llvm-14/lib/libclang-cpp.so.14` was taken for libclang, and the build died in bindgen after twelve
+/// minutes.
 #[test]
 fn libclang_cpp_is_not_taken_for_libclang() {
     let here = usize::try_from(usize::BITS).unwrap();

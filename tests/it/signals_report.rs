@@ -1,5 +1,5 @@
-//! `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a threshold are
-//! those that a sort finds; what is stored and what is found in texts come to the same.
+//! `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a
+//! threshold are those that a sort finds; what is stored and what is found in texts come to the same.
 
 use crate::support::{Page, Scratch, corpusdb, crawl, digest, ingest, init, lines};
 use corpusdb::signals::SignalSet;
@@ -39,8 +39,8 @@ fn place(scratch: &Scratch) -> String {
     corpus
 }
 
-/// The kept documents with `within`, as `sql` tells them: each with its scores by name, and the rules by number that it is
-/// true of.
+/// The kept documents with `within`, as `sql` tells them: each with its scores by name, and the rules by number that it
+/// is true of.
 fn told_by_sql(corpus: &str, set: SignalSet, within: &str) -> Vec<Value> {
     let rules = set.rules();
     let rules = rules

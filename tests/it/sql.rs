@@ -1,5 +1,5 @@
-//! SQL as people know it: metadata as JSON, lists, hashes, dates, files beside the corpus, snapshots, and the page of all
-//! that with its recipes.
+//! SQL as people know it: metadata as JSON, lists, hashes, dates, files beside the corpus, snapshots, and the page of
+//! all that with its recipes.
 
 use crate::support::{
     HELD, MEMORY, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,

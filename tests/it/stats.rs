@@ -1,5 +1,5 @@
-//! `stats` after a history of ingests, crawls that come again, removals and another policy: all that it tells is computed
-//! again from the rows of `sql`.
+//! `stats` after a history of ingests, crawls that come again, removals and another policy: all that it tells is
+//! computed again from the rows of `sql`.
 
 use crate::support::{Page, Random, Scratch, corpusdb, crawl, edited, ingest, init, lines, sound};
 use serde_json::{Value, json};

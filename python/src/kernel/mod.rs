@@ -1,4 +1,5 @@
-//! The kernel over Arrow: record batches in, one record batch out; keeps nothing, and runs without the interpreter's lock.
+//! The kernel over Arrow: record batches in, one record batch out; keeps nothing, and runs without the interpreter's
+//! lock.
 
 mod columns;
 mod decide;

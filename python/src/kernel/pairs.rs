@@ -59,7 +59,8 @@ pub(super) fn count_columns<'n>(
     ]
 }
 
-/// The rows whose sketches `left_sketch` and `right_sketch` are close enough for their texts to be compared, without them.
+/// The rows whose sketches `left_sketch` and `right_sketch` are close enough for their texts to be compared, without
+/// them.
 #[pyfunction]
 pub(crate) fn kernel_close(
     py: Python<'_>,

@@ -1,4 +1,5 @@
-//! The threads that read ahead: some batches are read while those before become tensors, and neither needs the interpreter.
+//! The threads that read ahead: some batches are read while those before become tensors, and neither needs the
+//! interpreter.
 
 use super::made::{Made, Maker};
 use super::reader::{Opened, lock, raised};

@@ -1,7 +1,8 @@
-//! Reading an epoch in the trainer's process: a small reader of its own, a thread that reads ahead, arrays without copies.
+//! Reading an epoch in the trainer's process: a small reader of its own, a thread that reads ahead, arrays without
+//! copies.
 //!
-//! `reader` opens the corpus and finds the plan; `ahead` is the thread; `made` is a batch made ready for Python and how it
-//! becomes arrays. Where a loader stands, what it resumes from and what it tells is Python (`corpusdb/_loader.py`).
+//! `reader` opens the corpus and finds the plan; `ahead` is the thread; `made` is a batch made ready for Python and how
+//! it becomes arrays. Where a loader stands, what it resumes from and what it tells is Python (`corpusdb/_loader.py`).
 
 mod ahead;
 mod made;

@@ -36,8 +36,8 @@ pub(crate) struct Reader {
 
 #[pymethods]
 impl Reader {
-    /// Opens the corpus at `path`, with those of `shards` beside it, and finds the plan of that hash; or takes `plan`, which
-    /// need not be stored. Epochs that were built into `files` have their ids from there.
+    /// Opens the corpus at `path`, with those of `shards` beside it, and finds the plan of that hash; or takes `plan`,
+    /// which need not be stored. Epochs that were built into `files` have their ids from there.
     #[new]
     #[pyo3(signature = (path, hash, *, plan=None, memory, threads, shards=Vec::new(), files=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]

@@ -56,7 +56,8 @@ pub(super) fn note(sentence: &str) -> String {
     format!("<p class=\"note\">{sentence}</p>\n")
 }
 
-/// Bars of parts that make a whole: of each row a name, its parts in the order of their names, and what is written behind.
+/// Bars of parts that make a whole: of each row a name, its parts in the order of their names, and what is written
+/// behind.
 pub(super) fn parted(names: &[&str], rows: &[(String, Vec<f64>, String)]) -> String {
     let keys = names
         .iter()

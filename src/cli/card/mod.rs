@@ -1,9 +1,9 @@
 //! A corpus as one HTML page, the data card: no server, no script, no other file.
 //!
-//! One section a file, in the order of the page: `opening`, `sizes`, `lengths`, `duplicates`, `losses`, `numbers`, `contamination`,
-//! `domains`, `history`, `plan`, `method`. Above each picture a sentence says what it shows in this corpus (`words`).
-//! What comes from the corpus is escaped by the forms of `super::page`, and cut where it is long: no page grows with the
-//! corpus. `signals` is a page of its own.
+//! One section a file, in the order of the page: `opening`, `sizes`, `lengths`, `duplicates`, `losses`, `numbers`,
+//! `contamination`, `domains`, `history`, `plan`, `method`. Above each picture a sentence says what it shows in this
+//! corpus (`words`). What comes from the corpus is escaped by the forms of `super::page`, and cut where it is long: no
+//! page grows with the corpus. `signals` is a page of its own.
 
 mod contamination;
 mod domains;

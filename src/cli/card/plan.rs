@@ -1,4 +1,5 @@
-//! What a plan makes of the corpus: the mix as asked and as it will be, how full rows are, what is left and what repeats.
+//! What a plan makes of the corpus: the mix as asked and as it will be, how full rows are, what is left and what
+//! repeats.
 
 use super::figure::{Section, figure, folded, note, says};
 use super::words::{called, count, documents, of, share};

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 /// Add a suite: search every stored text for its items; every ingest does from then on
 ///
-/// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id, prompt,
-/// canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside a question; other
-/// fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter runs that keep their
-/// distance: what counts as contaminated is said when it is asked about. Run the same command again after an interrupt.
+/// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
+/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside
+/// a question; other fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter
+/// runs that keep their distance: what counts as contaminated is said when it is asked about. Run the same command
+/// again after an interrupt.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb contamination add crawl gsm8k gsm8k-test.jsonl\n  corpusdb contamination add crawl mmlu mmlu/*.parquet\n  corpusdb contamination add crawl ours held-out.csv --question ask --answer gold"
@@ -24,7 +25,8 @@ pub(in crate::cli) struct Args {
     /// Its files; `-` reads JSON lines from standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The field that has what is asked; members within one another with dots between them [default: question, prompt or problem]
+    /// The field that has what is asked; members within one another with dots between them [default: question, prompt
+    /// or problem]
     #[arg(long, value_name = "FIELD")]
     question: Option<String>,
     /// The field that has the answer [default: answer, canonical_solution, solution or answers]

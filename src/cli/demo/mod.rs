@@ -1,7 +1,7 @@
 //! `corpusdb demo`: the whole path on real text, told step by step.
 //!
-//! Stages: `place` the directory, `crates`, `carried` and `input` what goes in, `crawl` (with `examples`
-//! and `differ`) the ingests, `tokens`, `queries`, `epochs`; `teller` says what happens and which command does the same.
+//! Stages: `place` the directory, `crates`, `carried` and `input` what goes in, `crawl` (with `examples` and `differ`)
+//! the ingests, `tokens`, `queries`, `epochs`; `teller` says what happens and which command does the same.
 
 mod carried;
 mod crates;

@@ -41,11 +41,13 @@ pub(super) struct Args {
     /// Only what was removed from this source, whatever source its witness is of; of the summary or of a list
     #[arg(long, value_name = "NAME", conflicts_with_all = ["document", "key"])]
     source: Option<String>,
-    /// Count by declared fields that are no floats, or by `language`, in the place of the source; a timestamp by the year,
-    /// quarter, month, week, day or hour, as in published:month; several, separated by commas, make a group together
+    /// Count by declared fields that are no floats, or by `language`, in the place of the source; a timestamp by the
+    /// year, quarter, month, week, day or hour, as in published:month; several, separated by commas, make a group
+    /// together
     #[arg(long, value_name = "FIELD[:UNIT]", value_delimiter = ',', conflicts_with_all = ["document", "key", "list"])]
     by: Vec<String>,
-    /// How many documents of each source (or of each group of `--by`) were removed, and which one their witnesses are in
+    /// How many documents of each source (or of each group of `--by`) were removed, and which one their witnesses are
+    /// in
     #[arg(long, conflicts_with_all = ["document", "key", "list", "limit"])]
     matrix: bool,
     /// At most so many: duplicates of a list [default: all], members of the document's cluster [default: 20],

@@ -36,8 +36,8 @@ const AHEAD: usize = 4;
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) verb: Verb,
-    /// Corpora whose documents epochs draw from beside those of CORPUS, which has the plans; the order counts. Name them last,
-    /// or each as --shards=DIR
+    /// Corpora whose documents epochs draw from beside those of CORPUS, which has the plans; the order counts. Name
+    /// them last, or each as --shards=DIR
     #[arg(long, global = true, value_name = "DIR", num_args = 1..)]
     shards: Vec<PathBuf>,
 }
@@ -159,13 +159,15 @@ pub(super) struct Stream {
     /// This rank, from 0
     #[arg(long, default_value_t = 0, value_name = "R")]
     rank: u64,
-    /// Number of ranks; it must divide `batch.rows`. Batches of max_tokens, and rows where there is no [batch], are dealt to ranks whole
+    /// Number of ranks; it must divide `batch.rows`. Batches of max_tokens, and rows where there is no [batch], are
+    /// dealt to ranks whole
     #[arg(long, default_value_t = 1, value_name = "W")]
     world: u64,
     /// The first global batch to give: where all ranks stand; batches are rows where the recipe has no [batch]
     #[arg(long, default_value_t = 0, value_name = "N")]
     from_batch: u64,
-    /// Divide batches among ranks that they do not divide among evenly: some ranks then have a row less, or none, in turns
+    /// Divide batches among ranks that they do not divide among evenly: some ranks then have a row less, or none, in
+    /// turns
     #[arg(long)]
     uneven: bool,
     /// Batches to give [default: to the end of the epoch]
@@ -174,10 +176,13 @@ pub(super) struct Stream {
     /// What is written
     #[arg(long, value_enum, default_value_t = Form::Jsonl)]
     format: Form,
-    /// What rows come with beside their ids and segments, separated by commas: attention_mask, cu_seqlens, labels, loss_mask, loss_weights, max_seqlen, position_ids, segment_ids, seq_idx, seq_start_id [default: output.columns of the recipe]
+    /// What rows come with beside their ids and segments, separated by commas: attention_mask, cu_seqlens, labels,
+    /// loss_mask, loss_weights, max_seqlen, position_ids, segment_ids, seq_idx, seq_start_id [default: output.columns
+    /// of the recipe]
     #[arg(long, value_name = "VIEWS", value_delimiter = ',', value_parser = view)]
     views: Option<Vec<Column>>,
-    /// One record or line a batch, without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and the aligned --views
+    /// One record or line a batch, without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and the aligned
+    /// --views
     #[arg(long)]
     unpad: bool,
 }

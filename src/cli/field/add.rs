@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 /// Declare a field of a corpus that holds documents, and index what their metadata have for it
 ///
-/// From the last commit on it is a column in SQL, in `--where` and in recipes, and the next ingest indexes it. Until then
-/// no query sees it: after an interrupt, run the same command again. Types: keyword (text, indexed by exact value), int,
-/// float, bool, timestamp (RFC 3339 text or seconds since 1970; kept in microseconds, UTC). A value of another type stays
-/// in the metadata, is null, and is counted.
+/// From the last commit on it is a column in SQL, in `--where` and in recipes, and the next ingest indexes it. Until
+/// then no query sees it: after an interrupt, run the same command again. Types: keyword (text, indexed by exact
+/// value), int, float, bool, timestamp (RFC 3339 text or seconds since 1970; kept in microseconds, UTC). A value of
+/// another type stays in the metadata, is null, and is counted.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb field add crawl quality:float\n  corpusdb field add crawl score:float --from-meta scores.edu\n  corpusdb field add crawl crawled:timestamp --from-meta date\n  corpusdb field add crawl language:keyword --from-meta lang"

@@ -17,9 +17,9 @@ pub(super) enum Verb {
     Compute(add::Compute),
     /// Give a field up; the metadata of documents stay as they are
     ///
-    /// No query sees it from the first commit on. Refused while the recipe of a stored plan names it, and while the keep
-    /// order goes by it. Plans pin their documents, so they stay the same bytes; a recipe that names the field fails by
-    /// name when it is planned again. `field add` brings it back.
+    /// No query sees it from the first commit on. Refused while the recipe of a stored plan names it, and while the
+    /// keep order goes by it. Plans pin their documents, so they stay the same bytes; a recipe that names the field
+    /// fails by name when it is planned again. `field add` brings it back.
     #[command(after_help = "Example:\n  corpusdb field drop crawl quality")]
     Drop {
         /// The corpus

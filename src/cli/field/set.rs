@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 /// Set declared fields of stored documents from a file of ids or keys with values
 ///
-/// Columns and postings follow; a null in JSON takes a value away. With a key, the newest document of it is meant. Of several
-/// values for one field of a document the last counts. No more is held than the records of one commit; run the same command
-/// again after an interrupt. A record ingested again without change keeps the values; new content under its key has its own.
+/// Columns and postings follow; a null in JSON takes a value away. With a key, the newest document of it is meant. Of
+/// several values for one field of a document the last counts. No more is held than the records of one commit; run the
+/// same command again after an interrupt. A record ingested again without change keeps the values; new content under
+/// its key has its own.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity\n  corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl\n\nExit code 1 when no record names a stored document."
@@ -26,7 +27,8 @@ pub(in crate::cli) struct Set {
     /// How records name documents: `id` or `key`, in the field of that name, or in another one: `key=url`
     #[arg(long, value_name = "key|id[=FIELD]", value_parser = on, required_unless_present_any = ["id", "key"])]
     on: Option<JoinBy>,
-    /// The fields of the records that have values for the declared fields of those names; under another name: `quality=score`
+    /// The fields of the records that have values for the declared fields of those names; under another name:
+    /// `quality=score`
     #[arg(long, value_name = "FIELD[=FIELD],..", value_delimiter = ',', value_parser = column)]
     columns: Vec<JoinColumn>,
     /// The field of the records that has the document's id: as `--on id=FIELD`

@@ -33,8 +33,8 @@ The content that came last under an id wins, also of a file that comes again aft
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
-    /// Files, directories (recursive), patterns, or `-` for standard input, also in stores (s3://, gs://, az://, https://);
-    /// compression is recognised by content
+    /// Files, directories (recursive), patterns, or `-` for standard input, also in stores (s3://, gs://, az://,
+    /// https://); compression is recognised by content
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
     /// The source the documents belong to: the unit of mixing

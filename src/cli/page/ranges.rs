@@ -12,8 +12,8 @@ const BOTTOM: f64 = 26.0;
 const FITS: usize = 16;
 const LEFT: f64 = 128.0;
 
-/// A group: its name, what is told of it, and five of its values, ascending: a line from the first to the last, a box from
-/// the second to the fourth, a mark at the third.
+/// A group: its name, what is told of it, and five of its values, ascending: a line from the first to the last, a box
+/// from the second to the fourth, a mark at the third.
 pub(in crate::cli) struct Range {
     pub(in crate::cli) name: String,
     pub(in crate::cli) told: String,

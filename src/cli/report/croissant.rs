@@ -34,8 +34,8 @@ pub(crate) struct Croissant {
     pub(crate) blanks: Vec<(&'static str, &'static str)>,
 }
 
-/// Describes the corpus. What `before`, an earlier description, says beyond that is taken over: what a person has filled in
-/// stays.
+/// Describes the corpus. What `before`, an earlier description, says beyond that is taken over: what a person has
+/// filled in stays.
 pub(crate) fn croissant(report: &CorpusReport, before: Option<&str>) -> anyhow::Result<Croissant> {
     let mut all = known(report).context("the context of Croissant")?;
     if let Some(before) = before {

@@ -15,9 +15,8 @@ use std::path::{Path, PathBuf};
 /// Make the data card of a corpus: one page that needs nothing else, or the same figures as JSON
 ///
 /// Sizes by source and language before and after dedup, lengths, duplicates with examples, what is not kept and why,
-/// declared numbers by source, test items that are in it, domains of keys that are addresses, commits and snapshots; with a
-/// plan, what a run gets.
-/// Everything is counted from the store, exactly; the same commit gives the same page.
+/// declared numbers by source, test items that are in it, domains of keys that are addresses, commits and snapshots;
+/// with a plan, what a run gets. Everything is counted from the store, exactly; the same commit gives the same page.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +36,8 @@ pub(super) struct Args {
     /// The page that is written [default: none; the figures are printed as JSON]
     #[arg(short, long, value_name = "FILE", value_parser = on_disk())]
     output: Option<PathBuf>,
-    /// Write a description in Croissant 1.0 with what is known for responsible use (RAI); what is filled in there already stays
+    /// Write a description in Croissant 1.0 with what is known for responsible use (RAI); what is filled in there
+    /// already stays
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     croissant: Option<PathBuf>,
     /// Write what the EU's template for the summary of training content asks, as Markdown

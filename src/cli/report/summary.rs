@@ -1,4 +1,5 @@
-//! What the EU asks providers of general-purpose models to publish of their training content, as far as a corpus knows it.
+//! What the EU asks providers of general-purpose models to publish of their training content, as far as a corpus knows
+//! it.
 //!
 //! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689 (July 2025). Its sections
 //! keep their numbers and names; what only the provider knows is a blank with a name.

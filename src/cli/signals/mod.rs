@@ -1,4 +1,5 @@
-//! `corpusdb signals`: scores of texts, stored, listed, given up, and the published thresholds as conditions and judged.
+//! `corpusdb signals`: scores of texts, stored, listed, given up, and the published thresholds as conditions and
+//! judged.
 
 mod add;
 mod report;
@@ -13,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Store scores of quality as fields, and show the thresholds of published filters
 ///
-/// A signal is a function of a text (docs/reference/signals.md), which SQL and every condition can ask for without any of
-/// this. Stored, it is a field: indexed, and given to every document that comes. Nothing is filtered by it: a threshold is
-/// a condition.
+/// A signal is a function of a text (docs/reference/signals.md), which SQL and every condition can ask for without any
+/// of this. Stored, it is a field: indexed, and given to every document that comes. Nothing is filtered by it: a
+/// threshold is a condition.
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
     Add(add::Add),
@@ -29,8 +30,8 @@ pub(super) enum Verb {
     },
     /// Print what a published filter asks, as one condition
     ///
-    /// Over the fields that `signals add` stores; with --on-text over the texts, of which nothing need be stored. In every
-    /// condition `preset('gopher')` stands for the first, `preset('gopher', 'text')` for the second.
+    /// Over the fields that `signals add` stores; with --on-text over the texts, of which nothing need be stored. In
+    /// every condition `preset('gopher')` stands for the first, `preset('gopher', 'text')` for the second.
     #[command(
         after_help = "Examples:\n  corpusdb signals show gopher\n  corpusdb count crawl --where \"preset('gopher')\"\n  corpusdb ingest crawl new.jsonl --source web --where \"preset('fineweb')\""
     )]
@@ -45,8 +46,8 @@ pub(super) enum Verb {
     Report(report::Args),
     /// Give stored signals up; the metadata of documents stay as they are
     ///
-    /// No query sees them from the first commit on, and documents that come get them no more. Refused while the recipe of a
-    /// stored plan names one. `signals add` brings them back.
+    /// No query sees them from the first commit on, and documents that come get them no more. Refused while the recipe
+    /// of a stored plan names one. `signals add` brings them back.
     #[command(
         after_help = "Examples:\n  corpusdb signals drop crawl word_count\n  corpusdb signals drop crawl --set gopher"
     )]

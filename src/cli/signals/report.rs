@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 /// Tell what published rules would remove, and show the documents at their thresholds
 ///
-/// Of the kept documents: how each score is spread in each source, what each rule would remove alone and what no other rule
-/// removes, and those just outside and just inside of each threshold. Scores that are stored (`signals add`) are read of
-/// their columns, the others are found in the texts, which takes a pass over these. Nothing is removed.
+/// Of the kept documents: how each score is spread in each source, what each rule would remove alone and what no other
+/// rule removes, and those just outside and just inside of each threshold. Scores that are stored (`signals add`) are
+/// read of their columns, the others are found in the texts, which takes a pass over these. Nothing is removed.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb signals report crawl --set gopher\n  corpusdb signals report crawl --set fineweb --source web --examples 5\n  corpusdb signals report crawl --where \"language = 'en'\" --html signals.html\n  corpusdb signals report crawl --json | jq '.rules[] | {signal, n: .only.documents}'\n\nCounts are exact. Quantiles are values that there are: exact for counts below 512, otherwise at most one part in 256 too low."

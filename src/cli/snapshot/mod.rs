@@ -55,7 +55,8 @@ pub(super) enum Verb {
         /// The name
         name: String,
     },
-    /// Show what changed from one snapshot to a later one or to now: what was added, removed and why, in all and by group
+    /// Show what changed from one snapshot to a later one or to now: what was added, removed and why, in all and by
+    /// group
     #[command(after_help = DIFF)]
     Diff {
         /// The corpus

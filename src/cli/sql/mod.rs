@@ -1,7 +1,7 @@
 //! `corpusdb sql`: statements over the corpus, from the arguments, a file or standard input; on a terminal, a shell.
 //!
-//! `script` reads statements and runs them one after another, `answer` prints one or writes it to a file, `shell` asks for
-//! them line by line.
+//! `script` reads statements and runs them one after another, `answer` prints one or writes it to a file, `shell` asks
+//! for them line by line.
 
 mod answer;
 mod script;
@@ -17,7 +17,8 @@ use std::path::PathBuf;
 
 /// Ask with SQL: documents, duplicates, sources, commits, epochs, rejects, tokenizers, snapshots
 ///
-/// Without a statement, on a terminal, it is a shell: it keeps a history, completes names, and `.help` lists its commands.
+/// Without a statement, on a terminal, it is a shell: it keeps a history, completes names, and `.help` lists its
+/// commands.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,8 +46,8 @@ pub(super) struct Args {
     /// Read the statements from a file; `-` stands for standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Write the answer to a file, also in a store (s3://, gs://, az://): .parquet, .arrow, .csv or .jsonl, the last two
-    /// also with .gz or .zst behind
+    /// Write the answer to a file, also in a store (s3://, gs://, az://): .parquet, .arrow, .csv or .jsonl, the last
+    /// two also with .gz or .zst behind
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file of -o

@@ -41,7 +41,8 @@ pub(in crate::cli) struct Train {
     /// A JSON object of factors on the counts of groups, after --alpha
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// BPE on characters as SentencePiece has it, not on bytes; rare characters fall back to bytes. For Unigram: the fall-back
+    /// BPE on characters as SentencePiece has it, not on bytes; rare characters fall back to bytes. For Unigram: the
+    /// fall-back
     #[arg(long)]
     byte_fallback: bool,
     /// BPE on characters with `</w>` at the end of each word, split at white space, as the first BPE for text and GPT-1
@@ -56,13 +57,15 @@ pub(in crate::cli) struct Train {
     /// Special tokens, first ids first
     #[arg(long = "special", value_name = "TOKEN", default_value = "<|endoftext|>")]
     specials: Vec<String>,
-    /// The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular expression [default: gpt2]
+    /// The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular expression
+    /// [default: gpt2]
     #[arg(long, value_name = "NAME|REGEX")]
     pattern: Option<String>,
     /// The Unicode normal form that texts are brought to first
     #[arg(long, value_enum, default_value_t = Form::None)]
     normalizer: Form,
-    /// Share of the characters that become tokens; the rarest beyond are left out [default: 0.9995; byte-level BPE has all]
+    /// Share of the characters that become tokens; the rarest beyond are left out [default: 0.9995; byte-level BPE has
+    /// all]
     #[arg(long, value_name = "C")]
     character_coverage: Option<f64>,
     /// Train on a uniform sample of about so much text

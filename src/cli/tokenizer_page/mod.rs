@@ -1,7 +1,7 @@
 //! The analysis of tokenizers as one HTML page that needs nothing else: no server, no script, no other file.
 //!
-//! Style, drawings and the forms of HTML are those of all pages (`super::page`). All that comes from the corpus or from a
-//! vocabulary is escaped there.
+//! Style, drawings and the forms of HTML are those of all pages (`super::page`). All that comes from the corpus or from
+//! a vocabulary is escaped there.
 //!
 //! One section a file: `summary` side by side, `groups` by language or source, `curve` of the vocabulary
 //! size, `vocabulary`, `cases`, `method`.

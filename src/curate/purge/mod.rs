@@ -1,7 +1,8 @@
 //! Erasing documents: removed first, then gone from every row and every file but for their numbers and hashes.
 //!
-//! A purge is begun by a commit that names its documents and why, and ended by another; a purge that was stopped between
-//! is finished by the next one. In between, each step in commits of bounded size, all of which may be made again:
+//! A purge is begun by a commit that names its documents and why, and ended by another; a purge that was stopped
+//! between is finished by the next one. In between, each step in commits of bounded size, all of which may be made
+//! again:
 //!
 //! * the documents are removed, as `remove` does it
 //! * `lenders`: texts that they lent to others move on
@@ -92,8 +93,8 @@ pub struct PurgeReport {
     pub checkpoints: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
-    /// Whether the files are still to be rewritten, since this process shows an earlier moment, which they are kept for:
-    /// drop that, and purge again; nothing needs to be selected for it.
+    /// Whether the files are still to be rewritten, since this process shows an earlier moment, which they are kept
+    /// for: drop that, and purge again; nothing needs to be selected for it.
     pub held: bool,
 }
 

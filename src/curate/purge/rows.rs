@@ -133,8 +133,8 @@ fn trace(
     Ok(Trace { document, raw: header.raw, identity, runs: found })
 }
 
-/// What a purged document blocks: as asked for, and what its removal blocked already, but for what is similar, which can
-/// not be told without its text.
+/// What a purged document blocks: as asked for, and what its removal blocked already, but for what is similar, which
+/// can not be told without its text.
 fn block(
     view: &View,
     blockade: &mut Blockade<'_>,

@@ -16,10 +16,10 @@
 //! tokens; every other character is a token, except white space and controls, which are dropped.
 //! Scripts written without spaces are treated as in `web`.
 //!
-//! ASCII is most of most corpora and has a path of its own; so has text of `simple` characters. Property
-//! tests hold both to the general one, which alone defines the tokens. A text is cut into ASCII and general stretches at ASCII white space, where no rule of lower
-//! case, NFC or UAX-29 that could change a token looks across: nothing composes with white space; a
-//! mark after it belongs to the stretch that begins with that white space, and is trimmed of it.
+//! ASCII is most of most corpora and has a path of its own; so has text of `simple` characters. Property tests hold
+//! both to the general one, which alone defines the tokens. A text is cut into ASCII and general stretches at ASCII
+//! white space, where no rule of lower case, NFC or UAX-29 that could change a token looks across: nothing composes
+//! with white space; a mark after it belongs to the stretch that begins with that white space, and is trimmed of it.
 
 mod ascii;
 mod bigcode;

@@ -1,4 +1,5 @@
-//! Rows as CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they differ.
+//! Rows as CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they
+//! differ.
 
 use super::value::{Value, value};
 use crate::export::error::ExportError;

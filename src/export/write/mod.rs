@@ -1,5 +1,5 @@
-//! Rows to files: `Encoder` makes lines of a piece, or leaves it a record batch; `Shards` cuts what comes into groups and
-//! files, the same way for every format; a `Shard` is a file, or a stream, under way.
+//! Rows to files: `Encoder` makes lines of a piece, or leaves it a record batch; `Shards` cuts what comes into groups
+//! and files, the same way for every format; a `Shard` is a file, or a stream, under way.
 
 mod arrow;
 mod csv;

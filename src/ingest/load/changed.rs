@@ -1,4 +1,5 @@
-//! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it takes.
+//! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
+//! takes.
 
 use super::LoadOptions;
 use super::manifest::Manifest;
@@ -81,7 +82,8 @@ impl Changed {
     /// Calls `each` with how every one of them is said to stand.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as `each`.
+    /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as
+    /// `each`.
     pub(super) fn said(
         &self,
         view: &View,

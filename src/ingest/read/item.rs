@@ -119,8 +119,8 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Most bytes of a record batch where a corpus was opened with so many bytes of memory: an eighth of them, 64 MiB to
-    /// 2 GiB.
+    /// Most bytes of a record batch where a corpus was opened with so many bytes of memory: an eighth of them, 64 MiB
+    /// to 2 GiB.
     #[must_use]
     pub fn max_batch_bytes_within(memory: u64) -> u64 {
         (memory / 8).clamp(64 << 20, 2 << 30)

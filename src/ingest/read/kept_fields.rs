@@ -1,5 +1,5 @@
-//! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object, as
-//! an export writes them.
+//! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object,
+//! as an export writes them.
 
 use super::item::{Item, ReadOptions, length, reject};
 use super::jsonl;

@@ -44,10 +44,10 @@ impl Input {
     }
 }
 
-/// Expands path arguments in the order given: a file is itself; a directory all files below it in
-/// byte order of their paths, hidden ones and what describes a dataset left out; a pattern (`*`, `?`, `[..]`, `**`) its matches
-/// in byte order; `-` standard input; an address the objects of `stores` that it stands for, by the same rules. A file
-/// reached twice is read once.
+/// Expands path arguments in the order given: a file is itself; a directory all files below it in byte order of their
+/// paths, hidden ones and what describes a dataset left out; a pattern (`*`, `?`, `[..]`, `**`) its matches in byte
+/// order; `-` standard input; an address the objects of `stores` that it stands for, by the same rules. A file reached
+/// twice is read once.
 ///
 /// # Errors
 /// [`ReadError::NotFound`], [`ReadError::NoMatch`], [`ReadError::Pattern`],

@@ -30,7 +30,8 @@ impl Columns {
     /// The columns of `schema` that the options name; the text column is guessed when they name none.
     ///
     /// # Errors
-    /// [`ReadError::NoTextField`], [`ReadError::NoColumn`] or [`ReadError::ColumnType`], with `path` as the table's name.
+    /// [`ReadError::NoTextField`], [`ReadError::NoColumn`] or [`ReadError::ColumnType`], with `path` as the table's
+    /// name.
     pub(super) fn of(
         schema: &Schema,
         path: &Path,

@@ -56,8 +56,8 @@ pub struct SuiteContamination {
     pub common: u64,
     /// The kept ones by source, most first.
     pub sources: Vec<TaintedSource>,
-    /// How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each item
-    /// and text counts once, however many documents have the text.
+    /// How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each
+    /// item and text counts once, however many documents have the text.
     pub precision: Option<Precision>,
     /// Evidence of kept documents, worst first.
     pub worst: Vec<ItemEvidence>,

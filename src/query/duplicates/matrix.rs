@@ -73,12 +73,13 @@ pub struct GroupPair {
     pub share_bytes: f64,
 }
 
-/// Duplicates by group, of all documents or of those of one source: from matches, columns and terms; no document is read.
+/// Duplicates by group, of all documents or of those of one source: from matches, columns and terms; no document is
+/// read.
 ///
 /// # Errors
 /// [`QueryError::NoSource`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
-/// cannot be counted by; [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a row
-/// cannot be read.
+/// cannot be counted by; [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a
+/// row cannot be read.
 pub fn duplicates_matrix(
     view: &View,
     by: &[String],

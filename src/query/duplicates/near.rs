@@ -10,8 +10,8 @@ const BESIDE: usize = 80;
 /// Characters of the texts that are compared, for each that is shown.
 const COMPARED: usize = 8;
 
-/// How the texts of two documents differ, by words, from shortly before the first change on, in at most some `characters`
-/// characters. `…` stands for what is left out.
+/// How the texts of two documents differ, by words, from shortly before the first change on, in at most some
+/// `characters` characters. `…` stands for what is left out.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a text is absent or cannot be read.
@@ -63,8 +63,8 @@ fn cut(text: &str, start: usize, characters: usize) -> Cut {
     Cut { text, goes_on: rest.next().is_some() }
 }
 
-/// What is the same, but for what is far from a change: from one at its end where it is the first stretch, from one at its
-/// beginning where it is the last. `whole` tells at which ends the texts end too.
+/// What is the same, but for what is far from a change: from one at its end where it is the first stretch, from one at
+/// its beginning where it is the last. `whole` tells at which ends the texts end too.
 fn shortened(text: &str, (first, last): (bool, bool), whole: (bool, bool)) -> String {
     let length = text.chars().count();
     let head = if first { 0 } else { BESIDE };

@@ -86,8 +86,8 @@ pub fn compute<'v>(
 }
 
 impl Computing<'_> {
-    /// Calls `each` with the id of every document of a range and the value that the expression is for it, in no particular
-    /// order. It blocks.
+    /// Calls `each` with the id of every document of a range and the value that the expression is for it, in no
+    /// particular order. It blocks.
     ///
     /// # Errors
     /// As [`super::select`].

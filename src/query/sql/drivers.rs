@@ -1,5 +1,5 @@
-//! Threads that drive statements. One that is done waits a moment for the next: the pages of its stack are there, and to
-//! get them costs more than many a statement takes.
+//! Threads that drive statements. One that is done waits a moment for the next: the pages of its stack are there, and
+//! to get them costs more than many a statement takes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,8 +19,8 @@ type Outcome = Box<dyn FnOnce() + Send>;
 pub(super) struct Drivers {
     /// How long each of them does.
     patience: Duration,
-    /// The process whose threads they are, from the first start on. One that was forked from it has none of the threads,
-    /// and maybe a lock that nobody gives back: it starts threads anew.
+    /// The process whose threads they are, from the first start on. One that was forked from it has none of the
+    /// threads, and maybe a lock that nobody gives back: it starts threads anew.
     process: AtomicU32,
     waiting: Mutex<Vec<Waiting>>,
 }
@@ -35,8 +35,8 @@ impl Drivers {
         Self { patience, process: AtomicU32::new(0), waiting: Mutex::new(Vec::new()) }
     }
 
-    /// Starts `work` on a thread that waits, else on one of `threads`; what it comes to is received once it has let go of
-    /// what it held. Nothing is received when it panics.
+    /// Starts `work` on a thread that waits, else on one of `threads`; what it comes to is received once it has let go
+    /// of what it held. Nothing is received when it panics.
     pub(super) fn start<T: Send + 'static>(
         &'static self,
         threads: Builder,

@@ -1,9 +1,9 @@
 //! Lists of a condition written so that the optimiser, which merges lists of one expression, cannot lose a null.
 //!
 //! The engine's simplifier makes `x IN (a) AND x IN (b)` false and `x NOT IN (a) OR x NOT IN (b)` true, where x may be
-//! null and both are null; and it takes the values of two lists for the same or for others by how they are written, also
-//! where one is NULL or a column. This rule runs before it: a list keeps its literals, what else it has stands beside
-//! it, and where lists of one expression may meet and a null would show, each stands behind `x IS NOT NULL`.
+//! null and both are null; and it takes the values of two lists for the same or for others by how they are written,
+//! also where one is NULL or a column. This rule runs before it: a list keeps its literals, what else it has stands
+//! beside it, and where lists of one expression may meet and a null would show, each stands behind `x IS NOT NULL`.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue};

@@ -1,16 +1,18 @@
 //! Expressions and statements of SQL over one view.
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
-//! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with published
-//! thresholds put in by `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block (`evaluate`);
-//! the rest is left to the engine. `provider` and `columns` produce the rows of the table `documents`, `coded` groups them
-//! by the codes of keywords, `small_tables`, `rejects` and `removals` produce those of the others, all through the one plan
-//! node of `scan`; `documents` reads columns of documents that are given by id, without a plan.
+//! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
+//! published thresholds put in by `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can
+//! answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block
+//! (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of the table `documents`,
+//! `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce those of the others,
+//! all through the one plan node of `scan`; `documents` reads columns of documents that are given by id, without a
+//! plan.
 //!
-//! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those that tell
-//! about texts, `outside` functions that are tables; `options` says what a statement may look at.
-//! `limits`, `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `catalogue` and
-//! `functions` say what there is, `names` lists the words, `script` cuts a text into statements.
+//! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those
+//! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
+//! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `catalogue` and `functions`
+//! say what there is, `names` lists the words, `script` cuts a text into statements.
 
 mod catalogue;
 mod coded;

@@ -24,8 +24,8 @@ impl Called {
     }
 }
 
-/// The tokens with those of the thresholds in the place of every preset. They stand where its name stands, so that places
-/// of errors are those of the text as it was written.
+/// The tokens with those of the thresholds in the place of every preset. They stand where its name stands, so that
+/// places of errors are those of the text as it was written.
 pub(super) fn spelled_out(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, ParserError> {
     let called = called(&tokens).map_err(ParserError::ParserError)?;
     if called.is_empty() {

@@ -1,7 +1,7 @@
 //! Functions over texts that tell about their quality: those of `signals`, for every row of a batch.
 //!
-//! One rule for nulls: of a null text, or with a null beside it, nothing is told. A text is looked at by itself, so what
-//! is held is bounded by the longest one.
+//! One rule for nulls: of a null text, or with a null beside it, nothing is told. A text is looked at by itself, so
+//! what is held is bounded by the longest one.
 
 use super::texts::Texts;
 use crate::signals as of;

@@ -1,4 +1,5 @@
-//! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they suffice.
+//! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they
+//! suffice.
 
 use super::evaluate::{StoredBlock, Test};
 use super::predicate::{Predicate, Translator};

@@ -111,11 +111,12 @@ pub fn sql(view: &View, sql: &str) -> Result<Rows, QueryError> {
     sql_with(view, sql, &SqlOptions::default(), &Interrupt::default())
 }
 
-/// As [`sql`], over what `options` allow, until a stop is asked for: then what is waited for ends within moments, and the
-/// engine with the batch that any part of it is at.
+/// As [`sql`], over what `options` allow, until a stop is asked for: then what is waited for ends within moments, and
+/// the engine with the batch that any part of it is at.
 ///
 /// # Errors
-/// As [`sql`]; [`QueryError::Interrupted`]; [`QueryError::Store`] for a snapshot that there is not, with those that there are.
+/// As [`sql`]; [`QueryError::Interrupted`]; [`QueryError::Store`] for a snapshot that there is not, with those that
+/// there are.
 pub fn sql_with(
     view: &View,
     sql: &str,

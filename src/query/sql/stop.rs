@@ -1,5 +1,5 @@
-//! Ends a plan that is asked to stop: each operator's batches are looked at on their way, since one may make very many of
-//! a few that it takes, and give none.
+//! Ends a plan that is asked to stop: each operator's batches are looked at on their way, since one may make very many
+//! of a few that it takes, and give none.
 
 use super::passing::{Next, Pass, Passing};
 use crate::model::Interrupt;

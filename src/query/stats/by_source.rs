@@ -1,4 +1,5 @@
-//! How lengths and declared numbers are spread in each source: scores that tell sources apart, and scores that tell nothing.
+//! How lengths and declared numbers are spread in each source: scores that tell sources apart, and scores that tell
+//! nothing.
 
 use super::StatsOptions;
 use super::scope::{Member, Scope};
@@ -25,9 +26,9 @@ pub struct SourceSpread {
     pub column: ColumnStats,
 }
 
-/// How the first `columns` of the lengths and declared numbers are spread in each of `sources`, among the documents that
-/// are kept: column by column, the sources in the order given. What it says of a source is what [`stats`](super::stats)
-/// says of it alone; a column is read some three times for each four sources.
+/// How the first `columns` of the lengths and declared numbers are spread in each of `sources`, among the documents
+/// that are kept: column by column, the sources in the order given. What it says of a source is what
+/// [`stats`](super::stats) says of it alone; a column is read some three times for each four sources.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.

@@ -36,8 +36,8 @@ pub struct LengthBin {
     pub kept: u64,
 }
 
-/// Counts lengths in bytes, characters and tokens. Every block of these columns is read once; what is held is a bitmap of
-/// kept documents and some numbers a column.
+/// Counts lengths in bytes, characters and tokens. Every block of these columns is read once; what is held is a bitmap
+/// of kept documents and some numbers a column.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.

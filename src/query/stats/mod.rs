@@ -1,10 +1,10 @@
-//! A corpus in numbers: what its documents come to by source and language, how long they are, how their declared numbers
-//! are spread, why documents are not kept, and why records were not read.
+//! A corpus in numbers: what its documents come to by source and language, how long they are, how their declared
+//! numbers are spread, why documents are not kept, and why records were not read.
 //!
-//! `scope` says which documents are meant, `groups` counts them, `spread` finds quantiles, `losses` tells why some are not
-//! kept, `rejected` why records were not read. `lengths` counts documents by length, `by_source` tells the spread of each
-//! source. Columns and bitmaps are read, block by block, and no text. `quality` tells what published rules would remove; it
-//! reads texts where their scores are not stored.
+//! `scope` says which documents are meant, `groups` counts them, `spread` finds quantiles, `losses` tells why some are
+//! not kept, `rejected` why records were not read. `lengths` counts documents by length, `by_source` tells the spread
+//! of each source. Columns and bitmaps are read, block by block, and no text. `quality` tells what published rules
+//! would remove; it reads texts where their scores are not stored.
 
 mod by_source;
 mod groups;
@@ -74,8 +74,8 @@ pub struct Stats {
 }
 
 /// The corpus of `view` in numbers. They are exact, and a function of the commit and the options. Beside bitmaps of
-/// documents it holds some 6 MB a thread: a quantile is found by counting values in 65,536 ranges, again within the range
-/// that has it, until that is one value.
+/// documents it holds some 6 MB a thread: a quantile is found by counting values in 65,536 ranges, again within the
+/// range that has it, until that is one value.
 ///
 /// # Errors
 /// [`QueryError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.

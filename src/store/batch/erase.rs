@@ -29,8 +29,8 @@ pub struct Erased<'a> {
 }
 
 impl Batch<'_> {
-    /// Erases a removed document: an empty one without fields and key, of which nothing is known, stands in its place. Its
-    /// text must have moved to those that it lends it to ([`Batch::inherit`]).
+    /// Erases a removed document: an empty one without fields and key, of which nothing is known, stands in its place.
+    /// Its text must have moved to those that it lends it to ([`Batch::inherit`]).
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read or encoded.

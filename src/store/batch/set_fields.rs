@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 impl Batch<'_> {
-    /// Writes values into the metadata of a document that was stored before this batch, each under the name of a member,
-    /// one after the other, and into the columns and postings of what is indexed; `null` takes a member away, or hides
-    /// what a field would be fed from. Answers whether anything changed. What the record was recognised by stays as it
-    /// is: ingested again it is still unchanged.
+    /// Writes values into the metadata of a document that was stored before this batch, each under the name of a
+    /// member, one after the other, and into the columns and postings of what is indexed; `null` takes a member away,
+    /// or hides what a field would be fed from. Answers whether anything changed. What the record was recognised by
+    /// stays as it is: ingested again it is still unchanged.
     ///
     /// At most once a document and batch.
     ///
@@ -30,8 +30,8 @@ impl Batch<'_> {
         self.set_members(document, values, &[])
     }
 
-    /// As [`Batch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of this
-    /// document: what its metadata have of it already is indexed too.
+    /// As [`Batch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of
+    /// this document: what its metadata have of it already is indexed too.
     ///
     /// # Errors
     /// As [`Batch::set_fields`].
@@ -128,9 +128,9 @@ impl Batch<'_> {
     }
 }
 
-/// A JSON object with other values under some names, given one after the other; all else as it is spelled, in its order.
-/// A new member comes behind all others, or in the order of names among the fields that end the object: where values
-/// stand does not tell in which order they were set.
+/// A JSON object with other values under some names, given one after the other; all else as it is spelled, in its
+/// order. A new member comes behind all others, or in the order of names among the fields that end the object: where
+/// values stand does not tell in which order they were set.
 ///
 /// # Errors
 /// [`serde_json::Error`] for what is no object.

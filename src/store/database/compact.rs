@@ -1,4 +1,5 @@
-//! Compaction of whole families, a range of keys after the other, so that a stop that is asked for is heard between them.
+//! Compaction of whole families, a range of keys after the other, so that a stop that is asked for is heard between
+//! them.
 
 use crate::model::Context;
 use crate::store::error::StoreError;
@@ -15,8 +16,8 @@ struct Piece {
     to: Option<Vec<u8>>,
 }
 
-/// Rewrites families into their most compact form, some `piece` bytes of tables at a time: deleted and replaced rows are
-/// gone after it. What is buffered must have been flushed.
+/// Rewrites families into their most compact form, some `piece` bytes of tables at a time: deleted and replaced rows
+/// are gone after it. What is buffered must have been flushed.
 ///
 /// # Errors
 /// [`StoreError::Interrupted`] between two pieces: those before are compact, and all rows are there.
@@ -44,8 +45,8 @@ pub fn compact(
     Ok(())
 }
 
-/// Ranges that together are all keys of a family, and have none in common. They are cut where tables of the lowest level
-/// end, so that none of these is in two of them.
+/// Ranges that together are all keys of a family, and have none in common. They are cut where tables of the lowest
+/// level end, so that none of these is in two of them.
 fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Piece> {
     let own = || files.iter().filter(|file| file.column_family_name == family);
     let lowest = own().map(|file| file.level).max().unwrap_or(0);

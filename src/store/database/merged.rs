@@ -1,8 +1,8 @@
 //! Blocks of numbers that a read had to put together from patches, kept for later reads of the same moment.
 //!
 //! RocksDB caches what lies in its tables. A block that is there in patches it puts together for every read: half a
-//! millisecond for 65,536 values, of which a look-up wants one. A moment never changes, so what was read of it once holds
-//! as long as it is there; every other moment of the database begins with none.
+//! millisecond for 65,536 values, of which a look-up wants one. A moment never changes, so what was read of it once
+//! holds as long as it is there; every other moment of the database begins with none.
 
 use crate::model::ColumnId;
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ const BESIDE: usize = 256;
 /// A moment, a column and the number of a block.
 type Place = (u64, ColumnId, u64);
 
-/// The blocks of all moments of an open database, within a number of bytes: those that were not read for longest go first.
+/// The blocks of all moments of an open database, within a number of bytes: those that were not read for longest go
+/// first.
 #[derive(Clone)]
 pub(in crate::store) struct MergedBlocks(Arc<Mutex<Kept>>);
 

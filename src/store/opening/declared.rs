@@ -1,4 +1,5 @@
-//! What a corpus is made with: the fields that are declared, the names they may have, and the keep order by one of them.
+//! What a corpus is made with: the fields that are declared, the names they may have, and the keep order by one of
+//! them.
 
 use crate::model::{FieldDeclaration, FieldId, FieldKind, KeepOrder};
 use crate::store::error::StoreError;

@@ -242,7 +242,8 @@ impl Writer {
         compacted
     }
 
-    /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying the log.
+    /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying
+    /// the log.
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.

@@ -198,7 +198,8 @@ pub struct FileRecord {
 /// What a commit did; the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct CommitRecord {
-    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`, `field`, `remove`, `restore`, `purge`, `redo`, `compact`.
+    /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`, `field`, `remove`, `restore`, `purge`, `redo`,
+    /// `compact`.
     pub kind: String,
     /// The source, tokenizer, snapshot or epoch concerned.
     pub subject: String,

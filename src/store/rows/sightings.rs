@@ -148,7 +148,8 @@ mod tests {
         let pieces = [2, 20, 7, 1, 0xac, 2, 5, 0x90, 3, 30, 6, 7, 1, 0xac, 2, 5, 0x90, 3, 30];
         assert_eq!(bytes, [&[2][..], &expected[1..16], &pieces, &expected[16..]].concat());
         assert_eq!(decode(&bytes), Ok(found));
-        // An unknown format, runs of nothing, no runs, pieces of nothing, of an unknown part and of as much as an n-gram, no bytes.
+        // An unknown format, runs of nothing, no runs, pieces of nothing, of an unknown part and of as much as an
+        // n-gram, no bytes.
         for bad in [
             &[3, 0, 0][..],
             &[1, 0, 1, 0, 0, 0, 0, 0],

@@ -89,8 +89,8 @@ impl<'a> ColumnValues<'a> {
         }
         let from = low.wrapping_sub(self.min).cast_unsigned();
         let span = high.wrapping_sub(low).cast_unsigned();
-        // In the width that is stored, so that a machine compares many at once. A value is in the range when its distance
-        // from the lower end, which wraps below it, is at most the span.
+        // In the width that is stored, so that a machine compares many at once. A value is in the range when its
+        // distance from the lower end, which wraps below it, is at most the span.
         let bits = match self.offsets {
             Offsets::Zero => self.slots(),
             Offsets::One(offsets) => {
@@ -149,8 +149,8 @@ impl<'a> ColumnValues<'a> {
         self.offsets_of(slots, |offset| each(offset.map(value)));
     }
 
-    /// Calls `each` with the offset of every one of `slots` from the smallest value, in their order; none where there is
-    /// no value.
+    /// Calls `each` with the offset of every one of `slots` from the smallest value, in their order; none where there
+    /// is no value.
     pub fn offsets_of(&self, slots: &[u16], each: impl FnMut(Option<u64>)) {
         match self.offsets {
             Offsets::Zero => self.offsets_by(slots, |_| Some(0), each),

@@ -19,7 +19,8 @@ impl Writer {
         self.flush()
     }
 
-    /// Rewrites the files of these families: what was deleted from them, or replaced, is in no table and no log after it.
+    /// Rewrites the files of these families: what was deleted from them, or replaced, is in no table and no log after
+    /// it.
     ///
     /// # Errors
     /// [`StoreError::Held`] when this process shows an earlier moment, which the files are kept for; otherwise as

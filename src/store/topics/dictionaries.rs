@@ -38,8 +38,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Stores a dictionary that is trained on `samples`, with which texts are compressed from now on; none, and texts are
-    /// compressed without one, where the samples are too few.
+    /// Stores a dictionary that is trained on `samples`, with which texts are compressed from now on; none, and texts
+    /// are compressed without one, where the samples are too few.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be written.

@@ -15,7 +15,8 @@ use roaring::RoaringTreemap;
 pub struct UnendedPurge {
     /// The commit that began it, whose record says why and when.
     pub commit: CommitSeq,
-    /// What of it is kept from coming in again: 0 nothing, 1 equal texts and keys, 2 also what is equal when normalised.
+    /// What of it is kept from coming in again: 0 nothing, 1 equal texts and keys, 2 also what is equal when
+    /// normalised.
     pub reach: u8,
     /// All its documents.
     pub documents: RoaringTreemap,

@@ -17,8 +17,8 @@ pub struct UnusedTerm {
 }
 
 impl View {
-    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there are
-    /// more. One scan of the bitmaps beside one of the names.
+    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
+    /// are more. One scan of the bitmaps beside one of the names.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

@@ -27,7 +27,8 @@ impl View {
         Ok(rows.taken("verdict", |key, verdict| Ok(Some(((key.text, key.item), verdict)))))
     }
 
-    /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the suite.
+    /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the
+    /// suite.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.

@@ -52,7 +52,8 @@ impl View {
     /// The documents of `range` with their headers, ascending.
     ///
     /// # Errors
-    /// [`StoreError`] when the family cannot be read; where a row is absent or cannot be read, that is the last that comes.
+    /// [`StoreError`] when the family cannot be read; where a row is absent or cannot be read, that is the last that
+    /// comes.
     pub fn headers(
         &self,
         range: Range<u64>,

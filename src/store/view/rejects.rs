@@ -53,7 +53,8 @@ impl View {
     }
 }
 
-/// Rejected records in the order of source, path and number. Holds one record, and the positions of those that are left.
+/// Rejected records in the order of source, path and number. Holds one record, and the positions of those that are
+/// left.
 pub struct Rejected<'a> {
     view: &'a View,
     left: std::collections::btree_set::IntoIter<(String, String, u64, [u8; 16])>,

@@ -1,8 +1,9 @@
 //! Extends a tokenizer without moving an id: by terms, or by going on with byte-pair training.
 //!
 //! 1. `base` reads the file to extend and judges by the reference implementation;
-//! 2. `terms` makes each form of a term (`forms`) one token ([`extend_by_terms`]): `bpe` by merges
-//!    (`tree` chooses them), `listed` by entries of a WordPiece or Unigram vocabulary, `matched` by added tokens (`added`); `grow` continues BPE training on counts ([`extend_by_growth`]);
+//! 2. `terms` makes each form of a term (`forms`) one token ([`extend_by_terms`]): `bpe` by merges (`tree` chooses
+//!    them), `listed` by entries of a WordPiece or Unigram vocabulary, `matched` by added tokens (`added`); `grow`
+//!    continues BPE training on counts ([`extend_by_growth`]);
 //! 3. `write` appends to the file and `prove` encodes with both;
 //! 4. the [`Extension`] carries the [`EmbeddingMap`] (`map`);
 //! 5. [`Affected`] tells from stored ids which documents must be encoded again; [`diff`] compares any

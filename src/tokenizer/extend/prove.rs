@@ -7,8 +7,8 @@ use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::self_test::hostile;
 
-/// Holds the extension to its promises: no old id moves, the model makes each of `words` the one
-/// given id, `matched` are found in any text, and built-in hostile texts without new tokens keep their ids. Answers the extension, loaded.
+/// Holds the extension to its promises: no old id moves, the model makes each of `words` the one given id, `matched`
+/// are found in any text, and built-in hostile texts without new tokens keep their ids. Answers the extension, loaded.
 pub(super) fn prove(
     base: &Base,
     base_json: &[u8],

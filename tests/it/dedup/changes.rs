@@ -14,8 +14,8 @@ fn some(random: &mut Random, end: usize, most: usize) -> Vec<u64> {
     ids
 }
 
-/// Ingests, supersedes, reverts, ingests old files again, removes and restores at random; after each the corpus must stand as
-/// the model says. Answers removals looked at and those with another witness than the model's.
+/// Ingests, supersedes, reverts, ingests old files again, removes and restores at random; after each the corpus must
+/// stand as the model says. Answers removals looked at and those with another witness than the model's.
 fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
     let mut random = Random::new(seed);
     let texts = kin(&mut random, 14);

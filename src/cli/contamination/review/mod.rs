@@ -18,11 +18,11 @@ use std::path::PathBuf;
 
 /// Show items beside what documents have of them, worst first; accept or reject each pair
 ///
-/// On a terminal each pair is asked about: a when the document is contaminated by the item, r when it is not, s to leave it
-/// open, q to stop. Elsewhere pairs are printed, and verdicts come by `--accept`, `--reject` and `--verdicts`. A verdict is of
-/// the document's text: every document with the same text has it, also one that comes later. A rejected pair counts as
-/// contaminated nowhere: not in SQL, not in reports, not in recipes. The precision of the rule is estimated from the verdicts;
-/// for that, draw the pairs by chance with `--sample`.
+/// On a terminal each pair is asked about: a when the document is contaminated by the item, r when it is not, s to
+/// leave it open, q to stop. Elsewhere pairs are printed, and verdicts come by `--accept`, `--reject` and `--verdicts`.
+/// A verdict is of the document's text: every document with the same text has it, also one that comes later. A rejected
+/// pair counts as contaminated nowhere: not in SQL, not in reports, not in recipes. The precision of the rule is
+/// estimated from the verdicts; for that, draw the pairs by chance with `--sample`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb contamination review crawl gsm8k\n  corpusdb contamination review crawl --sample 1 --limit 50 --html review.html\n  corpusdb contamination review crawl --reject gsm8k:gsm8k-test:17=42\n  corpusdb contamination review crawl --accept gsm8k:gsm8k-test:3=page-8\n  corpusdb contamination review crawl --json > pairs.jsonl\n  corpusdb contamination review crawl --verdicts judged.jsonl\n\nA line of verdicts is what --json prints, or {\"suite\", \"item\", \"document\": ID, \"verdict\"} (or \"key\" for the document), where\nverdict is accepted, rejected, none (takes it back) or null (leaves it open)."
@@ -174,8 +174,8 @@ fn given(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// `SUITE:ITEM=ID|KEY`; a name has no colon before that of its item, and of several `=` that counts behind which a document
-/// is named.
+/// `SUITE:ITEM=ID|KEY`; a name has no colon before that of its item, and of several `=` that counts behind which a
+/// document is named.
 fn of_argument(corpus: &Corpus, pair: &str, verdict: SuiteVerdict) -> anyhow::Result<Judgement> {
     let suites = corpus.suites()?;
     let named = suites.iter().find_map(|suite| {

@@ -1,9 +1,9 @@
-//! GROUP BY over columns that the store has as codes (terms, sources, truths, whole numbers): groups are found by code, and
-//! a text is looked up once a group, not once a row.
+//! GROUP BY over columns that the store has as codes (terms, sources, truths, whole numbers): groups are found by code,
+//! and a text is looked up once a group, not once a row.
 //!
 //! The engine aggregates in two stages: one a partition of the scan, whose groups and states the second one merges. The
-//! first stage over a scan of `documents` is replaced here by one that does the same from the codes ([`codes`] makes them,
-//! [`groups`] numbers their combinations, [`stage`] runs the engine's own accumulators over the numbers).
+//! first stage over a scan of `documents` is replaced here by one that does the same from the codes ([`codes`] makes
+//! them, [`groups`] numbers their combinations, [`stage`] runs the engine's own accumulators over the numbers).
 
 mod codes;
 mod groups;
@@ -81,8 +81,8 @@ fn coded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.replace_children(inputs, properties)
 }
 
-/// The scan that gives what the first stage of an aggregation over `documents` does; none for another stage, or one that
-/// codes do not serve.
+/// The scan that gives what the first stage of an aggregation over `documents` does; none for another stage, or one
+/// that codes do not serve.
 fn first_stage(aggregation: &AggregateExec) -> Result<Option<Scan>> {
     // The engine may make what several aggregates have in common once, in between.
     let (input, between) = match aggregation.input().downcast_ref::<ProjectionExec>() {

@@ -17,8 +17,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use std::sync::Arc;
 
-/// Groups after which what is there is handed on and counting begins anew: the second stage merges what comes twice. Few in
-/// unit tests, so that they meet it.
+/// Groups after which what is there is handed on and counting begins anew: the second stage merges what comes twice.
+/// Few in unit tests, so that they meet it.
 const MOST_GROUPS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
 /// One aggregate function of the statement.

@@ -1,7 +1,7 @@
 //! A SQL condition on records that come in, before they are documents.
 //!
-//! What a record's fields are is told by that record alone (`cells`), and records whose fields are of the same types are
-//! asked together: so the verdict on a record is the same whichever others it comes with.
+//! What a record's fields are is told by that record alone (`cells`), and records whose fields are of the same types
+//! are asked together: so the verdict on a record is the same whichever others it comes with.
 
 mod cells;
 #[cfg(test)]

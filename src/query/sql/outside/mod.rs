@@ -1,8 +1,8 @@
 //! Functions that stand where a table may: `documents_at` of a snapshot, `read_parquet`, `read_csv` and `read_json` of
 //! files beside the corpus.
 //!
-//! `files` finds files and tells their columns, by the engine's own readers; `reading` runs these and names the files in
-//! what fails.
+//! `files` finds files and tells their columns, by the engine's own readers; `reading` runs these and names the files
+//! in what fails.
 
 mod files;
 mod reading;

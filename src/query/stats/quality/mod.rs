@@ -2,8 +2,8 @@
 //! documents stand at its threshold.
 //!
 //! One walk over the kept documents. `scored` has their scores, of columns or of texts; `sketch` counts how they are
-//! spread, `border` keeps the nearest to each threshold, `walk` does all of it document by document, and `told` is what it
-//! comes to. What is held is a sketch a score and source, and a few thousand documents' scores.
+//! spread, `border` keeps the nearest to each threshold, `walk` does all of it document by document, and `told` is what
+//! it comes to. What is held is a sketch a score and source, and a few thousand documents' scores.
 
 mod border;
 mod scored;
@@ -51,8 +51,8 @@ impl Default for QualityOptions {
     }
 }
 
-/// What the rules of a set would remove of the kept documents. Counts are exact, and all of it is a function of the commit
-/// and the options; no document is removed.
+/// What the rules of a set would remove of the kept documents. Counts are exact, and all of it is a function of the
+/// commit and the options; no document is removed.
 ///
 /// # Errors
 /// [`QueryError`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
