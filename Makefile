@@ -16,7 +16,8 @@ ifneq ($(wildcard /usr/lib/ccache),)
 export PATH := /usr/lib/ccache:$(PATH)
 endif
 
-# The Python module is one binary for every interpreter: none is asked while it is compiled, so none can change it.
+# The Python module is one binary for every interpreter: none is asked while it is compiled, so none can change it. Only a
+# free-threaded one needs its own (`python`).
 export PYO3_NO_PYTHON := 1
 
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
@@ -48,7 +49,10 @@ WITH_SAIL := python/requirements-test.txt python/requirements-spark.txt
 python: build ## Build the Python package and install it into VENV
 	@scripts/python.sh "$(VENV)" $(REQUIREMENTS)
 	@rm -rf "$(WHEELS)"
-	"$(VENV)/bin/maturin" build --quiet --release --locked --compatibility linux --manifest-path python/Cargo.toml --out "$(WHEELS)"
+	if "$(VENV)/bin/python" -c 'import sys, sysconfig; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then \
+		unset PYO3_NO_PYTHON; set -- --interpreter "$(VENV)/bin/python"; \
+	fi; \
+	"$(VENV)/bin/maturin" build --quiet --release --locked --compatibility linux --manifest-path python/Cargo.toml --out "$(WHEELS)" "$$@"
 	"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
 	@echo "installed: . $(VENV)/bin/activate"
 

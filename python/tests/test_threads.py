@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import corpora
+import pytest
 
 import corpusdb
 
@@ -61,6 +65,14 @@ def test_other_threads_run_while_a_call_works(w: corpusdb.Writer) -> None:
         assert w.count() in (0, 1)
         go_on.set()
         assert pouring.result(30) == 2
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has its lock always")
+def test_a_free_threaded_interpreter_stays_so() -> None:
+    told = "import sys, corpusdb; print(sys._is_gil_enabled())"
+    # Whatever else the tests have imported may bring the lock back.
+    ran = subprocess.run([sys.executable, "-P", "-c", told], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False"], ran.stderr
 
 
 def test_a_table_may_be_read_on_another_thread(db: corpusdb.Corpus) -> None:

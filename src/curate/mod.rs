@@ -41,8 +41,7 @@
 //! * `settle` decisions that left candidates out
 //! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
-//!   stored;
-//!   `judge`: what people decide about these
+//!   stored; `judge`: what people decide about these
 //! * `texts` that these look at in one commit
 //! * `decided`: what a commit of these does once it is said what comes and goes
 //! * `tokens` of one document, to be shown

@@ -5,8 +5,7 @@
 //! texts, ranks and overlaps are made by the same code.
 //!
 //! 1. [`Printer`] makes of each text what is compared of it: hashes, sketch, buckets, and the [`Rank`] by which the
-//! keep
-//!    order places it.
+//!    keep order places it.
 //! 2. Documents that share a bucket are candidates. [`near_in_bucket`] finds, of a crowded bucket, those whose sketches
 //!    are close enough; others are compared one by one. [`similar_in_bucket`] looks at the texts of a bucket at once,
 //!    where very many of them are close and few similar.
