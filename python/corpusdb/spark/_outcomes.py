@@ -84,7 +84,8 @@ class _Rounds:
 
     def _crowded(self) -> int:
         """How many documents are in crowded buckets."""
-        return self._members.where(f"members > {_candidates.CROWDED}").select("rank").distinct().count()
+        documents: int = self._members.where(f"members > {_candidates.CROWDED}").select("rank").distinct().count()
+        return documents
 
     def _crowd_by_texts(self, number: int, most: int, opened: DataFrame, known: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Similar pairs of the first `most` of each crowded bucket in which somebody is open, and to whom those behind them
