@@ -60,11 +60,11 @@ python: build ## Build the Python package and install it into VENV
 TESTS := --lib --bins --tests
 
 # From another directory, so that the installed package is tested and not the one of the tree. The tutorial with a cluster is
-# among the tests of cargo, and finds the package now. With JAVA, Spark itself is tested too.
+# among the tests of cargo, and finds the package now. With WITH_SPARK, Spark itself is tested too.
 define TEST_PYTHON
 	+@$(MAKE) --no-print-directory python REQUIREMENTS="$(WITH_SAIL)"
 	cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
-	$(if $(JAVA),+@$(MAKE) --no-print-directory test-spark)
+	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
 	PATH="$(VENV)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
 endef
 
