@@ -8,7 +8,7 @@ use crate::epoch::run::{BatchedRow, Opened};
 use crate::model::{DocId, LossSpan};
 use crate::store::StoredIds;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Segments read by one thread at a time.
 const PIECE_SEGMENTS: usize = 2048;
@@ -75,24 +75,24 @@ impl<'a> Gatherer<'a> {
     /// [`EpochError::NotEncoded`]; [`EpochError::Stale`] when a document has another length than the
     /// length column says; [`EpochError::PadNeeded`]; [`EpochError::Store`].
     pub fn rows(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
-        let mut few: Vec<Arc<[Segment]>> = Vec::new();
+        let mut few: Vec<Vec<Segment>> = Vec::new();
         let mut count = 0;
         // What one thread reads alone is not worth another: beside a training loop there are as many readers as cores.
         let most = if rows.len() <= PIECE_SEGMENTS { PIECE_SEGMENTS } else { 0 };
         while let Some(row) = rows.get(few.len()).filter(|_| count < most) {
             few.push(self.segments(row)?);
-            count += few.last().map_or(0, |segments| segments.len());
+            count += few.last().map_or(0, Vec::len);
         }
         if few.len() == rows.len() {
             return self.few(rows, few);
         }
         let rest = rows.get(few.len()..).unwrap_or_default();
-        let rest: Vec<Arc<[Segment]>> =
+        let rest: Vec<Vec<Segment>> =
             rest.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
-        let segments: Vec<Arc<[Segment]>> = few.into_iter().chain(rest).collect();
+        let segments: Vec<Vec<Segment>> = few.into_iter().chain(rest).collect();
         let mut wanted: Vec<Wanted> = segments
             .iter()
-            .flat_map(|segments| segments.iter())
+            .flatten()
             .enumerate()
             .map(|(number, segment)| Wanted { segment: *segment, number })
             .collect();
@@ -132,7 +132,7 @@ impl<'a> Gatherer<'a> {
     fn few(
         &self,
         rows: &[BatchedRow],
-        segments: Vec<Arc<[Segment]>>,
+        segments: Vec<Vec<Segment>>,
     ) -> Result<Vec<FilledRow>, EpochError> {
         let mut wanted: Vec<(Segment, usize, u32)> = Vec::new();
         let mut filled: Vec<FilledRow> = Vec::with_capacity(rows.len());
@@ -162,7 +162,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// A row without its ids: pads stand for them.
-    fn empty(&self, given: &BatchedRow, segments: Arc<[Segment]>) -> Result<FilledRow, EpochError> {
+    fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
         let mut row = self.shaped(given, segments)?;
         row.ids = take(&self.spare_rows);
         row.ids.resize(row.shape.width as usize, self.opened.plan.pad().unwrap_or_default());
@@ -177,11 +177,7 @@ impl<'a> Gatherer<'a> {
         rows.iter().map(|row| self.shaped(row, self.segments(row)?)).collect()
     }
 
-    fn shaped(
-        &self,
-        given: &BatchedRow,
-        segments: Arc<[Segment]>,
-    ) -> Result<FilledRow, EpochError> {
+    fn shaped(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);
         let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
@@ -229,8 +225,8 @@ impl<'a> Gatherer<'a> {
         })
     }
 
-    fn segments(&self, given: &BatchedRow) -> Result<Arc<[Segment]>, EpochError> {
-        let Some(row) = &given.row else { return Ok(Arc::default()) };
+    fn segments(&self, given: &BatchedRow) -> Result<Vec<Segment>, EpochError> {
+        let Some(row) = &given.row else { return Ok(Vec::new()) };
         let source = self.opened.sources.get(row.source);
         source.ok_or_else(|| EpochError::bug("a row of no source"))?.segments(&row.row)
     }
@@ -264,7 +260,7 @@ impl<'a> Gatherer<'a> {
     fn assemble(
         &self,
         given: &BatchedRow,
-        segments: Arc<[Segment]>,
+        segments: Vec<Segment>,
         places: &[TokenRange],
         pieces: &[ReadTokens],
     ) -> Result<FilledRow, EpochError> {

@@ -5,7 +5,6 @@ use crate::epoch::plan::Plan;
 use crate::epoch::recipe::{PadSide, PadView};
 use crate::epoch::views::{Shape, Span};
 use crate::model::LossSpan;
-use std::sync::Arc;
 
 /// Index of the source of a row of pads: no source has it.
 pub(in crate::epoch) const NO_SOURCE: usize = usize::MAX;
@@ -22,7 +21,7 @@ pub(in crate::epoch) struct FilledRow {
     /// How many of these the row before has too; they stand at the beginning.
     pub repeated: usize,
     /// What the real ones are, in order.
-    pub segments: Arc<[Segment]>,
+    pub segments: Vec<Segment>,
     /// Where the segments lie.
     pub shape: Shape,
     /// Positions that documents say are trained on, ascending; none: all of the segments.
@@ -40,7 +39,7 @@ impl FilledRow {
     /// A row that is not there: of no source, without a token.
     pub fn none() -> Self {
         let shape = Shape { width: 0, spans: Vec::new(), pads: PadView::Suffix };
-        let (ids, segments) = (Vec::new(), Arc::default());
+        let (ids, segments) = (Vec::new(), Vec::new());
         Self {
             source: NO_SOURCE,
             ids,

@@ -57,7 +57,7 @@ enum RowContent {
     /// Position among the rows of its pool.
     Packed(u64),
     /// What is in it.
-    Cut(Arc<[Segment]>),
+    Cut(Vec<Segment>),
 }
 
 /// What sources are opened for.
@@ -247,7 +247,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// As [`SourceRows::segments`].
-    pub fn own_segments(&self, row: &RowPlace) -> Result<Arc<[Segment]>, EpochError> {
+    pub fn own_segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         let segments = self.segments(row)?;
         Ok(if row.repeated == 0 { segments } else { own(&segments, row.repeated).collect() })
     }
@@ -271,11 +271,11 @@ impl SourceRows {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn segments(&self, row: &RowPlace) -> Result<Arc<[Segment]>, EpochError> {
+    pub fn segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         match &row.place {
-            RowContent::Cut(segments) => Ok(Arc::clone(segments)),
+            RowContent::Cut(segments) => Ok(segments.clone()),
             RowContent::Packed(index) => {
-                Ok(self.stratum(row.stratum, row.pass)?.segments(row.pass, *index)?.into())
+                self.stratum(row.stratum, row.pass)?.segments(row.pass, *index)
             }
         }
     }

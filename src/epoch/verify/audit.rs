@@ -128,10 +128,8 @@ impl<'a> Audit<'a> {
     }
 
     /// The source of a row of the plan, and what is in it.
-    fn planned(&self, row: Option<&BatchedRow>) -> Result<(&str, Arc<[Segment]>), EpochError> {
-        let Some(row) = row.and_then(|row| row.row.as_ref()) else {
-            return Ok(("", Arc::default()));
-        };
+    fn planned(&self, row: Option<&BatchedRow>) -> Result<(&str, Vec<Segment>), EpochError> {
+        let Some(row) = row.and_then(|row| row.row.as_ref()) else { return Ok(("", Vec::new())) };
         let source = self.opened.sources.get(row.source);
         let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
         Ok((&*source.rules().name, source.segments(&row.row)?))

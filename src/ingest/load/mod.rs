@@ -214,6 +214,9 @@ fn refuse_others_since(view: &View, manifest: &Manifest) -> Result<(), IngestErr
         KeepOrder::Field(name) => Some(name.as_str()),
         _ => None,
     };
+    if manifest.changed == 0 && ranking.is_none() {
+        return Ok(());
+    }
     for (_, commit) in view.commits()?.into_iter().rev() {
         let changes = match commit.kind.as_str() {
             "field" => commit.subject.split(", ").any(|name| Some(name) == ranking),

@@ -24,7 +24,7 @@ pub(super) fn segment_columns(
     rows: &[&FilledRow],
     options: &Options,
 ) -> Result<[ArrayRef; 4], EpochError> {
-    let segments = || rows.iter().flat_map(|row| row.segments.iter());
+    let segments = || rows.iter().flat_map(|row| &row.segments);
     let counts = || rows.iter().map(|row| row.segments.len());
     let names: Vec<&str> = rows.iter().map(|row| options.source(row)).collect();
     let documents: Vec<i64> = segments()

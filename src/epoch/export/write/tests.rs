@@ -20,7 +20,7 @@ fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> FilledRow {
         shape: Shape::packed(lengths, ids.len() as u32),
         repeated: 0,
         ids,
-        segments: segments.into(),
+        segments,
         trained: None,
         batch: None,
     }
@@ -44,7 +44,7 @@ fn unpacked() -> Vec<FilledRow> {
     let mut found = Vec::new();
     for packed in rows() {
         let mut start = 0;
-        for segment in packed.segments.iter().copied() {
+        for segment in packed.segments {
             let end = start + segment.length as usize;
             found.push(row(packed.source, packed.ids[start..end].to_vec(), vec![segment]));
             start = end;

@@ -202,14 +202,7 @@ impl PoolRows {
     ) -> Result<RowPlace, EpochError> {
         let tokens = own(&segments, repeated).map(|segment| segment.length).sum();
         let amount = self.held.amount(tokens, || Ok(own(&segments, repeated).collect()))?;
-        Ok(RowPlace {
-            pass,
-            tokens,
-            repeated,
-            amount,
-            stratum,
-            place: RowContent::Cut(segments.into()),
-        })
+        Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: RowContent::Cut(segments) })
     }
 
     /// Tokens of each segment of row `index`.

@@ -272,7 +272,9 @@ fn walk(
             *times -= 1;
             continue;
         }
-        source.own_segments(&row)?.iter().for_each(|segment| consumed.add(segment, &policy));
+        for segment in source.own_segments(&row)? {
+            consumed.add(&segment, &policy);
+        }
     }
     Ok(())
 }
