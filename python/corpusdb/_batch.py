@@ -11,12 +11,22 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from corpusdb import _native
+
 __all__ = ["ArrowBatch", "Batch", "State"]
 
 #: Where a loader stands: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
 State = dict[str, Any]
 
 Ints = npt.NDArray[np.int64]
+
+_NONE: Ints = np.empty(0, np.int64)
+_NOTHING = (_NONE, _NONE, _NONE, _NONE, _NONE)
+
+
+def _cut(values: Ints, ends: Ints) -> list[Ints]:
+    """`values` in parts that end at `ends`."""
+    return np.split(values, ends[:-1].tolist()) if len(ends) else []
 
 
 class _Origin:
@@ -28,62 +38,65 @@ class _Origin:
     epoch: int = 0
     #: The state of the loader once this batch was given: resume after it, whatever gave it.
     state: State | None = None
-    _rows: Ints | None = None
-    _row_sources: Ints | None = None
-    _documents: Ints | None = None
-    _offsets: Ints | None = None
-    _ends: Ints | None = None
+    #: What tells the parts of `_told`, until somebody asks.
+    _origin: _native.Origin | None = None
+    #: Rows, the source of each by its number, documents and offsets of all segments, the ends of each row's.
+    _told: tuple[Ints, Ints, Ints, Ints, Ints] | None = None
     _source_names: tuple[str, ...] = ()
     _look_up: Callable[[list[int]], list[str]] | None = None
 
     def _made_of(
         self, made: tuple[Any, ...], names: tuple[str, ...], look_up: Callable[[list[int]], list[str]] | None
     ) -> None:
-        _, self.number, _, self._rows, self._row_sources, self._documents, self._offsets, self._ends = made
+        _, self.number, _, self._origin = made
         self._source_names = names
         self._look_up = look_up
+
+    def _parts(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        told, origin = self._told, self._origin
+        if told is None:
+            told = _NOTHING if origin is None else origin.tell()
+            self._told, self._origin = told, None
+        return told
 
     @property
     def rows(self) -> Ints:
         """Numbers of its rows in the epoch."""
-        return np.empty(0, np.int64) if self._rows is None else self._rows
+        return self._parts()[0]
 
     @property
     def sources(self) -> list[str | None]:
         """The source of each row; none for a row of pads."""
-        if self._row_sources is None:
-            return []
-        return [None if at < 0 else self._source_names[at] for at in self._row_sources.tolist()]
+        return [None if at < 0 else self._source_names[at] for at in self._parts()[1].tolist()]
 
     @property
     def documents(self) -> list[Ints]:
         """Of each row the document of each of its segments, by id."""
-        return self._cut(self._documents)
+        _, _, documents, _, ends = self._parts()
+        return _cut(documents, ends)
 
     @property
     def offsets(self) -> list[Ints]:
         """Of each row where in its document each segment begins, in tokens, BOS and EOS counted."""
-        return self._cut(self._offsets)
+        _, _, _, offsets, ends = self._parts()
+        return _cut(offsets, ends)
 
     @property
     def document_keys(self) -> list[list[str]]:
         """Of each row the key of each document. Looked up when asked for, as long as the loader is open."""
-        if self._documents is None or self._ends is None:
+        _, _, documents, _, ends = self._parts()
+        if not len(ends):
             return []
         if self._look_up is None:
             raise ValueError("keys are looked up by the process whose loader gave the batch, before it is pickled")
-        ids, places = np.unique(self._documents, return_inverse=True)
+        ids, places = np.unique(documents, return_inverse=True)
         keys = self._look_up(ids.tolist())
         named = [keys[at] for at in places.tolist()]
-        ends = self._ends.tolist()
-        return [named[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-    def _cut(self, values: Ints | None) -> list[Ints]:
-        if values is None or self._ends is None:
-            return []
-        return np.split(values, self._ends[:-1].tolist()) if len(self._ends) else []
+        bounds = [0, *ends.tolist()]
+        return [named[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
 
     def __getstate__(self) -> dict[str, Any]:
+        self._parts()
         state = dict(self.__dict__)
         state.pop("_look_up", None)
         return state

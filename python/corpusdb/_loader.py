@@ -195,7 +195,10 @@ class Loader:
         return self
 
     def __next__(self) -> Any:
-        with self._entered() as reader:
+        # Not by `_entered`: a context manager costs as much as a batch of ids.
+        self._owned()
+        with self._lock:
+            reader = self._opened()
             while not self._over:
                 if self._taking:
                     # Ctrl-C or an error came while a batch was taken: it was not given, so it is read again.
@@ -257,7 +260,7 @@ class Loader:
             batch = Batch(as_torch(made[0]) if self._as == "torch" else made[0])
         batch._made_of(made, self._names, self._keys)
         batch.epoch = self._epoch
-        batch.state = {**self.state_dict(), "next_batch": made[2]}
+        batch.state = {"version": _VERSION, "plan": self._plan, "epoch": self._epoch, "next_batch": made[2]}
         return batch
 
     def _keys(self, documents: list[int]) -> list[str]:
@@ -283,22 +286,26 @@ class Loader:
     def _entered(self) -> Iterator[_native.Reader]:
         self._owned()
         with self._lock:
-            if self._closed:
-                raise Closed("this loader is closed; make another one from the plan")
-            if self._reader is None:
-                self._reader = _native.Reader(
-                    self._path,
-                    self._plan,
-                    plan=self._unstored,
-                    memory=self._memory,
-                    threads=self._threads,
-                    shards=self._shards,
-                    files=self._files,
-                )
-                self._process = os.getpid()
-                self._names = tuple(self._reader.sources())
-                _open.add(self)
-            yield self._reader
+            yield self._opened()
+
+    def _opened(self) -> _native.Reader:
+        """The reader, for whoever holds the lock."""
+        if self._closed:
+            raise Closed("this loader is closed; make another one from the plan")
+        if self._reader is None:
+            self._reader = _native.Reader(
+                self._path,
+                self._plan,
+                plan=self._unstored,
+                memory=self._memory,
+                threads=self._threads,
+                shards=self._shards,
+                files=self._files,
+            )
+            self._process = os.getpid()
+            self._names = tuple(self._reader.sources())
+            _open.add(self)
+        return self._reader
 
     def _stop(self) -> None:
         self._taking = False

@@ -12,6 +12,7 @@ __all__ = [
     "Changes",
     "Encoder",
     "Handle",
+    "Origin",
     "Pairs",
     "Plan",
     "Reader",
@@ -633,6 +634,9 @@ class Reader:
     def sources(self) -> list[str]: ...
     def keys(self, documents: Sequence[int]) -> list[str]: ...
     def close(self) -> None: ...
+@final
+class Origin:
+    def tell(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
 @final
 class Batches:
     def next(self) -> tuple[Any, ...] | None: ...

@@ -247,7 +247,9 @@ class Plan:
 
         `files` names what `build` of this plan has made, a directory or several: an epoch that is there has its ids from
         those files, which is several times as fast, and every other one from the store. The batches are the same.
-        The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length.
+        The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length. With `views=[]` ids come as
+        files hold them, fastest of all: what is read ahead is `prefetch` pieces of 1 MiB, or batches where they are
+        larger, and what a batch is made of is found when it is asked for.
         """
         return Loader(self._path, self._shards, self.hash, self._unstored(), **options)
 

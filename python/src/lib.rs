@@ -73,7 +73,7 @@ mod native {
     #[pymodule_export]
     use crate::load::{bulk_load, policy_json};
     #[pymodule_export]
-    use crate::loader::{Batches, Reader};
+    use crate::loader::{Batches, Origin, Reader};
     #[pymodule_export]
     use crate::plan::{
         Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,

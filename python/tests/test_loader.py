@@ -315,52 +315,6 @@ def test_other_states_are_refused(plans: dict[str, Plan]) -> None:
         next(loader)
 
 
-# ---- ids from the files of a build ----
-
-
-@pytest.mark.parametrize("output", ["raw", "litdata", "megatron"])
-def test_files_give_the_batches_of_the_store(corpus: Path, tmp_path: Path, output: str) -> None:
-    plan = planned(corpus, f'{PACKED}[output]\nformat = "{output}"\nshard_bytes = 8192\n')
-    for epoch in (0, 2):
-        plan.build(tmp_path / str(epoch), epoch=epoch)
-    built = [tmp_path / "0", str(tmp_path / "2")]
-    views = ["labels", "position_ids", "cu_seqlens"]
-    # Epoch 1 was not built: it comes from the store.
-    with numpy_loader(plan, epochs=3, views=views) as stored, numpy_loader(plan, epochs=3, views=views, files=built) as files:
-        batches = 0
-        for wanted, found in zip(stored, files, strict=True):
-            assert wanted.state == found.state
-            assert wanted.rows.tolist() == found.rows.tolist()
-            assert [one.tolist() for one in wanted.documents] == [one.tolist() for one in found.documents]
-            assert all((wanted[name] == found[name]).all() for name in ["input_ids", *views])
-            batches += 1
-        assert batches == 3 * plan.batches()
-        # A state says nothing of where ids come from.
-        files.load_state_dict({**stored.state_dict(), "epoch": 0, "next_batch": 2})
-        again = pickle.loads(pickle.dumps(files))
-        assert next(again)["input_ids"].tolist() == next(files)["input_ids"].tolist()
-        again.close()
-
-
-def test_files_of_another_plan_are_refused(corpus: Path, tmp_path: Path) -> None:
-    raw = planned(corpus, f'{PACKED}[output]\nformat = "raw"\n')
-    raw.build(tmp_path / "raw")
-    other = planned(corpus, f'{CUT}[output]\nformat = "parquet"\n')
-    other.build(tmp_path / "parquet")
-    for plan, directory, words in [
-        (raw, tmp_path / "parquet", "was built from plan"),
-        (raw, [tmp_path / "raw", tmp_path / "parquet"], "was built from plan"),
-        (other, tmp_path / "parquet", "format parquet are not read from files"),
-        (raw, tmp_path / "nowhere", "no epoch was built here"),
-        (raw, tmp_path, "no epoch was built here"),
-    ]:
-        with numpy_loader(plan, files=directory) as loader, pytest.raises(errors.BadInput, match=words):
-            next(loader)
-    with numpy_loader(raw, files=[tmp_path / "raw", tmp_path / "raw"]) as loader:
-        with pytest.raises(errors.BadInput, match="name one of them"):
-            next(loader)
-
-
 # ---- processes, threads, signals ----
 
 

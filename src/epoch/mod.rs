@@ -94,7 +94,7 @@ pub(crate) use stored::{
     chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,
     store_plan, stored_plan,
 };
-pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream};
+pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream, IdBatch, IdSteps};
 pub use tensors::{Tensor, TensorForm, TensorMaker, TensorValues, TensorView};
 pub(crate) use verify::verify;
 pub use verify::{Check, Verification};

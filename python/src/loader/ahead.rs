@@ -1,11 +1,12 @@
 //! The threads that read ahead: some batches are read while those before become tensors, and neither needs the
-//! interpreter.
+//! interpreter. Where a batch is bare ids, to hand over the tensor would cost what it costs to make it: ids are handed
+//! over as they were read, many batches at once, and whoever asks makes them ready.
 
-use super::made::{Made, Maker};
+use super::made::{IdMaker, Made, Maker};
 use super::reader::{Opened, lock, raised};
 use crate::process::Owned;
 use corpusdb::Error;
-use corpusdb::epoch::{EpochBatch, EpochSteps};
+use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -13,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::vec::IntoIter;
 
 /// How often a waiting trainer looks for signals.
 const TICK: Duration = Duration::from_millis(50);
@@ -20,6 +22,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// An end is sent like all else: a thread that ends without one has panicked.
 enum Message {
     Batch(Box<Made>),
+    Ids(Vec<IdBatch>),
     Failed(Error),
     End,
 }
@@ -28,11 +31,50 @@ enum Message {
 /// batch after its step. An end is sent like all else.
 type Read = Result<Vec<(EpochBatch, u64)>, Error>;
 
+/// What is read, and what makes it ready.
+pub(super) enum Work {
+    Rows(Box<EpochSteps>, Maker),
+    Ids(IdSteps, IdMaker),
+}
+
 /// The threads and what they have ready. Dropped, they stop at their next batch and are waited for: they must not read
 /// when the process ends.
 struct Running {
     receiver: Option<Receiver<Message>>,
     threads: Vec<JoinHandle<()>>,
+    /// Batches of ids that are not ready, and what makes them so.
+    ids: IntoIter<IdBatch>,
+    maker: Option<IdMaker>,
+}
+
+/// What a trainer that asks for a batch is given.
+enum Next {
+    Batch(Made),
+    Failed(Error),
+    End,
+    /// Nothing yet.
+    Wait,
+    /// A thread has ended without a word.
+    Gone,
+}
+
+impl Running {
+    fn next(&mut self) -> Next {
+        loop {
+            if let (Some(batch), Some(maker)) = (self.ids.next(), &self.maker) {
+                return Next::Batch(maker.make(&batch));
+            }
+            let Some(receiver) = &self.receiver else { return Next::End };
+            match receiver.recv_timeout(TICK) {
+                Ok(Message::Batch(made)) => return Next::Batch(*made),
+                Ok(Message::Ids(batches)) => self.ids = batches.into_iter(),
+                Ok(Message::Failed(error)) => return Next::Failed(error),
+                Ok(Message::End) => return Next::End,
+                Err(RecvTimeoutError::Timeout) => return Next::Wait,
+                Err(RecvTimeoutError::Disconnected) => return Next::Gone,
+            }
+        }
+    }
 }
 
 impl Drop for Running {
@@ -52,25 +94,35 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn start(
-        opened: Arc<Opened>,
-        steps: EpochSteps,
-        maker: Maker,
-        prefetch: usize,
-    ) -> PyResult<Self> {
-        // The batch that waits to be sent is ready too.
+    pub(super) fn start(opened: Arc<Opened>, work: Work, prefetch: usize) -> PyResult<Self> {
+        // What waits to be sent is ready too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
-        // None waits between them: what one has read the other takes when it has made all of what came before.
-        let (read, taken) = sync_channel(0);
-        let theirs = Arc::clone(&opened);
-        let mut running = Running { receiver: Some(receiver), threads: Vec::new() };
-        // The maker first: without it the reader has nobody to read for, and ends.
-        running.threads.push(spawn("corpusdb loader", move || {
-            make(&opened, &maker, &taken, |message| sender.send(message).is_ok());
-        })?);
-        running.threads.push(spawn("corpusdb reader", move || {
-            read_all(&theirs, steps, |batches| read.send(batches).is_ok());
-        })?);
+        let mut running = Running {
+            receiver: Some(receiver),
+            threads: Vec::new(),
+            ids: Vec::new().into_iter(),
+            maker: None,
+        };
+        match work {
+            Work::Ids(steps, maker) => {
+                running.maker = Some(maker);
+                running.threads.push(spawn("corpusdb reader", move || {
+                    read_ids(steps, |message| sender.send(message).is_ok());
+                })?);
+            }
+            Work::Rows(steps, maker) => {
+                // None waits between them: what one has read the other takes when it has made all of what came before.
+                let (read, taken) = sync_channel(0);
+                let theirs = Arc::clone(&opened);
+                // The maker first: without it the reader has nobody to read for, and ends.
+                running.threads.push(spawn("corpusdb loader", move || {
+                    make(&opened, &maker, &taken, |message| sender.send(message).is_ok());
+                })?);
+                running.threads.push(spawn("corpusdb reader", move || {
+                    read_all(&theirs, *steps, |batches| read.send(batches).is_ok());
+                })?);
+            }
+        }
         Ok(Self { running: Owned::new(Mutex::new(Some(running))) })
     }
 }
@@ -86,29 +138,24 @@ impl Batches {
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let running = self.running.get(py)?;
         loop {
-            let waited = py.detach(|| {
-                let held = lock(running);
-                let receiver = held.as_ref().and_then(|running| running.receiver.as_ref());
-                receiver.map(|receiver| receiver.recv_timeout(TICK))
-            });
-            match waited {
-                Some(Ok(Message::Batch(made))) => return made.into_python(py).map(Some),
-                Some(Ok(Message::Failed(error))) => {
+            let next = py.detach(|| lock(running).as_mut().map_or(Next::End, Running::next));
+            match next {
+                Next::Batch(made) => return made.into_python(py).map(Some),
+                Next::Wait => py.check_signals()?,
+                Next::Failed(error) => {
                     self.stop(py)?;
                     return Err(raised(py, error));
                 }
-                Some(Ok(Message::End)) => {
+                Next::End => {
                     self.stop(py)?;
                     return Ok(None);
                 }
-                Some(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
-                Some(Err(RecvTimeoutError::Disconnected)) => {
+                Next::Gone => {
                     self.stop(py)?;
                     return Err(PyRuntimeError::new_err(
                         "the thread that reads ahead failed unexpectedly (its message stands above); please report it",
                     ));
                 }
-                None => return Ok(None),
             }
         }
     }
@@ -135,6 +182,21 @@ fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -
         let read = read.map_err(Error::from);
         let last = read.as_ref().map_or(true, Vec::is_empty);
         if !send(read) || last {
+            return;
+        }
+    }
+}
+
+/// Reads ids until the end, an error, or until nobody takes what is read.
+fn read_ids(mut steps: IdSteps, mut send: impl FnMut(Message) -> bool) {
+    loop {
+        let message = match steps.read_together() {
+            Ok(batches) if batches.is_empty() => Message::End,
+            Ok(batches) => Message::Ids(batches),
+            Err(error) => Message::Failed(error.into()),
+        };
+        let last = !matches!(message, Message::Ids(_));
+        if !send(message) || last {
             return;
         }
     }

@@ -1,16 +1,18 @@
 //! A batch as the reading thread makes it, and as Python takes it over.
 
+use super::origin::{Origin, Origins, Told};
 use corpusdb::Error;
 use corpusdb::arrow::array::RecordBatch;
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::{
-    BatchTable, Epoch, EpochBatch, EpochRow, StreamViews, Tensor, TensorForm, TensorMaker,
+    BatchTable, Epoch, EpochBatch, IdBatch, StreamViews, Tensor, TensorForm, TensorMaker,
     TensorValues, TensorView,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::sync::Arc;
 
 /// What is asked for of batches.
 #[derive(Clone, Debug)]
@@ -70,35 +72,30 @@ impl Maker {
             Self::Tensors(maker) => Content::Tensors(maker.tensors(batch)?),
             Self::Table(table) => Content::Table(table.record_batch(batch)?),
         };
-        let segments = || rows.iter().flat_map(EpochRow::segments);
-        let count = segments().count();
-        let mut made = Made {
-            content,
-            number: batch.number,
-            next,
-            rows: rows.iter().map(|row| row.number().cast_signed()).collect(),
-            sources: Vec::with_capacity(rows.len()),
-            documents: Vec::with_capacity(count),
-            offsets: Vec::with_capacity(count),
-            ends: Vec::with_capacity(rows.len()),
-        };
-        let mut last = 0;
-        for row in rows {
-            // Rows of a source often follow each other.
-            let at = row.source().map(|source| {
-                if sources.get(last).is_none_or(|name| name != source) {
-                    last = sources.iter().position(|name| name == source).unwrap_or(0);
-                }
-                last as i64
-            });
-            made.sources.push(at.unwrap_or(-1));
-            for segment in row.segments() {
-                made.documents.push(segment.document.0.cast_signed());
-                made.offsets.push(i64::from(segment.offset));
-            }
-            made.ends.push(made.documents.len() as i64);
+        let told = Told::of(rows, sources);
+        Ok(Made { content, number: batch.number, next, origin: Origin::told(told) })
+    }
+}
+
+/// Makes batches of ids ready.
+pub(super) struct IdMaker {
+    maker: TensorMaker,
+    origins: Arc<Origins>,
+}
+
+impl IdMaker {
+    pub fn new(maker: TensorMaker, origins: Origins) -> Self {
+        Self { maker, origins: Arc::new(origins) }
+    }
+
+    /// What the rows are made of is found when somebody asks.
+    pub fn make(&self, batch: &IdBatch) -> Made {
+        Made {
+            content: Content::Tensors(vec![self.maker.ids(batch)]),
+            number: batch.number(),
+            next: batch.next(),
+            origin: Origin::asked(&self.origins, batch.number()),
         }
-        Ok(made)
     }
 }
 
@@ -113,20 +110,11 @@ pub(super) struct Made {
     number: u64,
     /// The global batch after its step.
     next: u64,
-    /// Numbers of its rows in the epoch.
-    rows: Vec<i64>,
-    /// Of each row the number of its source; -1 for a row of pads.
-    sources: Vec<i64>,
-    /// The document of each segment of all rows.
-    documents: Vec<i64>,
-    /// Where in its document each begins, in tokens.
-    offsets: Vec<i64>,
-    /// Of each row the end of its segments among all of them.
-    ends: Vec<i64>,
+    origin: Origin,
 }
 
 impl Made {
-    /// (arrays by name or a record batch, number, next, rows, sources, documents, offsets, ends).
+    /// (arrays by name or a record batch, number, next, origin).
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let content = match self.content {
             Content::Tensors(tensors) => {
@@ -140,17 +128,7 @@ impl Made {
                 Bound::new(py, pyo3_arrow::PyRecordBatch::new(batch))?.into_any()
             }
         };
-        let rest = (
-            content,
-            self.number,
-            self.next,
-            self.rows.into_pyarray(py),
-            self.sources.into_pyarray(py),
-            self.documents.into_pyarray(py),
-            self.offsets.into_pyarray(py),
-            self.ends.into_pyarray(py),
-        );
-        rest.into_pyobject(py)
+        (content, self.number, self.next, self.origin).into_pyobject(py)
     }
 }
 

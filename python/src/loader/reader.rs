@@ -1,7 +1,8 @@
 //! A reader of its own for an epoch: little memory, threads of its own, no lock, any number beside each other.
 
-use super::ahead::Batches;
-use super::made::{Form, Maker};
+use super::ahead::{Batches, Work};
+use super::made::{Form, IdMaker, Maker};
+use super::origin::Origins;
 use crate::blocking::or_leave;
 use crate::error::{named, raise};
 use crate::plan::Plan;
@@ -118,18 +119,16 @@ impl Reader {
         let form = Form::of(views, flat, kind)?;
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
-        let (steps, maker) = or_leave(py, None, move |_, interrupt| {
+        let work = or_leave(py, None, move |_, interrupt| {
             opened.pool.install(|| {
                 let mut epoch = opened.epoch_here(epoch, interrupt)?;
                 if uneven {
                     epoch = epoch.allow_uneven();
                 }
-                let maker = Maker::of(&epoch, &form)?;
-                let steps = epoch.steps_every(from_batch, (rank, world), skip, stride)?;
-                Ok((steps, maker))
+                work(&opened, &epoch, &form, from_batch, (rank, world), (skip, stride))
             })
         })?;
-        Batches::start(theirs, steps, maker, prefetch)
+        Batches::start(theirs, work, prefetch)
     }
 
     /// Rows by their numbers, each a batch of one row.
@@ -207,6 +206,26 @@ impl Opened {
         *lock(&self.last) = Some((number, epoch.clone()));
         Ok(epoch)
     }
+}
+
+/// What is read for batches of this form: of a rank of how many, of its steps those that a reader among several has.
+fn work(
+    opened: &Arc<Opened>,
+    epoch: &Epoch,
+    form: &Form,
+    from: u64,
+    place: (u64, u64),
+    (skip, stride): (u64, u64),
+) -> Result<Work, Error> {
+    let maker = Maker::of(epoch, form)?;
+    if let Maker::Tensors(tensors) = &maker
+        && tensors.only_ids()
+        && let Some(steps) = epoch.id_steps_every(from, place, skip, stride)?
+    {
+        let origins = Origins::new(Arc::clone(opened), epoch.clone(), place);
+        return Ok(Work::Ids(steps, IdMaker::new(tensors.clone(), origins)));
+    }
+    Ok(Work::Rows(Box::new(epoch.steps_every(from, place, skip, stride)?), maker))
 }
 
 /// Directories by the epochs of a plan that were built into them: what is none of it is told before the first batch.

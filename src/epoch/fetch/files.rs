@@ -5,9 +5,10 @@ use crate::epoch::error::EpochError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// Bytes read at a time, unless a row has more.
-const PIECE_BYTES: usize = 1 << 20;
+/// Bytes read at a time, unless what is needed at once has more.
+pub(in crate::epoch) const PIECE_BYTES: usize = 1 << 20;
 
 /// A file of bare ids, little-endian.
 #[derive(Clone, Debug)]
@@ -34,65 +35,109 @@ pub(in crate::epoch) struct FileIds {
 }
 
 impl FileIds {
+    /// Bytes of a row.
+    pub const fn row_bytes(&self) -> usize {
+        self.row_tokens.saturating_mul(self.id_bytes)
+    }
+
+    /// Appends what `of` makes of each id of whole rows.
+    pub fn append<T>(&self, bytes: &[u8], of: impl Fn(u32) -> T, ids: &mut Vec<T>) {
+        match self.id_bytes {
+            2 => ids.extend(pairs(bytes).map(|id| of(u16::from_le_bytes(id).into()))),
+            _ => ids.extend(fours(bytes).map(|id| of(u32::from_le_bytes(id)))),
+        }
+    }
+
+    /// The largest id of a row.
+    fn largest(&self, bytes: &[u8]) -> u32 {
+        // No early way out, so that the loops are of vector instructions.
+        match self.id_bytes {
+            2 => pairs(bytes).map(u16::from_le_bytes).fold(0, u16::max).into(),
+            _ => fours(bytes).map(u32::from_le_bytes).fold(0, u32::max),
+        }
+    }
+}
+
+/// Reads the rows of such files, and keeps the file open that it read last.
+pub(in crate::epoch) struct FileReader {
+    ids: Arc<FileIds>,
+    opened: Option<(usize, File)>,
+}
+
+impl FileReader {
+    pub const fn new(ids: Arc<FileIds>) -> Self {
+        Self { ids, opened: None }
+    }
+
     /// Gives rows of these numbers in the epoch their ids. Rows that follow each other are read together.
     ///
     /// # Errors
-    /// [`EpochError::Io`] when a file cannot be read; [`EpochError::Files`] for ids that the tokenizer does not have.
-    pub fn fill(&self, numbers: &[u64], rows: &mut [FilledRow]) -> Result<(), EpochError> {
-        let mut left = numbers.iter().copied().zip(rows).peekable();
+    /// As [`FileReader::read`].
+    pub fn fill(&mut self, numbers: &[u64], rows: &mut [FilledRow]) -> Result<(), EpochError> {
+        let row_bytes = self.ids.row_bytes().max(1);
+        let mut rows = rows.iter_mut();
         let mut bytes = Vec::new();
-        let mut opened: Option<(usize, File)> = None;
-        let row_bytes = self.row_tokens.saturating_mul(self.id_bytes);
-        while let Some((number, row)) = left.next() {
-            let at = self.files.partition_point(|file| file.first + file.rows <= number);
-            let file = self.files.get(at).filter(|file| file.first <= number);
-            let file = file.ok_or_else(|| EpochError::bug("a row that is in no file"))?;
-            if opened.as_ref().is_none_or(|(last, _)| *last != at) {
-                let found = File::open(&file.path);
-                opened = Some((at, found.map_err(EpochError::io("opening", &file.path))?));
-            }
-            let mut together = vec![row];
-            let end = file.first + file.rows;
-            let mut next = number + 1;
-            while next < end && (together.len() + 1) * row_bytes <= PIECE_BYTES {
-                let Some((_, row)) = left.next_if(|(number, _)| *number == next) else { break };
-                together.push(row);
-                next += 1;
-            }
-            bytes.resize(together.len() * row_bytes, 0);
-            let place = file.header + (number - file.first) * row_bytes as u64;
-            if let Some((_, found)) = &opened {
-                let read = found.read_exact_at(&mut bytes, place);
-                read.map_err(EpochError::io("reading", &file.path))?;
-            }
-            for ((row, bytes), number) in
-                together.into_iter().zip(bytes.chunks(row_bytes)).zip(number..)
-            {
-                self.put(row, bytes).map_err(|id| EpochError::Files {
-                    path: file.path.clone(),
-                    why: format!(
-                        "row {number} of the epoch has id {id}, and the tokenizer has {}; `corpusdb epoch verify` finds all that is damaged",
-                        self.vocab
-                    ),
-                })?;
+        for run in following(numbers) {
+            for piece in run.chunks((PIECE_BYTES / row_bytes).max(1)) {
+                bytes.resize(piece.len() * row_bytes, 0);
+                self.read(piece.first().copied().unwrap_or_default(), &mut bytes)?;
+                // The bytes first: where they end, no row is taken.
+                for (bytes, row) in bytes.chunks_exact(row_bytes).zip(rows.by_ref()) {
+                    row.ids.clear();
+                    self.ids.append(bytes, |id| id, &mut row.ids);
+                }
             }
         }
         Ok(())
     }
 
-    /// Puts ids into a row; an id that the tokenizer does not have is the error.
-    fn put(&self, row: &mut FilledRow, bytes: &[u8]) -> Result<(), u32> {
-        row.ids.clear();
-        match self.id_bytes {
-            2 => row.ids.extend(pairs(bytes).map(|id| u32::from(u16::from_le_bytes(id)))),
-            _ => row.ids.extend(fours(bytes).map(u32::from_le_bytes)),
+    /// Puts rows from number `first` of the epoch on into `bytes`, as many as it takes, and looks at their ids.
+    ///
+    /// # Errors
+    /// [`EpochError::Io`] when a file cannot be read; [`EpochError::Files`] for ids that the tokenizer does not have.
+    pub fn read(&mut self, first: u64, bytes: &mut [u8]) -> Result<(), EpochError> {
+        let ids = Arc::clone(&self.ids);
+        let row_bytes = ids.row_bytes().max(1);
+        let (mut number, mut left) = (first, bytes);
+        while !left.is_empty() {
+            let at = ids.files.partition_point(|file| file.first + file.rows <= number);
+            let file = ids.files.get(at).filter(|file| file.first <= number);
+            let file = file.ok_or_else(|| EpochError::bug("a row that is in no file"))?;
+            let rows = (left.len() / row_bytes) as u64;
+            let rows = rows.min(file.first + file.rows - number);
+            // No more than `left` has, which is a size.
+            let (here, behind) = left.split_at_mut(rows as usize * row_bytes);
+            let place = file.header + (number - file.first) * row_bytes as u64;
+            let read = self.open(at, file)?.read_exact_at(here, place);
+            read.map_err(EpochError::io("reading", &file.path))?;
+            for (row, number) in here.chunks_exact(row_bytes).zip(number..) {
+                let id = ids.largest(row);
+                if id >= ids.vocab {
+                    let why = format!(
+                        "row {number} of the epoch has id {id}, and the tokenizer has {}; `corpusdb epoch verify` finds all that is damaged",
+                        ids.vocab
+                    );
+                    return Err(EpochError::Files { path: file.path.clone(), why });
+                }
+            }
+            number += rows;
+            left = behind;
         }
-        // No early way out, so that the loop is of vector instructions.
-        match row.ids.iter().fold(0, |largest, id| largest.max(*id)) {
-            largest if largest >= self.vocab => Err(largest),
-            _ => Ok(()),
-        }
+        Ok(())
     }
+
+    fn open(&mut self, at: usize, file: &IdFile) -> Result<&File, EpochError> {
+        let open = match self.opened.take().filter(|(last, _)| *last == at) {
+            Some(open) => open,
+            None => (at, File::open(&file.path).map_err(EpochError::io("opening", &file.path))?),
+        };
+        Ok(&self.opened.insert(open).1)
+    }
+}
+
+/// Numbers in runs of those that follow each other.
+pub(in crate::epoch) fn following(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
+    numbers.chunk_by(|number, next| number.checked_add(1) == Some(*next))
 }
 
 fn pairs(bytes: &[u8]) -> impl Iterator<Item = [u8; 2]> {

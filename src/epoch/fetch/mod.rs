@@ -5,6 +5,6 @@ mod files;
 mod gather;
 mod ids;
 
-pub(super) use files::{FileIds, IdFile};
+pub(super) use files::{FileIds, FileReader, IdFile, PIECE_BYTES, following};
 pub(super) use gather::Gatherer;
 pub(super) use ids::{FilledRow, NO_SOURCE};

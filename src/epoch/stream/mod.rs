@@ -4,17 +4,19 @@
 //! sequence of batches, for any number of ranks, whatever number of them there was before.
 
 mod ahead;
+mod ids;
 mod reading;
 mod row;
 mod steps;
 
 pub use ahead::EpochStream;
+pub use ids::{IdBatch, IdSteps};
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
 
 use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::{FileIds, Gatherer};
+use crate::epoch::fetch::{FileIds, FileReader, FilledRow, Gatherer};
 use crate::epoch::plan::Planned;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
@@ -205,6 +207,12 @@ impl Epoch {
     }
 
     fn reading(&self, from: u64, rank: u64, world: u64) -> Result<Reading, EpochError> {
+        self.check_share(from, rank, world)?;
+        let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
+        Ok(Reading::new(self.clone(), cursor, (rank, world)))
+    }
+
+    fn check_share(&self, from: u64, rank: u64, world: u64) -> Result<(), EpochError> {
         if rank >= world {
             return Err(EpochError::OutOfRange { what: "rank", asked: rank, there_are: world });
         }
@@ -218,8 +226,7 @@ impl Epoch {
         {
             return Err(EpochError::Uneven { rows, world });
         }
-        let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
-        Ok(Reading::new(self.clone(), cursor, (rank, world)))
+        Ok(())
     }
 
     fn read(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
@@ -228,17 +235,28 @@ impl Epoch {
         let rows = match &self.files {
             Some(files) => {
                 let mut rows = gatherer.unfilled(&given)?;
-                files.fill(&numbers, &mut rows)?;
+                FileReader::new(Arc::clone(files)).fill(&numbers, &mut rows)?;
                 rows
             }
             None => gatherer.rows(&given)?,
         };
+        Ok(self.named(numbers, rows))
+    }
+
+    /// Rows without their ids.
+    fn unread(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
+        let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
+        let rows = Gatherer::new(&self.opened).unfilled(&given)?;
+        Ok(self.named(numbers, rows))
+    }
+
+    fn named(&self, numbers: Vec<u64>, rows: Vec<FilledRow>) -> Vec<EpochRow> {
         let masked = self.opened.masked();
         let named = numbers.into_iter().zip(rows).map(|(number, mut row)| {
             row.trained = row.trained.filter(|_| masked);
             let source = self.opened.sources.get(row.source);
             EpochRow { number, source: source.map(|of| Arc::clone(&of.rules().name)), row }
         });
-        Ok(named.collect())
+        named.collect()
     }
 }

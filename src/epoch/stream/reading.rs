@@ -107,6 +107,16 @@ impl Reading {
         read
     }
 
+    /// What the rank has of the next step, without ids, and the batch after it; none at the end.
+    pub fn next_unread(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+        let step = match self.planned.pop_front() {
+            Some(step) => Some(step),
+            None => self.plan()?,
+        };
+        let Some(Step { number, rows, next }) = step else { return Ok(None) };
+        Ok(Some((EpochBatch { number, rows: self.epoch.unread(rows)? }, next)))
+    }
+
     /// Passes over the next step; the batch after it, none at the end.
     pub fn skip(&mut self) -> Result<Option<u64>, EpochError> {
         if let Some(step) = self.planned.pop_front() {

@@ -42,7 +42,7 @@ impl EpochRow {
         self.source.as_deref()
     }
 
-    /// Its ids, pads included.
+    /// Its ids, pads included; none where they were not read ([`EpochSteps::next_unread`](super::EpochSteps::next_unread)).
     #[must_use]
     pub fn ids(&self) -> &[u32] {
         &self.row.ids

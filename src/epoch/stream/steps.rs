@@ -112,6 +112,25 @@ impl EpochSteps {
         Ok(steps)
     }
 
+    /// The next step without the ids of its rows, unless they are read already: what tells of which documents it is
+    /// made. None at the end.
+    ///
+    /// # Errors
+    /// As the iterator's.
+    pub fn next_unread(&mut self) -> Result<Option<EpochBatch>, EpochError> {
+        let next = match self.ready.next() {
+            Some(read) => Some(read),
+            None if self.over => None,
+            None => self.reading.next_unread().inspect_err(|_| self.over = true)?,
+        };
+        let Some((batch, next)) = next else {
+            self.over = true;
+            return Ok(None);
+        };
+        self.next.1 = next;
+        Ok(Some(batch))
+    }
+
     fn read(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
         let read = self.reading.next();
         self.over = read.as_ref().map_or(true, Vec::is_empty);

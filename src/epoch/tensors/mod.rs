@@ -14,7 +14,7 @@ pub use view::TensorView;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Column, Format, Output, PadSide};
-use crate::epoch::stream::{Epoch, EpochBatch};
+use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
 
 /// How batches become tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,6 +161,22 @@ impl TensorMaker {
     #[must_use]
     pub fn views(&self) -> &[TensorView] {
         &self.views
+    }
+
+    /// Whether it makes nothing but rows of `input_ids`, which [`IdBatch`] has too.
+    #[must_use]
+    pub const fn only_ids(&self) -> bool {
+        self.views.is_empty() && !self.flat
+    }
+
+    /// The `input_ids` of a batch of ids.
+    #[must_use]
+    pub fn ids(&self, batch: &IdBatch) -> Tensor {
+        let values = match self.narrow {
+            false => TensorValues::I64(batch.ids()),
+            true => TensorValues::I32(batch.ids()),
+        };
+        Tensor { name: "input_ids", dims: vec![batch.rows().len(), batch.width()], values }
     }
 
     /// The tensors of a batch: `input_ids`, then each view.

@@ -4,7 +4,7 @@ use super::place::{Place, THREE, open, plan, rows};
 use super::trained::pour_chats;
 use super::worlds::same;
 use crate::support::Random;
-use corpusdb::epoch::{BuildJob, Epoch, EpochError, Manifest, Planned};
+use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, TensorForm};
 use corpusdb::{Corpus, Interrupt, Silent};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -53,11 +53,55 @@ fn check(stored: &Epoch, given: &Epoch, random: &mut Random, text: &str) {
             let steps = given.steps(from, rank, world).unwrap();
             left.extend(steps.flat_map(|step| step.unwrap().rows));
         }
-        left.sort_by_key(corpusdb::epoch::EpochRow::number);
+        left.sort_by_key(EpochRow::number);
         let wanted = &all[all.len() - left.len()..];
         assert!(wanted.iter().zip(&left).all(|(all, found)| same(all, found)), "{text}");
         assert!(!left.is_empty(), "{text}");
     }
+}
+
+/// Batches of ids are those of rows, from any batch on and for any part of the readers of a rank.
+fn check_ids(given: &Epoch, place: (u64, u64), random: &mut Random, text: &str) {
+    let from = random.below(given.batches() as usize) as u64;
+    let (skip, stride) = (random.below(3) as u64, 1 + random.below(3) as u64);
+    let Some(mut steps) = given.id_steps_every(from, place, skip, stride).unwrap() else {
+        assert!(!text.contains("[batch]"), "{text}");
+        return;
+    };
+    let form = |narrow| TensorForm { views: Some(Vec::new()), narrow, flat: false };
+    let makers = [false, true].map(|narrow| given.tensors(&form(narrow)).unwrap());
+    let mut told = given.steps_every(from, place, skip, stride).unwrap();
+    let mut rows = given.steps_every(from, place, skip, stride).unwrap();
+    loop {
+        let batches = steps.read_together().unwrap();
+        for batch in &batches {
+            let wanted = rows.next().unwrap().unwrap();
+            let numbers: Vec<u64> = wanted.rows.iter().map(EpochRow::number).collect();
+            assert_eq!((batch.number(), batch.rows()), (wanted.number, &numbers[..]), "{text}");
+            assert_eq!(batch.next(), rows.state().1, "{text}");
+            for maker in &makers {
+                assert!(maker.only_ids());
+                assert_eq!(vec![maker.ids(batch)], maker.tensors(&wanted).unwrap(), "{text}");
+            }
+            let unread = told.next_unread().unwrap().unwrap();
+            assert_eq!((unread.number, told.state()), (wanted.number, rows.state()), "{text}");
+            for (row, wanted) in unread.rows.iter().zip(&wanted.rows) {
+                assert!(row.ids().is_empty(), "{text}");
+                assert_eq!(row.number(), wanted.number(), "{text}");
+                assert_eq!(
+                    (row.source(), row.batch()),
+                    (wanted.source(), wanted.batch()),
+                    "{text}"
+                );
+                assert_eq!((row.segments(), row.shape()), (wanted.segments(), wanted.shape()));
+            }
+            assert_eq!(unread.rows.len(), wanted.rows.len(), "{text}");
+        }
+        if batches.is_empty() {
+            break;
+        }
+    }
+    assert!(rows.next().is_none() && told.next_unread().unwrap().is_none(), "{text}");
 }
 
 #[test]
@@ -66,18 +110,26 @@ fn rows_of_files_are_those_of_the_store() {
     let corpus = place.reader();
     let mut random = Random::new(61);
     for (at, output) in OUTPUTS.iter().enumerate() {
-        let batches =
-            ["[batch]\nrows = 12\ntail = \"pad\"\n", "", "[batch]\nrows = 6\nbalance = 9\n"];
-        for (pack, batch) in ["best-fit", "concat", "greedy"].iter().zip(batches) {
+        let batches = [
+            "[batch]\nrows = 12\ntail = \"pad\"\n",
+            "",
+            "[batch]\nrows = 6\nbalance = 9\n",
+            "[batch]\nrows = 5\ntail = \"carry\"\n",
+        ];
+        for (pack, batch) in ["best-fit", "concat", "greedy", "best-fit"].iter().zip(batches) {
             let text = recipe(pack, batch, output);
             let planned = plan(&corpus, &text).unwrap();
-            let out = place.scratch.path(&format!("{at}-{pack}"));
+            let out = place.scratch.path(&format!("{at}-{pack}-{}", batch.len()));
             build(&corpus, &planned, 1, &out);
             let manifest = Manifest::read(&out).unwrap();
             assert!(manifest.files.len() > 20, "{} files", manifest.files.len());
             let stored = open(&corpus, &planned, 1);
             let given = stored.clone().from_files(&out).unwrap();
-            check(&stored, &given.allow_uneven(), &mut random, &text);
+            let given = given.allow_uneven();
+            check(&stored, &given, &mut random, &text);
+            for place in [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)] {
+                check_ids(&given, place, &mut random, &text);
+            }
         }
     }
 }
@@ -95,7 +147,7 @@ fn what_conversations_say_is_trained_comes_with_ids_of_files() {
         let out = place.scratch.path(layout);
         build(&corpus, &planned, 0, &out);
         let stored = open(&corpus, &planned, 0);
-        let said = |row: &corpusdb::epoch::EpochRow| row.trained().is_some_and(|of| !of.is_empty());
+        let said = |row: &EpochRow| row.trained().is_some_and(|of| !of.is_empty());
         assert!(rows(&stored).iter().any(said));
         let given = stored.clone().from_files(&out).unwrap();
         check(&stored, &given.allow_uneven(), &mut Random::new(62), &text);
@@ -107,6 +159,24 @@ fn refused(epoch: &Epoch, directory: &Path) -> (PathBuf, String) {
         Err(EpochError::Files { path, why }) => (path, why),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("{} is taken", directory.display()),
+    }
+}
+
+/// Batches of ids before one that cannot be read, and why it cannot.
+fn ids_before_damage(given: &Epoch) -> (usize, EpochError) {
+    let mut steps = given.id_steps_every(0, (0, 1), 0, 1).unwrap().unwrap();
+    let mut read = 0;
+    loop {
+        match steps.read_together() {
+            Ok(batches) => {
+                assert!(!batches.is_empty(), "the damage was not seen");
+                read += batches.len();
+            }
+            Err(error) => {
+                assert!(steps.read_together().unwrap().is_empty(), "an error is the end");
+                return (read, error);
+            }
+        }
     }
 }
 
@@ -146,7 +216,10 @@ fn other_files_are_refused_and_damage_is_told() {
     assert!(message.contains("shard-00003.bin: row "), "{message}");
     assert!(message.contains("has id 65535, and the tokenizer has 420"), "{message}");
     // What stands before is given all the same.
-    assert!(given.steps(0, 0, 1).unwrap().take_while(Result::is_ok).count() >= 3);
+    let before = given.steps(0, 0, 1).unwrap().take_while(Result::is_ok).count();
+    assert!(before >= 3);
+    let (ids, error) = ids_before_damage(&given);
+    assert_eq!((ids, error.to_string()), (before, message));
 
     file.set_len(1000).unwrap();
     let (path, why) = refused(&epoch, &out);
@@ -156,6 +229,8 @@ fn other_files_are_refused_and_damage_is_told() {
     assert!(matches!(given.row(given.rows() / 8), Ok(_) | Err(EpochError::Io { .. })));
     let found: Vec<_> = given.steps(0, 0, 1).unwrap().filter_map(Result::err).collect();
     assert!(matches!(found.as_slice(), [EpochError::Io { action: "reading", .. }]), "{found:?}");
+    let (_, error) = ids_before_damage(&given);
+    assert!(matches!(error, EpochError::Io { action: "reading", .. }), "{error:?}");
     std::fs::remove_file(&shard).unwrap();
     let gone = epoch.clone().from_files(&out).err();
     assert!(matches!(gone, Some(EpochError::Io { action: "opening", .. })));
