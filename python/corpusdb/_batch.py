@@ -53,7 +53,8 @@ class _Origin:
         self._look_up = look_up
 
     def _parts(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        told, origin = self._told, self._origin
+        # In the other order than they are set in: where another thread has taken the one away, the other is there.
+        origin, told = self._origin, self._told
         if told is None:
             told = _NOTHING if origin is None else origin.tell()
             self._told, self._origin = told, None
