@@ -1,6 +1,7 @@
 """Races loaders over the same rows: how many come as torch tensors, and how soon the first one does after a resume.
 
-    VENV/bin/python benches/peers/loaders.py CORPUS [--length 1024 2048] [--rows 32] [--rounds 5] [--workers 0 2] [--mosaic PYTHON]
+    VENV/bin/python benches/peers/loaders.py CORPUS [--length 1024 2048] [--rows 32] [--rounds 5] [--workers 0 2] [--repeat 1]
+        [--mosaic PYTHON]
 
 VENV has loaders-requirements.txt and the package `corpusdb`; PYTHON, of a venv with loaders-mosaic-requirements.txt, runs
 MosaicML, which is left out without it. CORPUS is one with a tokenizer of at most 65,536 ids; its
@@ -30,8 +31,9 @@ from pathlib import Path
 RECIPE = {"version": 1, "seed": 1, "pack": {"kind": "concat"}}
 
 
-def recipe(length, rows, eos, output=None):
+def recipe(length, rows, eos, repeat=1, output=None):
     made = {**RECIPE, "pack": {"kind": "concat", "length": length, "options": {"partial": "drop"}}}
+    made |= {"select": {"repeat": str(repeat)}} if repeat > 1 else {}
     made |= {"batch": {"rows": rows}, "tokenizer": {"specials": {"eos": eos}}}
     return made | ({"output": output} if output else {})
 
@@ -215,7 +217,7 @@ WITH_WORKERS = (MOSAIC, "LitData", "datasets + StatefulDataLoader")
 # ---- preparation ----
 
 
-def prepare(corpus, work, length, rows, eos, memory):
+def prepare(corpus, work, length, rows, eos, repeat, memory):
     """Exports and states; where they are, they are taken."""
     if (work / "ready").exists():
         return
@@ -228,8 +230,8 @@ def prepare(corpus, work, length, rows, eos, memory):
         "arrow": {"format": "arrow", "columns": []},
     }
     with corpusdb.open(str(corpus), mode="w") as writer:
-        plan = writer.plan(recipe(length, rows, eos, {"format": "parquet"}))
-        plans = {name: writer.plan(recipe(length, rows, eos, output)) for name, output in outputs.items()}
+        plan = writer.plan(recipe(length, rows, eos, repeat, {"format": "parquet"}))
+        plans = {name: writer.plan(recipe(length, rows, eos, repeat, output)) for name, output in outputs.items()}
         for name, made in plans.items():
             if not (work / name).exists():
                 made.build(work / name)
@@ -312,6 +314,7 @@ def main():
     parser.add_argument("--length", type=int, nargs="+", default=[1024, 2048])
     parser.add_argument("--rows", type=int, nargs=1, default=[32])
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 2])
+    parser.add_argument("--repeat", type=int, default=1, help="how often every document comes in an epoch")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--eos", default="<|endoftext|>")
@@ -328,8 +331,8 @@ def main():
     place = Path(given.work or tempfile.mkdtemp(prefix="loaders-"))
     rows = given.rows[0]
     for length in given.length:
-        work = place / f"{length}x{rows}"
-        prepare(given.corpus, work, length, rows, given.eos, given.memory)
+        work = place / f"{length}x{rows}x{given.repeat}"
+        prepare(given.corpus, work, length, rows, given.eos, given.repeat, given.memory)
         lanes = [(name, 0) for name in CONTESTANTS if name not in WITH_WORKERS]
         lanes += [(name, workers) for name in WITH_WORKERS for workers in given.workers]
         lanes = [lane for lane in lanes if lane[0] != MOSAIC or given.mosaic]

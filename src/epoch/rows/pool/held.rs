@@ -110,7 +110,8 @@ impl Held {
         let from = pool.fragments.partition_point(|part| part.document.block() < block);
         let of_block = pool.fragments.iter().skip(from);
         parts.extend(of_block.take_while(|part| part.document.block() == block));
-        parts.sort_unstable();
+        // Stable, though equals are the same: it merges the layers, each of which ascends.
+        parts.sort();
         Ok(parts)
     }
 
