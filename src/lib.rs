@@ -51,6 +51,11 @@
 //! # }
 //! ```
 
+/// The command: its arguments, answers and pages. For the two programs that are made of this crate, the binary and the
+/// Python package; no interface for others.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod contamination;
 pub mod curate;
 pub mod dedup;
@@ -64,6 +69,11 @@ pub mod report;
 pub mod signals;
 pub mod store;
 pub mod tokenizer;
+
+// The command calls the library by the name that other programs call it by, and sees what they see
+// (tests/it/layers.rs).
+#[cfg(feature = "cli")]
+extern crate self as corpusdb;
 
 mod corpus;
 mod decide;

@@ -1,5 +1,6 @@
 //! The command in the module: `corpusdb` on the path is an entry point into it.
 
+use corpusdb::cli::{main_from, pages};
 use corpusdb::query::QualityReport;
 use corpusdb::report::CorpusReport;
 use corpusdb::tokenizer::analyse::AnalysisReport;
@@ -12,7 +13,7 @@ use std::path::Path;
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| {
-        let code = crate::cli::main_from(&arguments);
+        let code = main_from(&arguments);
         // What stands in the buffer of standard output is written by nobody else when the interpreter ends.
         let _ = std::io::stdout().flush();
         code
@@ -21,23 +22,23 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 /// The page of `corpusdb tokenizer analyse --html`.
 pub(crate) fn tokenizer_page(report: &AnalysisReport, title: &str) -> String {
-    crate::cli::tokenizer_page::page(report, title)
+    pages::tokenizer_page(report, title)
 }
 
 /// The page of `corpusdb report -o`.
 pub(crate) fn data_card(report: &CorpusReport) -> String {
-    crate::cli::card::page(report)
+    pages::data_card(report)
 }
 
 /// The page of `corpusdb signals report --html` of the corpus in a directory.
 pub(crate) fn signals_page(report: &QualityReport, corpus: &Path) -> String {
-    crate::cli::card::signals_page(report, &crate::cli::report::named(corpus))
+    pages::signals_page(report, &pages::named(corpus))
 }
 
 /// The file of `corpusdb report --croissant`; an earlier one is empty where there is none.
 pub(crate) fn croissant(py: Python<'_>, report: &CorpusReport, before: &str) -> PyResult<String> {
     let before = (!before.is_empty()).then_some(before);
-    match crate::cli::report::croissant(report, before) {
+    match pages::croissant(report, before) {
         Ok(described) => Ok(described.text),
         Err(error) => Err(crate::error::named(py, "BadInput", &format!("{error:#}"))),
     }
@@ -45,15 +46,5 @@ pub(crate) fn croissant(py: Python<'_>, report: &CorpusReport, before: &str) -> 
 
 /// The file of `corpusdb report --eu-summary`.
 pub(crate) fn eu_summary(report: &CorpusReport) -> String {
-    crate::cli::report::summary(report)
-}
-
-/// What the library makes an error of is told as one, not as a panic too.
-pub(crate) fn tell_panics() {
-    let told = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if !corpusdb::is_contained() {
-            told(panic);
-        }
-    }));
+    pages::eu_summary(report)
 }

@@ -6,9 +6,6 @@
 
 mod blocking;
 mod cells;
-// The command, compiled once more: it sees the library's public face only.
-#[path = "../../src/cli/mod.rs"]
-mod cli;
 mod command;
 mod contamination;
 mod corpus;
@@ -102,7 +99,7 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::command::tell_panics();
+        corpusdb::cli::silence_contained_panics();
         let at_exit = module.py().import("atexit")?;
         at_exit.call_method1("register", (module.getattr("wait_for_reads")?,)).map(|_| ())
     }

@@ -1,6 +1,6 @@
 //! What is told of a tokenizer: the object that the command prints with `--json`, of one type.
 
-use crate::cli::tokenizer::told;
+use corpusdb::cli::words::told;
 use corpusdb::curate::Added;
 use corpusdb::store::TokenizerRecord;
 use serde_json::{Map, Value, json};

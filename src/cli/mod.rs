@@ -2,10 +2,13 @@
 //!
 //! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
+//!
+//! The binary calls [`main`]; the Python package, which has the command too, calls [`main_from`] and shows the same
+//! pages and words ([`pages`], [`words`]).
 
 mod bar;
 mod bulk_load;
-pub(crate) mod card;
+mod card;
 mod chat;
 mod check;
 mod compact;
@@ -30,7 +33,7 @@ mod print;
 mod purge;
 mod rejects;
 mod remove;
-pub(crate) mod report;
+mod report;
 mod sample;
 mod setup;
 mod show;
@@ -40,12 +43,25 @@ mod snapshot;
 mod sql;
 mod stats;
 mod tables;
-pub(crate) mod tokenizer;
-pub(crate) mod tokenizer_page;
+mod tokenizer;
+mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use setup::Context;
 use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Reports as pages and files, for the Python package.
+pub mod pages {
+    pub use super::card::{page as data_card, signals_page};
+    pub use super::report::{croissant, named, summary as eu_summary};
+    pub use super::tokenizer_page::page as tokenizer_page;
+}
+
+/// What the command says of a step, for the Python package.
+pub mod words {
+    pub use super::tokenizer::told;
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -160,8 +176,25 @@ enum Outcome {
     Bad,
 }
 
+/// The program: its arguments are those of the process.
+pub fn main() -> ExitCode {
+    silence_contained_panics();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    ExitCode::from(main_from(&arguments))
+}
+
+/// What the library makes an error of is told as one, not as a panic too.
+pub fn silence_contained_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !corpusdb::is_contained() {
+            told(panic);
+        }
+    }));
+}
+
 /// Runs the command with `arguments`, of which the first is its own name; the exit code says how it went.
-pub(crate) fn main_from(arguments: &[OsString]) -> u8 {
+pub fn main_from(arguments: &[OsString]) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {

@@ -405,6 +405,39 @@ fn imports_upwards(file: &File) -> Vec<String> {
     faults
 }
 
+/// The names of modules and items of `tests/surface.txt`, each a path from `corpusdb` on.
+fn public_names(surface: &str) -> BTreeSet<Vec<String>> {
+    let mut module: Vec<String> = Vec::new();
+    let mut names = BTreeSet::new();
+    for line in surface.lines() {
+        if line.starts_with("corpusdb") {
+            module = line.split("::").map(str::to_owned).collect();
+            names.insert(module.clone());
+        } else if let Some(item) = line.strip_prefix("    ").filter(|item| !item.starts_with(' ')) {
+            // `struct Name`, or a crate that is given on.
+            let name = item.split(' ').next_back().unwrap_or(item);
+            names.insert([module.clone(), vec![name.to_owned()]].concat());
+        }
+    }
+    names
+}
+
+/// What the command names of the library and programs cannot: the compiler no longer tells the two apart.
+fn private_names(file: &File, public: &BTreeSet<Vec<String>>) -> Vec<String> {
+    let is_public = |path: &[String]| {
+        let known = (1..=path.len()).rev().find(|end| public.contains(&path[..*end])).unwrap_or(0);
+        // Behind an item stand its own parts; behind a module, nothing but itself or all of it.
+        let is_module =
+            public.iter().any(|name| name.len() > known && name[..known] == path[..known]);
+        known > 1 && (!is_module || path[known..].iter().all(|name| name == "self" || name == "*"))
+    };
+    paths(&tokens(&file.text), &["corpusdb"])
+        .into_iter()
+        .filter(|path| !is_public(path))
+        .map(|path| format!("{}: programs cannot name `{}`", file.path, path.join("::")))
+        .collect()
+}
+
 fn grouped_imports(file: &File) -> Vec<String> {
     let grouped = |window: &[String]| window == ["use", "crate", "::", "{"];
     let is_grouped = tokens(&file.text).windows(4).any(grouped);
@@ -521,6 +554,22 @@ fn imports_go_one_way() {
     let files = files(&["src", "migrations"]);
     assert!(files.len() > 100, "only {} files found", files.len());
     assert_none(&files.iter().flat_map(imports_upwards).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_command_sees_what_programs_see() {
+    let surface = std::fs::read_to_string(repository("tests/surface.txt")).unwrap();
+    let public = public_names(&surface);
+    let command = files(&["src/cli"]);
+    let named: usize =
+        command.iter().map(|file| paths(&tokens(&file.text), &["corpusdb"]).len()).sum();
+    assert!(public.len() > 300 && named > 300, "{} public, {named} in use", public.len());
+    assert_none(&command.iter().flat_map(|file| private_names(file, &public)).collect::<Vec<_>>());
+
+    let private = |text: &str| private_names(&file("src/cli/x.rs", text), &public).len();
+    assert_eq!(private("use corpusdb::query::{self, Rows, NoSuchName};"), 1);
+    assert_eq!(private("fn f() { corpusdb::model::DocId::of(1); corpusdb::nothing() }"), 2);
+    assert_eq!(private("use corpusdb::Corpus; fn f() { corpusdb::Error::from(1); }"), 0);
 }
 
 #[test]

@@ -14,8 +14,8 @@ import corpusdb
 
 NUMBERS = ["id", "bytes", "chars", "quality", "year"]
 WORDS = ["source", "key", "standing"]
-#: How many are tried: CORPUSDB_CLAUSES=10000 for many.
-CLAUSES = int(os.environ.get("CORPUSDB_CLAUSES", "300"))
+#: How many are tried, as many times as CORPUSDB_SEEDS says.
+CLAUSES = 300 * int(os.environ.get("CORPUSDB_SEEDS", "1"))
 
 
 class Maker:

@@ -30,7 +30,7 @@ use corpusdb::report::{CorpusReport, DuplicatesReport};
 use figure::Section;
 
 /// The page of a report.
-pub(crate) fn page(report: &CorpusReport) -> String {
+pub fn page(report: &CorpusReport) -> String {
     let sections: Vec<Section> = [
         Some(opening::section(report)),
         Some(sizes::section(report)),
@@ -67,7 +67,7 @@ pub(crate) fn epoch_page(epoch: &Explanation, name: &str) -> String {
 }
 
 /// What published rules would remove of a corpus called `name`, alone.
-pub(crate) fn signals_page(report: &QualityReport, name: &str) -> String {
+pub fn signals_page(report: &QualityReport, name: &str) -> String {
     let sections = signals::sections(report);
     let opening = format!("{}{}", signals::lead(report), figure::contents(&sections));
     let sections: String = sections.iter().map(Section::html).collect();

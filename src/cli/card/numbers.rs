@@ -14,7 +14,6 @@ fn number(value: Option<StatsValue>) -> Option<f64> {
     match value? {
         StatsValue::Int(value) | StatsValue::Timestamp(value) => Some(value as f64),
         StatsValue::Float(value) => Some(value),
-        _ => None,
     }
 }
 

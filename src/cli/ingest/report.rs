@@ -114,6 +114,5 @@ fn alarm_words(alarm: &Alarm) -> String {
                 print::number(*documents)
             )
         }
-        _ => String::new(),
     }
 }

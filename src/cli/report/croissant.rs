@@ -29,14 +29,15 @@ const BLANKS: &[(&str, &str)] = &[
 ];
 
 /// A description, and the names of what it leaves blank with what they are.
-pub(crate) struct Croissant {
-    pub(crate) text: String,
+pub struct Croissant {
+    /// The file.
+    pub text: String,
     pub(crate) blanks: Vec<(&'static str, &'static str)>,
 }
 
 /// Describes the corpus. What `before`, an earlier description, says beyond that is taken over: what a person has
 /// filled in stays.
-pub(crate) fn croissant(report: &CorpusReport, before: Option<&str>) -> anyhow::Result<Croissant> {
+pub fn croissant(report: &CorpusReport, before: Option<&str>) -> anyhow::Result<Croissant> {
     let mut all = known(report).context("the context of Croissant")?;
     if let Some(before) = before {
         let before: Value =

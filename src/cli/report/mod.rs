@@ -3,8 +3,8 @@
 mod croissant;
 mod summary;
 
-pub(crate) use croissant::croissant;
-pub(crate) use summary::summary;
+pub use croissant::croissant;
+pub use summary::summary;
 
 use super::setup::{Context, on_disk};
 use super::{Outcome, card, print};
@@ -110,7 +110,7 @@ pub(super) fn write_page(file: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// What a corpus is called: the name of its directory.
-pub(crate) fn named(corpus: &Path) -> String {
+pub fn named(corpus: &Path) -> String {
     let path = std::path::absolute(corpus).unwrap_or_else(|_| corpus.to_path_buf());
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -16,7 +16,7 @@ const BLANK: &str = "_to be filled in_";
 const LISTED: usize = 50;
 
 /// The summary of a report that has the domains with most text.
-pub(crate) fn summary(report: &CorpusReport) -> String {
+pub fn summary(report: &CorpusReport) -> String {
     let mut out = String::from(
         "# Public summary of training content\n\n\
          For the template of the European Commission under Article 53(1)(d) of Regulation (EU) 2024/1689. What stands in \

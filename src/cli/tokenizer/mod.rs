@@ -6,7 +6,7 @@ mod ask;
 mod check;
 mod export;
 mod extend;
-pub(crate) mod told;
+pub mod told;
 mod train;
 
 use super::Outcome;

@@ -48,7 +48,7 @@ pub(super) fn record(
 }
 
 /// A tokenizer as an object, with what was just encoded.
-pub(crate) fn object(record: &TokenizerRecord, added: Option<&Added>) -> Map<String, Value> {
+pub fn object(record: &TokenizerRecord, added: Option<&Added>) -> Map<String, Value> {
     let mut told = fields(record);
     let done = added.map(|added| &added.done);
     told.insert("encoded_tokens".to_owned(), json!(done.map(|done| done.tokens)));
@@ -64,7 +64,7 @@ pub(crate) fn object(record: &TokenizerRecord, added: Option<&Added>) -> Map<Str
 }
 
 /// A tokenizer as an object, with the one that it extends and every decision of its training.
-pub(crate) fn everything(
+pub fn everything(
     record: &TokenizerRecord,
     base: Option<&str>,
     decisions: Value,

@@ -19,7 +19,7 @@ use super::print;
 use corpusdb::tokenizer::analyse::AnalysisReport;
 
 /// The page of a report; `title` names the corpus.
-pub(crate) fn page(report: &AnalysisReport, title: &str) -> String {
+pub fn page(report: &AnalysisReport, title: &str) -> String {
     let sections = [
         summary::section(report),
         groups::section(report),
