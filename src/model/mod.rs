@@ -1,6 +1,8 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
 mod bucket_map;
+#[cfg(test)]
+mod cases;
 mod compared;
 mod contain;
 mod context;
@@ -20,6 +22,8 @@ mod time_unit;
 mod timestamp;
 
 pub use bucket_map::BucketMap;
+#[cfg(test)]
+pub use cases::cases;
 pub use compared::compared_text;
 pub use contain::{contain, is_contained};
 pub use context::Context;

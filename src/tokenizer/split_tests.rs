@@ -201,7 +201,7 @@ fn what_is_no_tokenizer_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
     #[test]
     fn both_split_random_texts_alike(text in "(\\PC|[ \n\r\t'a-eS0-9.▁é語\u{301}]){0,80}") {
         for (name, splitter) in SPLITTERS.iter() {

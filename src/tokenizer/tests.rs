@@ -217,7 +217,7 @@ fn offsets_are_those_of_the_same_ids_and_cover_the_text() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(200)))]
     #[test]
     fn offsets_of_any_text_cover_it(text in "\\PC{0,60}|[ \n\ta-c'é語👍]{0,60}") {
         let (ids, offsets) = TOKENIZER.encode_with_offsets(&text, false).expect("encodes");

@@ -1,7 +1,8 @@
 //! Looking: indexes, the engine and a plain recount agree; tables, samples, documents and errors are right.
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, corpusdb, crawl, ingest, init, json_lines, lines, prose, sound,
+    MEMORY, Page, Random, Scratch, corpusdb, crawl, ingest, init, json_lines, lines, prose, seeds,
+    sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -288,11 +289,6 @@ impl Maker {
     }
 }
 
-/// How many random clauses are tried: `CORPUSDB_CLAUSES=10000` for many.
-fn clauses(few: usize) -> usize {
-    std::env::var("CORPUSDB_CLAUSES").ok().map_or(few, |text| text.parse().unwrap())
-}
-
 /// A column of an answer: SQL, and what it is for a row.
 type Column = (String, Box<dyn Fn(&Value) -> Value>);
 
@@ -357,7 +353,7 @@ fn random_columns_and_groups_are_what_a_recount_gives() {
         json_lines(&String::from_utf8(printed).unwrap())
     };
     let same = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| Some(a) == b.as_f64());
-    for number in 0..clauses(150) {
+    for number in 0..seeds(150) as usize {
         let (condition, test) = maker.predicate(number % 3);
         let columns: Vec<_> =
             (0..maker.random.between(1, 4)).map(|_| selected(&mut maker)).collect();
@@ -399,7 +395,7 @@ fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
     let rows = place.all();
     let corpus = place.open();
     let mut maker = Maker { random: Random::new(5), rows: rows.clone(), narrow: true };
-    for number in 0..clauses(400) {
+    for number in 0..seeds(400) as usize {
         let (expression, test) = maker.predicate(1 + number % 4);
         let expected: Vec<Truth> = rows.iter().map(test).collect();
         let trues = expected.iter().filter(|truth| **truth == Some(true)).count() as u64;
@@ -425,7 +421,7 @@ fn count_select_the_engine_and_a_recount_agree_on_random_predicates() {
     let corpus = place.open();
     let mut maker = Maker { random: Random::new(77), rows: rows.clone(), narrow: false };
     let mut sizes = BTreeSet::new();
-    for number in 0..clauses(400) {
+    for number in 0..seeds(400) as usize {
         let (expression, test) = maker.predicate(number % 4);
         let expected: Vec<u64> = rows
             .iter()

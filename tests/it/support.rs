@@ -75,6 +75,12 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// How many seeds a random search takes: `few`, as many times as `CORPUSDB_SEEDS` says (`make soak SEEDS=25`).
+pub fn seeds(few: u64) -> u64 {
+    let times = std::env::var("CORPUSDB_SEEDS").map_or(1, |text| text.parse().unwrap());
+    few * times
+}
+
 // ---- the command ----
 
 /// The command, not yet started.

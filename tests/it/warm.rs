@@ -1,6 +1,6 @@
 //! Statements that are run again and again over corpora that are held open: each shows the moment of its corpus.
 
-use crate::support::{Random, Scratch, corpusdb, reader, sound, writer};
+use crate::support::{Random, Scratch, corpusdb, reader, seeds, sound, writer};
 use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{JoinBy, JoinOptions, Record, Records};
@@ -76,7 +76,7 @@ const KEYS: usize = 12;
 
 #[test]
 fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
-    for seed in 0..2 {
+    for seed in 0..seeds(2) {
         let mut random = Random::new(seed + 900);
         let scratch = Scratch::new();
         let path = scratch.path("corpus");

@@ -109,7 +109,7 @@ fn selection(documents: usize, step: u64, all: bool) -> RoaringTreemap {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(24)))]
 
     #[test]
     fn counting_finding_and_selecting_agree_with_decoded_lengths(

@@ -157,7 +157,7 @@ fn left(words: &CountedWords, replayed: &Replay, group: usize, merges: usize) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(400)))]
 
     #[test]
     fn growing_gives_what_the_stock_trainer_gives(

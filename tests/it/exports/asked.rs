@@ -1,7 +1,7 @@
 //! What is asked for is what comes: conditions, columns, snapshots, pairs.
 
 use super::{corpus, export, of_lines, rows, sql};
-use crate::support::{Page, Random, Scratch, corpusdb, crawl};
+use crate::support::{Page, Random, Scratch, corpusdb, crawl, seeds};
 use arrow::datatypes::DataType;
 use arrow::datatypes::TimeUnit::Microsecond;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -40,7 +40,7 @@ fn any_condition_exports_what_sql_answers() {
     let corpus = corpus(&scratch, "c", &crawl(21, 600, true));
     let mut random = Random::new(77);
     let mut some = 0;
-    for round in 0..40 {
+    for round in 0..seeds(40) as usize {
         let condition = condition(&mut random, 3);
         let (all, standing) = if round % 3 == 0 { (true, "true") } else { (false, "kept") };
         let name = ["a.jsonl", "a.parquet", "a.arrow"][round % 3];
