@@ -1,13 +1,14 @@
 # The commands of the repository. `make demo` and `make test` work on a fresh clone.
 #
-# One profile, `release`, for everything: RocksDB's C++ is most of a build and is compiled once.
+# RocksDB is compiled once for the machine, outside cargo (`rocksdb`). Everything that is run, shipped or checked is of the
+# profile `release`, in one target directory: no dependency is compiled twice for it. `quick` is of the profile `dev`.
 # RUSTFLAGS is never set here, since it is part of what cargo compares before it reuses anything.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# Outside the clone, so that clones and cleanings do not pay for RocksDB again.
+# Outside the clone, so that clones and cleanings pay for nothing twice.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/corpusdb/target
 
 # With ccache installed, its links stand before the real compilers: `c++` then is ccache, and no
@@ -26,91 +27,143 @@ CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: help setup build demo python test test-integrations test-remote test-spark check bench bench-peers bench-growth bench-nightly bench-fields fmt docs surface
+.PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-spark check quick lint fmt soak \
+	bench bench-peers bench-growth bench-nightly bench-fields docs surface timings
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-17s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
+
+##@ Build
 
 setup: ## Install what a build needs (Debian and Ubuntu), or say what is missing
 	@scripts/setup.sh
 
-# All members at once: either alone would turn on other features of arrow, and compile it again.
-build: setup ## Build the command
-	cargo build --release --locked --workspace
+# Not by ROCKSDB_LIB_DIR of this make: cargo reads the folder from .cargo/local.toml, and plain cargo reads the same.
+rocksdb: setup ## Compile RocksDB once for this machine (minutes), where it is not there yet
+	@scripts/rocksdb.sh >/dev/null
+
+# The features of all members at once: either alone would turn on other features of arrow, and compile it again.
+build: rocksdb ## Build the command
+	cargo build --release --locked --workspace --bin corpusdb
 
 demo: build ## Build, then show corpusdb at work on the sources cargo has unpacked
 	@$(CORPUSDB) demo
 
-# What `test` and `check` need beside it: Sail, a server of Spark Connect without Java.
 REQUIREMENTS ?= python/requirements-test.txt
-WITH_SAIL := python/requirements-test.txt python/requirements-spark.txt
 
 # maturin builds the member by the same profile in the same target directory: what `build` compiled is not compiled again.
-python: build ## Build the Python package and install it into VENV
+python: rocksdb ## Build the Python package and install it into VENV
 	@scripts/python.sh "$(VENV)" $(REQUIREMENTS)
-	@rm -rf "$(WHEELS)"
-	if "$(VENV)/bin/python" -c 'import sys, sysconfig; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then \
-		unset PYO3_NO_PYTHON; set -- --interpreter "$(VENV)/bin/python"; \
-	fi; \
-	"$(VENV)/bin/maturin" build --quiet --release --locked --compatibility linux --manifest-path python/Cargo.toml --out "$(WHEELS)" "$$@"
-	"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	scripts/wheel.sh "$(VENV)" "$(WHEELS)" --release
 	@echo "installed: . $(VENV)/bin/activate"
 
+##@ Test
+
+# What tests compile of ours is compiled in half of the time (.cargo/test.toml), over the dependencies of `release`. Their
+# programs lie apart, so that the command of `build` stays what it is.
+TESTED := CARGO_BUILD_BUILD_DIR="$(CARGO_TARGET_DIR)" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/test"
+AS_TESTS := --release --locked --config .cargo/test.toml
+
 # Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
-TESTS := --lib --bins --tests
+TESTS := --workspace --lib --tests
 
-# From another directory, so that the installed package is tested and not the one of the tree. The tutorial with a cluster is
-# among the tests of cargo, and finds the package now. With WITH_SPARK, Spark itself is tested too.
-define TEST_PYTHON
-	+@$(MAKE) --no-print-directory python REQUIREMENTS="$(WITH_SAIL)"
-	cd python/tests && "$(VENV)/bin/python" -P -m pytest -p no:cacheprovider
-	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
-	PATH="$(VENV)/bin:$$PATH" cargo test --release --locked --workspace --test it tutorials::dedup_on_a_cluster
-endef
+# Outside the clone, and not VENV, which has the package as it is shipped. Sail is a server of Spark Connect without Java.
+VENV_TEST ?= $(HOME)/.cache/corpusdb/venv-test
+WITH_SAIL ?= python/requirements-test.txt python/requirements-spark.txt
 
-test: setup ## Run all tests, doc tests and those of the Python package included
-	cargo test --release --locked --workspace $(TESTS)
-	cargo test --release --locked --doc
+# The package comes first: the tutorials with Python are among the tests of cargo, and find it in PATH. It is tested from
+# another directory, so that what is installed is tested and not what is in the tree. With WITH_SPARK, Spark itself is too.
+TEST_WHEELS := $(CARGO_TARGET_DIR)/test/wheels
+WHEEL_OF_TESTS = scripts/python.sh "$(VENV_TEST)" $(WITH_SAIL) && \
+	$(TESTED) scripts/wheel.sh "$(VENV_TEST)" "$(TEST_WHEELS)" --release --config "$(CURDIR)/.cargo/test.toml"
+# Into another environment.
+INSTALL_WHEEL = -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(TEST_WHEELS)"/*.whl
+TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) cargo test $(AS_TESTS) $(TESTS)
+TEST_DOCS = RUSTDOCFLAGS='-D warnings' $(TESTED) cargo test $(AS_TESTS) --doc
+TEST_PYTHON = cd python/tests && "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
+
+test: rocksdb ## Run all tests, doc tests and those of the Python package included
+	$(WHEEL_OF_TESTS)
+	$(TEST_RUST)
+	$(TEST_DOCS)
 	$(TEST_PYTHON)
+	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
+
+test-python: rocksdb ## Build, install and test the Python package alone
+	$(WHEEL_OF_TESTS)
+	$(TEST_PYTHON)
+
+# A test of the library, of tests/it, or of both, by the file or folder that its path begins with.
+quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epoch::mix
+	@first="$(TEST)"; first="$${first%%::*}"; targets=""; \
+	if [ -n "$$first" ] && { [ -e "tests/it/$$first.rs" ] || [ -e "tests/it/$$first" ]; }; then targets="--test it"; fi; \
+	if [ -n "$$first" ] && { [ -e "src/$$first.rs" ] || [ -e "src/$$first" ]; }; then targets="$$targets --lib"; fi; \
+	$(TESTED) cargo test $(AS_TESTS) $${targets:---lib --test it} -- $(TEST)
+
+# Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
+# proptest no number take its default of 256.
+SEEDS ?= 25
+
+soak: rocksdb ## Search long: the random tests with SEEDS times their cases
+	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) \
+		$(TESTED) cargo test $(AS_TESTS) --lib --test it
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
 
-test-integrations: python ## Test the Python package with torch, transformers, TRL, datasets, Polars and DuckDB (5 GB)
+test-integrations: rocksdb ## Test the Python package with torch, transformers, TRL, datasets, Polars and DuckDB (5 GB)
+	@$(WHEEL_OF_TESTS)
 	@scripts/python.sh "$(INTEGRATIONS)" python/requirements-test.txt python/requirements-integrations.txt
-	"$(INTEGRATIONS)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	"$(INTEGRATIONS)/bin/python" $(INSTALL_WHEEL)
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
-	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" cargo test --release --locked --workspace --test it tutorials::
+	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" \
+		$(TESTED) cargo test $(AS_TESTS) --workspace --test it tutorials::
 	"$(INTEGRATIONS)/bin/python" -P scripts/notebook.py --check
 
 # moto is a store of buckets on this machine: an environment of its own, for its many packages.
 REMOTE ?= $(HOME)/.cache/corpusdb/venv-remote
 
-test-remote: python ## Test buckets with moto's S3 server: cuts, kills, missing credentials, exports
+test-remote: rocksdb ## Test buckets with moto's S3 server: cuts, kills, missing credentials, exports
+	@$(WHEEL_OF_TESTS)
 	@scripts/python.sh "$(REMOTE)" python/requirements-test.txt python/requirements-remote.txt
-	"$(REMOTE)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	"$(REMOTE)/bin/python" $(INSTALL_WHEEL)
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
 SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm
 
-test-spark: python ## Test corpusdb.spark on Spark itself, which needs Java 17 (1 GB); `test` does so on Sail
+test-spark: rocksdb ## Test corpusdb.spark on Spark itself, which needs Java 17 (1 GB); `test` does so on Sail
 	@command -v java >/dev/null || { echo 'Java is not installed: on Debian and Ubuntu apt-get install openjdk-17-jre-headless'; exit 2; }
+	@$(WHEEL_OF_TESTS)
 	@scripts/python.sh "$(SPARK)" python/requirements-test.txt python/requirements-spark-jvm.txt
-	"$(SPARK)/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(WHEELS)"/*.whl
+	"$(SPARK)/bin/python" $(INSTALL_WHEEL)
 	cd python/tests && CORPUSDB_SPARK=jvm "$(SPARK)/bin/python" -P -m pytest -p no:cacheprovider spark
 
-check: setup ## Everything a change must pass; the tests come last
+##@ Change
+
+fmt: ## Format the sources
+	cargo fmt
+
+lint: rocksdb ## Look at the sources as the compiler, clippy and typos do; with `fmt`, what to run before a commit
+	@if command -v typos >/dev/null 2>&1; then echo typos; typos; fi
+	$(TESTED) cargo clippy $(AS_TESTS) --lib --bins -- -D warnings
+
+check: rocksdb ## Everything a change must pass; the tests come last
 	cargo fmt --check
-	cargo clippy --release --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --release --locked --no-deps --lib
+	@if command -v typos >/dev/null 2>&1; then echo typos; typos; else echo 'typos is not installed: words are not checked'; fi
+	$(TESTED) cargo clippy $(AS_TESTS) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(TESTED) cargo doc $(AS_TESTS) --no-deps --lib
 	@if command -v cargo-deny >/dev/null 2>&1; then echo cargo deny check; cargo deny --locked check; \
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
-	cargo test --release --locked --workspace $(TESTS)
-	RUSTDOCFLAGS='-D warnings' cargo test --release --locked --doc
+	$(WHEEL_OF_TESTS)
+	$(TEST_RUST)
+	$(TEST_DOCS)
 	$(TEST_PYTHON)
+	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
 
-bench: setup ## Measure; see docs/BENCHMARKS.md
+##@ Measure
+
+bench: rocksdb ## Measure; see docs/BENCHMARKS.md
 	cargo bench --locked --bench fingerprint
 
 # The race keeps its inputs and answers in WORK. DATA is asked for before anything is built.
@@ -136,11 +189,10 @@ bench-nightly: build ## Measure a crawl that comes again every night: DOCUMENTS,
 bench-fields: build ## Measure scores from outside for every document, killed and run again: DOCUMENTS
 	python3 benches/fields/scores.py --work "$(WORK)/fields" --corpusdb $(CORPUSDB) --documents $(DOCUMENTS)
 
-fmt: ## Format the sources
-	cargo fmt
+##@ Write what is generated
 
 surface: ## Write tests/surface.txt anew: what programs can name of the library
-	CORPUSDB_WRITE_SURFACE=1 cargo test --release --locked --test it -- the_public_surface
+	CORPUSDB_WRITE_SURFACE=1 $(TESTED) cargo test $(AS_TESTS) --test it -- the_public_surface
 
 docs: build python ## Write the references of the command and of Python, and the picture of docs/ARCHITECTURE.md, anew
 	$(CORPUSDB) reference > docs/reference/cli.md
