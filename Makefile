@@ -78,9 +78,9 @@ WHEEL_OF_TESTS = scripts/python.sh "$(VENV_TEST)" $(WITH_SAIL) && \
 	$(TESTED) scripts/wheel.sh "$(VENV_TEST)" "$(TEST_WHEELS)" --release --config "$(CURDIR)/.cargo/test.toml"
 # Into another environment.
 INSTALL_WHEEL = -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(TEST_WHEELS)"/*.whl
-TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) cargo test $(AS_TESTS) $(TESTS)
+TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) $(TESTS)
 TEST_DOCS = RUSTDOCFLAGS='-D warnings' $(TESTED) cargo test $(AS_TESTS) --doc
-TEST_PYTHON = cd python/tests && "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
+TEST_PYTHON = cd python/tests && ../../scripts/in-memory.sh "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
 
 test: rocksdb ## Run all tests, doc tests and those of the Python package included
 	$(WHEEL_OF_TESTS)
