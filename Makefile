@@ -79,7 +79,7 @@ WHEEL_OF_TESTS = scripts/python.sh "$(VENV_TEST)" $(WITH_SAIL) && \
 # Into another environment.
 INSTALL_WHEEL = -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(TEST_WHEELS)"/*.whl
 TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) $(TESTS)
-TEST_DOCS = RUSTDOCFLAGS='-D warnings' $(TESTED) cargo test $(AS_TESTS) --doc
+TEST_DOCS = $(TESTED) cargo test $(AS_TESTS) --doc
 TEST_PYTHON = cd python/tests && ../../scripts/in-memory.sh "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
 
 test: rocksdb ## Run all tests, doc tests and those of the Python package included
@@ -157,7 +157,7 @@ check: rocksdb ## Everything a change must pass; the tests come last
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
 	$(WHEEL_OF_TESTS)
 	$(TEST_RUST)
-	$(TEST_DOCS)
+	RUSTDOCFLAGS='-D warnings' $(TEST_DOCS)
 	$(TEST_PYTHON)
 	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
 

@@ -54,10 +54,11 @@ HUGE = "SELECT sum(a.id * b.id * c.id % 7) FROM documents a, documents b, docume
 
 def interrupt(script: str, *arguments: object) -> tuple[int, list[str], str, float]:
     """Runs a script, sends SIGINT when it says that it runs; how it ended, and how long that took."""
-    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
-    # Whoever runs the tests may ignore SIGINT, and a child would inherit that.
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None)
+    # Whoever runs the tests may ignore SIGINT, and a child would inherit that. The child undoes it itself: what runs
+    # between fork and exec (`preexec_fn`) runs beside the threads of gRPC, once tests with Sail came before.
+    heeded = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", heeded + textwrap.dedent(script), *map(str, arguments)]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE)
     assert started.stdout is not None
     line = started.stdout.readline()
     assert line == "running\n", started.communicate()
