@@ -65,7 +65,7 @@ TESTED := CARGO_BUILD_BUILD_DIR="$(CARGO_TARGET_DIR)" CARGO_TARGET_DIR="$(CARGO_
 AS_TESTS := --release --locked --config .cargo/test.toml
 
 # Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
-TESTS := --workspace --lib --tests
+TESTS := --workspace --tests
 
 # Outside the clone, and not VENV, which has the package as it is shipped. Sail is a server of Spark Connect without Java.
 VENV_TEST ?= $(HOME)/.cache/corpusdb/venv-test
