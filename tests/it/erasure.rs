@@ -333,7 +333,7 @@ fn a_plan_of_an_older_snapshot_warns_of_removed_documents_refuses_or_drops_them(
 #[test]
 fn a_purge_that_is_killed_is_finished_by_the_next_one() {
     let mut random = Random::new(3);
-    for round in 0..seeds(2) {
+    for round in 0..seeds(4) {
         let story = Story::new();
         let corpus = &story.corpus;
         let needles = story.needles(true);

@@ -246,7 +246,7 @@ fn a_crawl_that_comes_again_is_loaded_as_an_ingest_would_take_it() {
 #[test]
 fn small_histories_are_loaded_as_an_ingest_would_take_them() {
     let mut later = 0;
-    for seed in 0..seeds(6) {
+    for seed in 0..seeds(12) {
         let found = crawls(seed + 9000, &small_policy(seed as usize), (3, 14), &MANY);
         later += found.later;
     }
@@ -255,7 +255,7 @@ fn small_histories_are_loaded_as_an_ingest_would_take_them() {
 
 #[test]
 fn what_is_held_out_is_what_an_ingest_in_one_commit_holds_out() {
-    for seed in 0..seeds(3) {
+    for seed in 0..seeds(6) {
         crawls(seed + 9020, &small_policy(seed as usize), (2, 14), &ONE);
     }
 }
