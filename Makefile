@@ -1,7 +1,7 @@
 # The commands of the repository. `make demo` and `make test` work on a fresh clone.
 #
 # RocksDB is compiled once for the machine, outside cargo (`rocksdb`). Everything that is run, shipped or checked is of the
-# profile `release`, in one target directory: no dependency is compiled twice for it. `quick` is of the profile `dev`.
+# profile `release`, in one target directory: no dependency is compiled twice for it.
 # RUSTFLAGS is never set here, since it is part of what cargo compares before it reuses anything.
 
 SHELL := /bin/bash
@@ -18,7 +18,7 @@ export PATH := /usr/lib/ccache:$(PATH)
 endif
 
 # The Python module is one binary for every interpreter: none is asked while it is compiled, so none can change it. Only a
-# free-threaded one needs its own (`python`).
+# free-threaded one needs its own (scripts/wheel.sh).
 export PYO3_NO_PYTHON := 1
 
 CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
@@ -28,7 +28,7 @@ VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
 .PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-spark check quick lint fmt soak \
-	bench bench-peers bench-growth bench-nightly bench-fields docs surface timings
+	bench bench-peers bench-growth bench-nightly bench-fields docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -59,8 +59,8 @@ python: rocksdb ## Build the Python package and install it into VENV
 
 ##@ Test
 
-# What tests compile of ours is compiled in half of the time (.cargo/test.toml), over the dependencies of `release`. Their
-# programs lie apart, so that the command of `build` stays what it is.
+# What tests compile of ours is compiled as .cargo/test.toml says, over the dependencies of `release`. Their programs lie
+# apart, so that the command of `build` stays what it is.
 TESTED := CARGO_BUILD_BUILD_DIR="$(CARGO_TARGET_DIR)" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/test"
 AS_TESTS := --release --locked --config .cargo/test.toml
 
@@ -73,24 +73,22 @@ WITH_SAIL ?= python/requirements-test.txt python/requirements-spark.txt
 
 # The package comes first: the tutorials with Python are among the tests of cargo, and find it in PATH. It is tested from
 # another directory, so that what is installed is tested and not what is in the tree. With WITH_SPARK, Spark itself is too.
-TEST_WHEELS := $(CARGO_TARGET_DIR)/test/wheels
-WHEEL_OF_TESTS = scripts/python.sh "$(VENV_TEST)" $(WITH_SAIL) && \
-	$(TESTED) scripts/wheel.sh "$(VENV_TEST)" "$(TEST_WHEELS)" --release --config "$(CURDIR)/.cargo/test.toml"
-# Into another environment.
-INSTALL_WHEEL = -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$(TEST_WHEELS)"/*.whl
+# $(call WHEEL_OF_TESTS,ENVIRONMENT,REQUIREMENTS): makes the environment, and installs the package as tests compile it.
+WHEEL_OF_TESTS = scripts/python.sh "$(1)" $(2) && \
+	$(TESTED) scripts/wheel.sh "$(1)" "$(CARGO_TARGET_DIR)/test/wheels" --release --config "$(CURDIR)/.cargo/test.toml"
 TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) $(TESTS)
 TEST_DOCS = $(TESTED) cargo test $(AS_TESTS) --doc
 TEST_PYTHON = cd python/tests && ../../scripts/in-memory.sh "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
 
 test: rocksdb ## Run all tests, doc tests and those of the Python package included
-	$(WHEEL_OF_TESTS)
+	$(call WHEEL_OF_TESTS,$(VENV_TEST),$(WITH_SAIL))
 	$(TEST_RUST)
 	$(TEST_DOCS)
 	$(TEST_PYTHON)
 	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
 
 test-python: rocksdb ## Build, install and test the Python package alone
-	$(WHEEL_OF_TESTS)
+	$(call WHEEL_OF_TESTS,$(VENV_TEST),$(WITH_SAIL))
 	$(TEST_PYTHON)
 
 # A test of the library, of tests/it, or of both, by the file or folder that its path begins with.
@@ -112,9 +110,7 @@ soak: rocksdb ## Search long: the random tests with SEEDS times their cases
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
 
 test-integrations: rocksdb ## Test the Python package with torch, transformers, TRL, datasets, Polars and DuckDB (5 GB)
-	@$(WHEEL_OF_TESTS)
-	@scripts/python.sh "$(INTEGRATIONS)" python/requirements-test.txt python/requirements-integrations.txt
-	"$(INTEGRATIONS)/bin/python" $(INSTALL_WHEEL)
+	$(call WHEEL_OF_TESTS,$(INTEGRATIONS),python/requirements-test.txt python/requirements-integrations.txt)
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
 	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" \
 		$(TESTED) cargo test $(AS_TESTS) --workspace --test it tutorials::
@@ -124,9 +120,7 @@ test-integrations: rocksdb ## Test the Python package with torch, transformers, 
 REMOTE ?= $(HOME)/.cache/corpusdb/venv-remote
 
 test-remote: rocksdb ## Test buckets with moto's S3 server: cuts, kills, missing credentials, exports
-	@$(WHEEL_OF_TESTS)
-	@scripts/python.sh "$(REMOTE)" python/requirements-test.txt python/requirements-remote.txt
-	"$(REMOTE)/bin/python" $(INSTALL_WHEEL)
+	$(call WHEEL_OF_TESTS,$(REMOTE),python/requirements-test.txt python/requirements-remote.txt)
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
@@ -134,9 +128,7 @@ SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm
 
 test-spark: rocksdb ## Test corpusdb.spark on Spark itself, which needs Java 17 (1 GB); `test` does so on Sail
 	@command -v java >/dev/null || { echo 'Java is not installed: on Debian and Ubuntu apt-get install openjdk-17-jre-headless'; exit 2; }
-	@$(WHEEL_OF_TESTS)
-	@scripts/python.sh "$(SPARK)" python/requirements-test.txt python/requirements-spark-jvm.txt
-	"$(SPARK)/bin/python" $(INSTALL_WHEEL)
+	$(call WHEEL_OF_TESTS,$(SPARK),python/requirements-test.txt python/requirements-spark-jvm.txt)
 	cd python/tests && CORPUSDB_SPARK=jvm "$(SPARK)/bin/python" -P -m pytest -p no:cacheprovider spark
 
 ##@ Change
@@ -155,11 +147,7 @@ check: rocksdb ## Everything a change must pass; the tests come last
 	RUSTDOCFLAGS='-D warnings' $(TESTED) cargo doc $(AS_TESTS) --no-deps --lib
 	@if command -v cargo-deny >/dev/null 2>&1; then echo cargo deny check; cargo deny --locked check; \
 	else echo 'cargo-deny is not installed: licences and advisories are not checked'; fi
-	$(WHEEL_OF_TESTS)
-	$(TEST_RUST)
-	RUSTDOCFLAGS='-D warnings' $(TEST_DOCS)
-	$(TEST_PYTHON)
-	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
+	+RUSTDOCFLAGS='-D warnings' $(MAKE) --no-print-directory test
 
 ##@ Measure
 

@@ -148,8 +148,6 @@ is_whole() {
 # Compiles the units of the current folder, `jobs` at once; says how far it is.
 compile_units() {
     local started=$SECONDS unit done_before=0 finished
-    running=()
-    rm -f failed
     for unit in unit.*.cc build_version.cc; do
         while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
             wait -n 2>/dev/null || sleep 0.2
@@ -163,7 +161,6 @@ compile_units() {
         wait -n 2>/dev/null || sleep 0.2
         tell_progress
     done
-    wait
     if [ -t 2 ]; then printf '\n' >&2; fi
     [ ! -e failed ]
 }

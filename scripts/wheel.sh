@@ -3,13 +3,11 @@
 #
 #   scripts/wheel.sh VENV FOLDER [ARGUMENT..]   puts the wheel into FOLDER; the arguments are cargo's
 #
-# One binary serves every interpreter: none is asked while it is compiled (PYO3_NO_PYTHON). Only a free-threaded one needs
-# its own.
+# For the Makefile, which has cargo ask no interpreter (PYO3_NO_PYTHON): one binary serves all but the free-threaded.
 set -euo pipefail
 
 venv=$1 folder=$2
 shift 2
-export PYO3_NO_PYTHON=1
 rm -rf "$folder"
 if "$venv/bin/python" -c 'import sys, sysconfig; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; then
     unset PYO3_NO_PYTHON

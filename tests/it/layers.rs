@@ -1,6 +1,6 @@
 //! The walls of the house: who may import whom, which external crate lives where, no cycles.
 
-use crate::support::repository;
+use crate::support::{assert_none, repository};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a folder may import besides itself. An entry with `::` allows that name only.
@@ -544,10 +544,6 @@ fn knots(edges: &Edges) -> BTreeSet<Vec<String>> {
 }
 
 // ---- the house as it stands ----
-
-fn assert_none(faults: &[String]) {
-    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
-}
 
 #[test]
 fn imports_go_one_way() {

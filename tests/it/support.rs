@@ -75,6 +75,11 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Fails with every fault that a rule about the sources found.
+pub fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
 /// How many seeds a random search takes: `few`, as many times as `CORPUSDB_SEEDS` says (`make soak SEEDS=25`).
 pub fn seeds(few: u64) -> u64 {
     let times = std::env::var("CORPUSDB_SEEDS").map_or(1, |text| text.parse().unwrap());

@@ -1,6 +1,6 @@
 //! The workflows name what there is, by hashes that nobody can move: targets of make, scripts, actions.
 
-use crate::support::repository;
+use crate::support::{assert_none, repository};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,10 +169,6 @@ fn loose_actions(workflow: &Workflow, unpinned: &[(&str, &str)]) -> Vec<String> 
         }
     }
     faults
-}
-
-fn assert_none(faults: &[String]) {
-    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
 // ---- the workflows as they stand ----
