@@ -96,7 +96,7 @@ quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epo
 	@first="$(TEST)"; first="$${first%%::*}"; targets=""; \
 	if [ -n "$$first" ] && { [ -e "tests/it/$$first.rs" ] || [ -e "tests/it/$$first" ]; }; then targets="--test it"; fi; \
 	if [ -n "$$first" ] && { [ -e "src/$$first.rs" ] || [ -e "src/$$first" ]; }; then targets="$$targets --lib"; fi; \
-	$(TESTED) cargo test $(AS_TESTS) $${targets:---lib --test it} -- $(TEST)
+	$(TESTED) cargo test $(AS_TESTS) --package corpusdb $${targets:---lib --test it} -- $(TEST)
 
 # Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
 # proptest no number take its default of 256.
@@ -104,7 +104,7 @@ SEEDS ?= 25
 
 soak: rocksdb ## Search long: the random tests with SEEDS times their cases
 	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) \
-		$(TESTED) cargo test $(AS_TESTS) --lib --test it
+		$(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) --package corpusdb --lib --test it
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations

@@ -1,7 +1,9 @@
-//! The set-up step: it finds the libclang that bindgen will load, no other, and tries it before anything is built.
+//! The set-up step: it finds the libclang that bindgen will load, no other, and tries it before anything is built; and
+//! dependencies that are compiled once.
 #![cfg(target_os = "linux")]
 
 use crate::support::repository;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -150,4 +152,29 @@ fn libclang_is_tried_before_the_build() {
     let script = repository("scripts/libclang.sh");
     let output = Command::new("sh").arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The packages of a build with their features, a line each, as cargo resolves them.
+fn features(of: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(repository("."))
+        .args(["tree", "--locked", "--offline", "--edges", "all", "--prefix", "none"])
+        .args(["--format", "{p} {f}"])
+        .args(of)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines = lines.lines().map(|line| line.trim_end_matches("(*)").trim().to_owned());
+    lines.filter(|line| line.contains(" v") && !line.contains(" feature ")).collect()
+}
+
+/// One feature more in the workspace, and a test of the package by itself compiles DataFusion again: 20 minutes.
+#[test]
+fn tests_of_the_package_take_the_dependencies_of_the_workspace() {
+    let alone = features(&["--package", "corpusdb"]);
+    let together = features(&["--workspace"]);
+    assert!(alone.iter().any(|line| line.starts_with("datafusion v")), "{alone:?}");
+    let other: Vec<&String> = alone.difference(&together).collect();
+    assert!(other.is_empty(), "Cargo.toml must turn on what the workspace does: {other:?}");
 }
