@@ -76,7 +76,8 @@ WITH_SAIL ?= python/requirements-test.txt python/requirements-spark.txt
 # $(call WHEEL_OF_TESTS,ENVIRONMENT,REQUIREMENTS): makes the environment, and installs the package as tests compile it.
 WHEEL_OF_TESTS = scripts/python.sh "$(1)" $(2) && \
 	$(TESTED) scripts/wheel.sh "$(1)" "$(CARGO_TARGET_DIR)/test/wheels" --release --config "$(CURDIR)/.cargo/test.toml"
-TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) $(TESTS)
+CARGO_TEST := $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS)
+TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(CARGO_TEST) $(TESTS)
 TEST_DOCS = $(TESTED) cargo test $(AS_TESTS) --doc
 TEST_PYTHON = cd python/tests && ../../scripts/in-memory.sh "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
 
@@ -96,15 +97,14 @@ quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epo
 	@first="$(TEST)"; first="$${first%%::*}"; targets=""; \
 	if [ -n "$$first" ] && { [ -e "tests/it/$$first.rs" ] || [ -e "tests/it/$$first" ]; }; then targets="--test it"; fi; \
 	if [ -n "$$first" ] && { [ -e "src/$$first.rs" ] || [ -e "src/$$first" ]; }; then targets="$$targets --lib"; fi; \
-	$(TESTED) cargo test $(AS_TESTS) --package corpusdb $${targets:---lib --test it} -- $(TEST)
+	$(CARGO_TEST) --package corpusdb $${targets:---lib --test it} -- $(TEST)
 
 # Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
 # proptest no number take its default of 256.
 SEEDS ?= 25
 
 soak: rocksdb ## Search long: the random tests with SEEDS times their cases
-	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) \
-		$(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS) --package corpusdb --lib --test it
+	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(CARGO_TEST) --package corpusdb --lib --test it
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
@@ -113,7 +113,7 @@ test-integrations: rocksdb ## Test the Python package with torch, transformers, 
 	$(call WHEEL_OF_TESTS,$(INTEGRATIONS),python/requirements-test.txt python/requirements-integrations.txt)
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
 	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" \
-		$(TESTED) cargo test $(AS_TESTS) --workspace --test it tutorials::
+		$(CARGO_TEST) --workspace --test it tutorials::
 	"$(INTEGRATIONS)/bin/python" -P scripts/notebook.py --check
 
 # moto is a store of buckets on this machine: an environment of its own, for its many packages.

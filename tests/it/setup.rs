@@ -154,27 +154,36 @@ fn libclang_is_tried_before_the_build() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The packages of a build with their features, a line each, as cargo resolves them.
-fn features(of: &[&str]) -> BTreeSet<String> {
+/// The packages of a build with their features, a line each, as cargo resolves them: those that the edges lead to.
+fn features(of: &[&str], edges: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository("."))
-        .args(["tree", "--locked", "--offline", "--edges", "all", "--prefix", "none"])
-        .args(["--format", "{p} {f}"])
+        .args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p} {f}"])
+        .args(["--edges", edges])
         .args(of)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = String::from_utf8(output.stdout).unwrap();
     let lines = lines.lines().map(|line| line.trim_end_matches("(*)").trim().to_owned());
-    lines.filter(|line| line.contains(" v") && !line.contains(" feature ")).collect()
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// One feature more in the workspace, and a test of the package by itself compiles DataFusion again: 20 minutes.
+/// One feature more in the workspace or in a test, and a test of the package by itself compiles DataFusion again: 20
+/// minutes.
 #[test]
 fn tests_of_the_package_take_the_dependencies_of_the_workspace() {
-    let alone = features(&["--package", "corpusdb"]);
-    let together = features(&["--workspace"]);
+    let alone = features(&["--package", "corpusdb"], "normal,build,dev");
+    let together = features(&["--workspace"], "normal,build,dev");
     assert!(alone.iter().any(|line| line.starts_with("datafusion v")), "{alone:?}");
     let other: Vec<&String> = alone.difference(&together).collect();
     assert!(other.is_empty(), "Cargo.toml must turn on what the workspace does: {other:?}");
+
+    // What is built to be run has no dependencies of tests: none may change how another is compiled.
+    let run = features(&["--workspace"], "normal,build");
+    let package = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let of_tests: BTreeSet<String> = alone.iter().map(|line| package(line)).collect();
+    let changed: Vec<&String> =
+        run.difference(&alone).filter(|line| of_tests.contains(&package(line))).collect();
+    assert!(changed.is_empty(), "a dependency of tests changes the features of: {changed:?}");
 }
