@@ -4,6 +4,7 @@ use super::remove::{Block, removal};
 use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print};
 use corpusdb::curate::{Certificate, PurgeReport, Reach};
+use corpusdb::query::Selection;
 use corpusdb::{Corpus, ShownBy};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -53,6 +54,8 @@ pub(super) struct Args {
 struct Told<'a> {
     #[serde(flatten)]
     report: &'a PurgeReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
     shown_by: &'a ShownBy,
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<Proof<'a>>,
@@ -71,11 +74,11 @@ struct Proof<'a> {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let (selection, shown_by) = {
+    let (documents, selection, shown_by) = {
         let corpus = context.read(&args.corpus)?;
-        let selection = select(&args, &corpus)?;
-        let shown_by = corpus.shown_by(&selection)?;
-        (selection, shown_by)
+        let (documents, selection) = select(&args, &corpus)?;
+        let shown_by = corpus.shown_by(&documents)?;
+        (documents, selection, shown_by)
     };
     tell_shown(&shown_by);
     let target = context.target(&args.corpus, args.dry_run)?;
@@ -83,7 +86,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let asked = removal(reach, args.reason.clone(), args.condition.as_deref());
     let mut writer = context.write(target.path())?;
     let progress = context.progress.as_ref();
-    let report = writer.purge(&selection, asked, args.force, progress, &context.interrupt)?;
+    let report = writer.purge(&documents, asked, args.force, progress, &context.interrupt)?;
     drop(writer);
     let certificate = match &args.prove {
         // The list of files is written anew, and says nothing of those that are gone.
@@ -101,7 +104,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let is_clean = certificate.as_ref().is_none_or(Certificate::is_clean);
     if context.json {
         let proof = proof.map(|(file, found)| of_certificate(file, found));
-        let told = Told { report: &report, shown_by: &shown_by, proof };
+        let told = Told { report: &report, selection, shown_by: &shown_by, proof };
         print::report("purge", &told, args.dry_run)?;
     } else {
         show(&report, args.dry_run)?;
@@ -112,10 +115,12 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     Ok(if is_clean { Outcome::Good } else { Outcome::Bad })
 }
 
-/// The documents that are named. A key that was purged is none any more, and was what is asked for.
-fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<RoaringTreemap> {
+/// The documents that are named; those of the condition. A key that was purged is none any more, and was what is asked
+/// for.
+fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<(RoaringTreemap, Option<Selection>)> {
     if let Some(condition) = &args.condition {
-        return Ok(corpus.select(Some(condition))?);
+        let selection = find::selection(corpus, condition)?;
+        return Ok((selection.documents.clone(), Some(selection)));
     }
     let mut found = RoaringTreemap::new();
     for document in &args.documents {
@@ -128,7 +133,7 @@ fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<RoaringTreemap> {
         anyhow::ensure!(!named.is_empty(), "nothing was purged: `{document}` is no document");
         found.extend(named.iter().map(|id| id.0));
     }
-    Ok(found)
+    Ok((found, None))
 }
 
 fn tell_shown(shown_by: &ShownBy) {

@@ -4,7 +4,9 @@ use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print, purge};
 use corpusdb::Corpus;
 use corpusdb::curate::{Reach, Removal, RemovalReport};
+use corpusdb::query::Selection;
 use roaring::RoaringTreemap;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The `type` of the JSON object of a removal.
@@ -80,9 +82,11 @@ struct Which {
 }
 
 impl Which {
-    fn select(&self, corpus: &Corpus) -> anyhow::Result<RoaringTreemap> {
+    /// The documents that are named; those of the condition.
+    fn select(&self, corpus: &Corpus) -> anyhow::Result<(RoaringTreemap, Option<Selection>)> {
         if let Some(condition) = &self.condition {
-            return Ok(corpus.select(Some(condition))?);
+            let selection = find::selection(corpus, condition)?;
+            return Ok((selection.documents.clone(), Some(selection)));
         }
         let mut found = RoaringTreemap::new();
         for document in &self.documents {
@@ -90,7 +94,7 @@ impl Which {
             anyhow::ensure!(!named.is_empty(), "nothing was changed: `{document}` is no document");
             found.extend(named.iter().map(|id| id.0));
         }
-        Ok(found)
+        Ok((found, None))
     }
 
     fn change(
@@ -99,16 +103,25 @@ impl Which {
         context: &Context,
         change: impl FnOnce(&Path, &RoaringTreemap) -> anyhow::Result<RemovalReport>,
     ) -> anyhow::Result<Outcome> {
-        let selection = self.select(&context.read(&self.corpus)?)?;
+        let (documents, selection) = self.select(&context.read(&self.corpus)?)?;
         let target = context.target(&self.corpus, self.dry_run)?;
-        let report = change(target.path(), &selection)?;
+        let report = change(target.path(), &documents)?;
         if context.json {
-            print::report(verb, &report, self.dry_run)?;
+            print::report(verb, &Changed { report: &report, selection }, self.dry_run)?;
         } else {
             show(verb == REMOVE, &report, self.dry_run)?;
         }
         Ok(Outcome::Good)
     }
+}
+
+/// What was changed, and what the condition took.
+#[derive(Serialize)]
+struct Changed<'a> {
+    #[serde(flatten)]
+    report: &'a RemovalReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
 }
 
 impl Block {

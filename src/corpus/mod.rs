@@ -34,8 +34,8 @@ use crate::ingest::{self, Crafts, IngestError, IngestOptions, IngestReport, Inle
 use crate::model::{Context, DocId, FieldKind, IncomingFilter, Interrupt, Policy, Progress};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, Info, Rows, Shown, ShownDocuments, SimilarOptions,
-    SimilarReport, SimilarTo, SqlNames, SqlOptions, Stats, StatsOptions,
+    DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,
+    SimilarOptions, SimilarReport, SimilarTo, SqlNames, SqlOptions, Stats, StatsOptions,
 };
 use crate::store::{self, Depth, Fault, Lock, Rejected, View, Writer};
 use roaring::RoaringTreemap;
@@ -160,6 +160,15 @@ impl Corpus {
     /// [`Error::Query`] when the expression is wrong.
     pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
         Ok(query::select(&self.view, condition)?)
+    }
+
+    /// What a SQL boolean expression over `documents` takes: the ids, how many are of which standing, and for how many
+    /// documents it is null, which it leaves out.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
+        Ok(query::selection(&self.view, condition)?)
     }
 
     /// Runs one SELECT: its columns at once, its rows as record batches, one after another.

@@ -39,51 +39,74 @@ impl Keys {
 }
 
 /// Documents of that key in any source, oldest first: the key the user gave, or else the `PATH` or
-/// `PATH:NUMBER` shown for a document without one. A given key is looked up; only where it is known are the headers
-/// read of documents that gave way to others. For a path, those of the sources that have the file.
+/// `PATH:NUMBER` shown for a document without one, spelled as it is shown. A given key is looked up; only where it is
+/// known, or may have been before a purge, are the headers read of documents that gave way to others. For a path, those
+/// of the sources that have the file.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
-    let numbered =
-        key.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse().ok()?, false)));
-    let identities: Vec<[u8; 16]> =
-        view.sources().map(|(_, source)| key_identity(&source.name, key)).collect();
-    let newest = view.identities(&identities)?;
+    find_keys(view, &[key.to_owned()])
+}
+
+/// Documents of any of these keys, as [`find_key`] has those of one: what has to be read is read once for all.
+///
+/// # Errors
+/// As [`find_key`].
+pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
+    let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
+    // A purge takes a key from its newest document, and older ones still have it.
+    let may_be_purged = !view.documents_standing(Standing::Purged)?.is_empty();
     let mut found = BTreeSet::new();
-    for ((source, _), newest) in view.sources().zip(newest) {
+    for (source, record) in view.sources() {
         let of_source = || view.documents_with(fields::SOURCE, &fields::source_value(source));
-        if let Some(newest) = newest {
-            if gave_way.is_none() {
-                gave_way = Some(others(view)?);
-            }
-            // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
-            let mut candidates = match &gave_way {
-                Some(known) if known.min().is_some_and(|first| first < newest.0) => {
-                    of_source()? & known
-                }
-                _ => RoaringTreemap::new(),
+        let identities: Vec<[u8; 16]> =
+            wanted.iter().map(|key| key_identity(&record.name, key)).collect();
+        let newest: Vec<Option<DocId>> = view.identities(&identities)?;
+        let mut candidates: RoaringTreemap =
+            newest.iter().flatten().map(|document| document.0).collect();
+        // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
+        let before = if may_be_purged { Some(u64::MAX) } else { candidates.max() };
+        if let Some(before) = before {
+            let known = match &mut gave_way {
+                Some(known) => known,
+                none => none.insert(others(view)?),
             };
-            candidates.remove_range(newest.0..);
-            candidates.insert(newest.0);
-            collect(view, &candidates, &mut found, |header| header.key.as_deref() == Some(key))?;
+            if known.min().is_some_and(|first| first < before) {
+                let mut older = of_source()? & &*known;
+                older.remove_range(before..);
+                candidates |= older;
+            }
         }
-        let mut positions: Vec<(FileId, u64)> = Vec::new();
-        for (path, number, single) in [Some((key, 0, true)), numbered].into_iter().flatten() {
-            if let Some(file) =
-                view.file(source, path.as_bytes())?.filter(|file| file.single == single)
-            {
-                positions.push((FileId(file.file), number));
+        let is_wanted =
+            |header: &Header| header.key.as_deref().is_some_and(|key| wanted.contains(key));
+        collect(view, &candidates, &mut found, is_wanted)?;
+        let mut positions: BTreeSet<(FileId, Option<u64>)> = BTreeSet::new();
+        for key in &wanted {
+            let whole = view.files_shown_as(source, key)?.into_iter().filter(|file| file.single);
+            positions.extend(whole.map(|file| (FileId(file.file), None)));
+            if let Some((path, number)) = numbered(key) {
+                let parts = view.files_shown_as(source, path)?;
+                let parts = parts.into_iter().filter(|file| !file.single);
+                positions.extend(parts.map(|file| (FileId(file.file), Some(number))));
             }
         }
         if !positions.is_empty() {
             collect(view, &of_source()?, &mut found, |header| {
-                header.key.is_none() && positions.contains(&(header.file, header.number))
+                let at = |number| positions.contains(&(header.file, number));
+                header.key.is_none() && (at(None) || at(Some(header.number)))
             })?;
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// The path and the number of `PATH:NUMBER`, where the number is spelled as it is shown.
+fn numbered(key: &str) -> Option<(&str, u64)> {
+    let (path, spelled) = key.rsplit_once(':')?;
+    let number: u64 = spelled.parse().ok()?;
+    (number.to_string() == spelled).then_some((path, number))
 }
 
 /// Documents that may have a key without being its newest.

@@ -28,8 +28,9 @@
 //! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
 //! did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed between them
 //! (both count by `groups`); `contamination` is what of suites is in there; `stats` is a corpus in numbers, `domains`
-//! and `timeline` are where its documents are from and how they came; `show`, `sample` and `info` look at one document,
-//! some, and all; `format` prints. Nothing here writes, and all of it reads one [`View`](crate::store::View).
+//! and `timeline` are where its documents are from and how they came; `selection` is what a condition takes; `show`,
+//! `sample` and `info` look at one document, some, and all; `format` prints. Nothing here writes, and all of it reads
+//! one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 
@@ -46,6 +47,7 @@ mod keys;
 mod policy_settings;
 mod relations;
 mod sample;
+mod selection;
 mod show;
 mod signals;
 mod snapshots;
@@ -82,6 +84,8 @@ pub use info::{
 pub(crate) use keys::find_key;
 pub use policy_settings::{PolicySetting, policy_settings};
 pub(crate) use sample::{draw, sample};
+pub use selection::Selection;
+pub(crate) use selection::selection;
 pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
 pub(crate) use show::{documents, show};
 pub use signals::SignalSummary;

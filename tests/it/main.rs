@@ -14,6 +14,7 @@
 mod chats;
 mod cli;
 mod compaction;
+mod conditions;
 mod contamination;
 mod contamination_review;
 mod conversations;

@@ -1,6 +1,9 @@
-//! The syntax of statements: the parser's generic one, in which `->` and `->>` bind before comparisons.
+//! The syntax of statements: the parser's generic one, in which `->` and `->>` bind before comparisons, and
+//! `IS [NOT] DISTINCT FROM` ends before AND and OR.
 
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword::{DISTINCT, FROM, IS, NOT};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
@@ -42,6 +45,24 @@ impl Dialect for CorpusDialect {
             Token::Arrow | Token::LongArrow => Some(Ok(MEMBER)),
             _ => None,
         }
+    }
+
+    /// The parser's own reading takes all that follows, an AND too, for the right side.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        _: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let make = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return None;
+        };
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(right.map(|right| make(Box::new(left.clone()), Box::new(right))))
     }
 
     as_generic! {
@@ -119,7 +140,6 @@ impl Dialect for CorpusDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::ast::Expr;
 
     /// An expression with brackets around whatever belongs together.
     fn shape(expression: &Expr) -> String {
@@ -131,6 +151,8 @@ mod tests {
             Expr::Like { expr, pattern, .. } => format!("({} LIKE {pattern})", shape(expr)),
             Expr::InList { expr, .. } => format!("({} IN ..)", shape(expr)),
             Expr::Cast { expr, data_type, .. } => format!("({}::{data_type})", shape(expr)),
+            Expr::IsDistinctFrom(a, b) => format!("({} <> {})", shape(a), shape(b)),
+            Expr::IsNotDistinctFrom(a, b) => format!("({} <=> {})", shape(a), shape(b)),
             other => other.to_string(),
         }
     }
@@ -144,6 +166,23 @@ mod tests {
             ("meta ->> 'n'::INT + 1 > 2", "((((meta ->> 'n')::INT) + 1) > 2)"),
             ("NOT meta ->> 'a' IN ('x') AND d.kept", "((NOT ((meta ->> 'a') IN ..)) AND d.kept)"),
             ("d.meta ->> 'a' || 'x'", "((d.meta ->> 'a') || 'x')"),
+        ] {
+            let mut parser = Parser::new(&CorpusDialect).try_with_sql(sql).unwrap();
+            assert_eq!(shape(&parser.parse_expr().unwrap()), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn distinct_from_ends_before_and_and_or() {
+        for (sql, expected) in [
+            ("a IS DISTINCT FROM b AND c", "((a <> b) AND c)"),
+            ("a IS NOT DISTINCT FROM b OR c", "((a <=> b) OR c)"),
+            ("NOT a IS DISTINCT FROM b AND c", "((NOT (a <> b)) AND c)"),
+            ("a + 1 IS DISTINCT FROM b * 2 AND c", "(((a + 1) <> (b * 2)) AND c)"),
+            ("a IS DISTINCT FROM b = c", "(a <> (b = c))"),
+            ("a IS DISTINCT FROM meta ->> 'b' AND c", "((a <> (meta ->> 'b')) AND c)"),
+            ("a IS DISTINCT FROM b IS DISTINCT FROM c", "((a <> b) <> c)"),
+            ("a = b IS NOT DISTINCT FROM c", "((a = b) <=> c)"),
         ] {
             let mut parser = Parser::new(&CorpusDialect).try_with_sql(sql).unwrap();
             assert_eq!(shape(&parser.parse_expr().unwrap()), expected, "{sql}");

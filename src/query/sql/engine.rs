@@ -3,6 +3,7 @@
 use super::coded::GroupsByCode;
 use super::limits::Limits;
 use super::lists::ListsKeepNulls;
+use super::operands::{KeysAreTexts, ZeroHasNoSign};
 use super::pool::Shares;
 use super::provider::PARTITIONS;
 use super::{growing, json, quality};
@@ -13,6 +14,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 
@@ -62,11 +64,16 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     config.options_mut().optimizer.repartition_sorts = false;
     // What a sort sets aside to merge what it spilled, of a share that may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
+    // Before types are made alike.
+    let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(KeysAreTexts)];
+    analyzers.extend(Analyzer::new().rules);
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
+        .with_analyzer_rules(analyzers)
         .with_analyzer_rule(Arc::new(ListsKeepNulls))
+        .with_optimizer_rule(Arc::new(ZeroHasNoSign))
         .with_physical_optimizer_rule(Arc::new(GroupsByCode))
         .build();
     growing::bound(&mut state, limits.value)?;

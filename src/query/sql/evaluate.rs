@@ -4,7 +4,7 @@ use super::predicate::Predicate;
 use super::ranges::Ranges;
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use crate::query::error::QueryError;
-use crate::query::keys::find_key;
+use crate::query::keys::find_keys;
 use crate::store::fields;
 use crate::store::{ColumnValues, StoreError, StoredColumn, View};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -138,10 +138,7 @@ impl Test {
                 Self::Number { column: *column, within: within.clone() }
             }
             Predicate::Key { keys, negated } => {
-                let mut documents = Vec::new();
-                for key in keys {
-                    documents.extend(find_key(view, key)?);
-                }
+                let documents = find_keys(view, keys)?;
                 let single = |id: &DocId| Ranges::inclusive(id.0.into(), id.0.into());
                 let found = Ranges::union_of(documents.iter().map(single));
                 Self::Id(if *negated { found.complement() } else { found })

@@ -166,17 +166,28 @@ struct Tests<'a> {
 /// A list of literals; what else stood in it stands beside it.
 fn literals_apart(list: InList) -> Expr {
     let plain = |value: &Expr| matches!(value, Expr::Literal(value, _) if !value.is_null());
-    if list.list.iter().all(plain) || list.expr.is_volatile() {
+    if list.expr.is_volatile() {
         return Expr::InList(list);
     }
     let InList { expr, list, negated } = list;
+    // Most lists of literals have casts to the type of what is tested: beside the list, each would be a test of its
+    // own, and thousands of them an OR that takes minutes to plan.
+    let folded =
+        |value: Expr| literal_of_cast(&value).map_or(value, |literal| Expr::Literal(literal, None));
+    let list: Vec<Expr> = list.into_iter().map(folded).collect();
+    if list.iter().all(plain) {
+        return Expr::InList(InList { expr, list, negated });
+    }
     let (literals, others): (Vec<Expr>, Vec<Expr>) = list.into_iter().partition(plain);
     let mut is_in = match literals.is_empty() {
         true => None,
         false => Some(Expr::InList(InList::new(expr.clone(), literals, false))),
     };
+    let mut has_null = false;
     for other in others {
         let equal = match other {
+            // One says it for all.
+            Expr::Literal(..) if std::mem::replace(&mut has_null, true) => continue,
             Expr::Literal(..) => lit(ScalarValue::Boolean(None)),
             other => expr.as_ref().clone().eq(other),
         };
@@ -189,8 +200,52 @@ fn literals_apart(list: InList) -> Expr {
     if negated { Expr::Not(Box::new(is_in)) } else { is_in }
 }
 
+/// What casts of a literal come to; none where it cannot be cast: the engine says why when it gets there.
+fn literal_of_cast(value: &Expr) -> Option<ScalarValue> {
+    match value {
+        Expr::Literal(literal, _) => Some(literal.clone()),
+        Expr::Cast(cast) => literal_of_cast(&cast.expr)?.cast_to(cast.field.data_type()).ok(),
+        Expr::TryCast(cast) => {
+            let (literal, to) = (literal_of_cast(&cast.expr)?, cast.field.data_type());
+            literal.cast_to(to).or_else(|_| ScalarValue::try_from(to)).ok()
+        }
+        _ => None,
+    }
+}
+
 /// `test`, which is null where `of` is.
 fn behind_not_null(of: Expr, test: Expr) -> Expr {
     let unknown = of.clone().is_null().and(lit(ScalarValue::Boolean(None)));
     of.is_not_null().and(test).or(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::DataType;
+    use datafusion::logical_expr::{cast, col, try_cast};
+
+    #[test]
+    fn literals_under_casts_stay_one_list() {
+        // Each was a test of its own: 32,000 took a minute to plan.
+        let values = |n: i64| cast(lit(n), DataType::UInt64);
+        let list: Vec<Expr> = (0..64_000).map(values).collect();
+        let kept = keep_truth(col("id").in_list(list, false)).unwrap().data;
+        let Expr::InList(kept) = kept else { panic!("it is no list any more") };
+        assert_eq!(kept.list.len(), 64_000);
+        assert_eq!(kept.list.last(), Some(&lit(63_999_u64)));
+    }
+
+    #[test]
+    fn nulls_among_the_literals_are_said_once_and_failures_are_left_to_the_engine() {
+        let words =
+            |list: Vec<Expr>| keep_truth(col("n").in_list(list, false)).unwrap().data.to_string();
+        let whole = |text: &str| try_cast(lit(text), DataType::Int64);
+        assert_eq!(
+            words(vec![whole("7"), whole("seven"), lit(ScalarValue::Int64(None)), whole("x")]),
+            "n IN ([Int64(7)]) OR Boolean(NULL)"
+        );
+        let fails = words(vec![cast(lit("7"), DataType::Int64), cast(lit("x"), DataType::Int64)]);
+        assert_eq!(fails, "n IN ([Int64(7)]) OR n = CAST(Utf8(\"x\") AS Int64)");
+    }
 }

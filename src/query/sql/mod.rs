@@ -2,12 +2,12 @@
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
 //! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
-//! published thresholds put in by `presets`), and `lists` keeps the optimiser from losing nulls. What the indexes can
-//! answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`), evaluated block by block
-//! (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of the table `documents`,
-//! `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce those of the others,
-//! all through the one plan node of `scan`; `documents` reads columns of documents that are given by id, without a
-//! plan.
+//! published thresholds put in by `presets`), `operands` says what may be compared, and `lists` keeps the optimiser from
+//! losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
+//! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
+//! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
+//! those of the others, all through the one plan node of `scan`; `documents` reads columns of documents that are given
+//! by id, without a plan.
 //!
 //! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
@@ -34,6 +34,7 @@ mod lists;
 mod metered;
 mod names;
 mod nesting;
+mod operands;
 mod options;
 mod outside;
 mod parser;
@@ -71,7 +72,7 @@ pub use parser::names_column;
 pub use present::{Dependence, dependence};
 pub use presets::resolved;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};
-pub use select::{count, select};
+pub use select::{count, count_nulls, select};
 pub(super) use small_tables::hexadecimal;
 pub use statement::{Rows, sql, sql_with};
 pub use values::{numbers, texts};

@@ -4,8 +4,7 @@
 //! documents for which it is true: a null makes a comparison neither true nor false, and the leaves
 //! of both polarities leave nulls out.
 
-use super::ranges;
-use super::ranges::Ranges;
+use super::ranges::{self, CompareOperator, Ranges};
 use super::schema::{Content, DocumentColumns};
 use crate::model::{ColumnId, FieldId, Generation, Standing};
 use crate::store::{View, fields};
@@ -112,12 +111,12 @@ impl<'a> Translator<'a> {
                 let bound = |operator, bound: &Expr| {
                     self.compare(&between.expr, operator, std::slice::from_ref(bound))
                 };
-                let low = bound(Operator::GtEq, &between.low)?.polarity(wanted);
-                let high = bound(Operator::LtEq, &between.high)?.polarity(wanted);
+                let low = bound(CompareOperator::GtEq, &between.low)?.polarity(wanted);
+                let high = bound(CompareOperator::LtEq, &between.high)?.polarity(wanted);
                 Some(if wanted { and(vec![low, high]) } else { or(vec![low, high]) })
             }
             Expr::InList(list) => {
-                let equal = self.compare(&list.expr, Operator::Eq, &list.list)?;
+                let equal = self.compare(&list.expr, CompareOperator::Eq, &list.list)?;
                 Some(equal.polarity(wanted != list.negated))
             }
             Expr::IsNull(inner) => self.presence(inner, !wanted),
@@ -126,6 +125,8 @@ impl<'a> Translator<'a> {
             Expr::IsFalse(inner) => self.definite(inner, false, wanted),
             Expr::IsNotTrue(inner) => self.definite(inner, true, !wanted),
             Expr::IsNotFalse(inner) => self.definite(inner, false, !wanted),
+            Expr::IsUnknown(inner) => self.unknown(inner, wanted),
+            Expr::IsNotUnknown(inner) => self.unknown(inner, !wanted),
             _ => None,
         }
     }
@@ -137,14 +138,43 @@ impl<'a> Translator<'a> {
                 let parts = vec![self.holds(left, wanted)?, self.holds(right, wanted)?];
                 Some(if (*op == Operator::And) == wanted { and(parts) } else { or(parts) })
             }
+            Operator::IsNotDistinctFrom => self.same(left, right, wanted),
+            Operator::IsDistinctFrom => self.same(left, right, !wanted),
             _ => {
-                let comparison = match self.compare(left, *op, std::slice::from_ref(right)) {
+                let operator = CompareOperator::of(*op)?;
+                let comparison = match self.compare(left, operator, std::slice::from_ref(right)) {
                     Some(comparison) => comparison,
-                    None => self.compare(right, op.swap()?, std::slice::from_ref(left))?,
+                    None => self.compare(right, operator.swapped(), std::slice::from_ref(left))?,
                 };
                 Some(comparison.polarity(wanted))
             }
         }
+    }
+
+    /// Whether two sides, one of them a literal, are the same value or both null; never null itself.
+    fn same(&self, left: &Expr, right: &Expr, wanted: bool) -> Option<Predicate> {
+        let (side, literal) = match (literal_of(left), literal_of(right)) {
+            (None, Some(literal)) => (left, literal),
+            (Some(literal), None) => (right, literal),
+            _ => return None,
+        };
+        let same = match literal {
+            literal if literal.is_null() => self.presence(side, false),
+            // A condition, or a column of truths, is one of three values.
+            ScalarValue::Boolean(Some(value)) => self.holds(side, *value),
+            literal => {
+                let literal = Expr::Literal(literal.clone(), None);
+                let equal = self.compare(side, CompareOperator::Eq, &[literal])?;
+                Some(equal.polarity(true))
+            }
+        }?;
+        Some(if wanted { same } else { not_true(same) })
+    }
+
+    /// Whether a condition is null, or its opposite; never null itself.
+    fn unknown(&self, condition: &Expr, wanted: bool) -> Option<Predicate> {
+        let definite = or(vec![self.holds(condition, true)?, self.holds(condition, false)?]);
+        Some(if wanted { not_true(definite) } else { definite })
     }
 
     /// `expression IS value`, or its opposite; never null itself.
@@ -154,8 +184,11 @@ impl<'a> Translator<'a> {
     }
 
     fn presence(&self, expression: &Expr, present: bool) -> Option<Predicate> {
+        let Some((source, _)) = self.column(expression) else {
+            return self.unknown(expression, !present);
+        };
         // A cast of an integer is null just where the integer is.
-        let column = match self.column(expression)?.0 {
+        let column = match source {
             Content::Integer { column, total: false, .. }
             | Content::Float(column)
             | Content::Bool(column)
@@ -172,11 +205,16 @@ impl<'a> Translator<'a> {
     }
 
     /// `left operator one of literals`; several only with equality.
-    fn compare(&self, left: &Expr, operator: Operator, literals: &[Expr]) -> Option<Comparison> {
+    fn compare(
+        &self,
+        left: &Expr,
+        operator: CompareOperator,
+        literals: &[Expr],
+    ) -> Option<Comparison> {
         let mut values = Vec::with_capacity(literals.len());
         let mut null = false;
         for literal in literals {
-            let Expr::Literal(value, _) = uncast_text(literal) else { return None };
+            let value = literal_of(literal)?;
             if value.is_null() {
                 null = true;
             } else {
@@ -184,7 +222,7 @@ impl<'a> Translator<'a> {
             }
         }
         let (source, cast) = self.column(left)?;
-        let numbers = |of: fn(Operator, &ScalarValue) -> Option<Ranges>| {
+        let numbers = |of: fn(CompareOperator, &ScalarValue) -> Option<Ranges>| {
             let each: Option<Vec<Ranges>> =
                 values.iter().map(|value| of(operator, value)).collect();
             each.map(Ranges::union_of)
@@ -205,15 +243,15 @@ impl<'a> Translator<'a> {
                 let keys: Vec<String> = texts?.into_iter().map(str::to_owned).collect();
                 match operator {
                     _ if keys.len() > MOST_KEYS => return None,
-                    Operator::Eq => Leaf::Key(keys, false),
-                    Operator::NotEq => Leaf::Key(keys, true),
+                    CompareOperator::Eq => Leaf::Key(keys, false),
+                    CompareOperator::NotEq => Leaf::Key(keys, true),
                     _ => return None,
                 }
             }
             Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
                 let negated = match operator {
-                    Operator::Eq => false,
-                    Operator::NotEq => true,
+                    CompareOperator::Eq => false,
+                    CompareOperator::NotEq => true,
                     _ => return None,
                 };
                 let (field, values) = self.terms(source, &values)?;
@@ -379,16 +417,15 @@ fn not_true(inner: Predicate) -> Predicate {
     }
 }
 
-/// A literal under a cast between string types.
-fn uncast_text(expression: &Expr) -> &Expr {
+/// The value of a literal, also of a text under a cast between string types.
+fn literal_of(expression: &Expr) -> Option<&ScalarValue> {
     match expression {
-        Expr::Cast(cast)
-            if matches!(&*cast.expr, Expr::Literal(value, _) if value.try_as_str().is_some())
-                && cast.field.data_type().is_string() =>
-        {
-            &cast.expr
-        }
-        other => other,
+        Expr::Literal(value, _) => Some(value),
+        Expr::Cast(cast) if cast.field.data_type().is_string() => match &*cast.expr {
+            Expr::Literal(value, _) => value.try_as_str().map(|_| value),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

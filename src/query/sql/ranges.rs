@@ -4,6 +4,44 @@ use crate::model::sortable_float;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
+/// How a value is compared with a literal that is not null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::query) enum CompareOperator {
+    Eq,
+    NotEq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+}
+
+impl CompareOperator {
+    /// The operator as the engine writes it; none for one that is no comparison, or that takes nulls for values.
+    pub(in crate::query) const fn of(operator: Operator) -> Option<Self> {
+        Some(match operator {
+            Operator::Eq => Self::Eq,
+            Operator::NotEq => Self::NotEq,
+            Operator::Lt => Self::Lt,
+            Operator::LtEq => Self::LtEq,
+            Operator::Gt => Self::Gt,
+            Operator::GtEq => Self::GtEq,
+            _ => return None,
+        })
+    }
+
+    /// For `literal operator value`: the operator of `value operator literal`.
+    pub(in crate::query) const fn swapped(self) -> Self {
+        match self {
+            Self::Eq => Self::Eq,
+            Self::NotEq => Self::NotEq,
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+        }
+    }
+}
+
 /// A set of 64-bit integers: ascending, disjoint, inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::query) struct Ranges(Vec<(i64, i64)>);
@@ -93,38 +131,49 @@ impl Ranges {
 }
 
 /// The integers `x` for which `x operator literal` holds; none when that is not for us to say.
-pub(in crate::query) fn of_integers(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+pub(in crate::query) fn of_integers(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<Ranges> {
     let (floor, exact) = floor(literal)?;
     let below = if exact { floor - 1 } else { floor };
     let at_least = if exact { floor } else { floor + 1 };
     let all = (i128::from(i64::MIN), i128::from(i64::MAX));
     let equal = || if exact { Ranges::inclusive(floor, floor) } else { Ranges(Vec::new()) };
     Some(match operator {
-        Operator::Eq => equal(),
-        Operator::NotEq => equal().complement(),
-        Operator::Lt => Ranges::inclusive(all.0, below),
-        Operator::LtEq => Ranges::inclusive(all.0, floor),
-        Operator::Gt => Ranges::inclusive(floor + 1, all.1),
-        Operator::GtEq => Ranges::inclusive(at_least, all.1),
-        _ => return None,
+        CompareOperator::Eq => equal(),
+        CompareOperator::NotEq => equal().complement(),
+        CompareOperator::Lt => Ranges::inclusive(all.0, below),
+        CompareOperator::LtEq => Ranges::inclusive(all.0, floor),
+        CompareOperator::Gt => Ranges::inclusive(floor + 1, all.1),
+        CompareOperator::GtEq => Ranges::inclusive(at_least, all.1),
     })
 }
 
 /// Which of 0 and 1, as false and true, compare so with a truth.
-pub(in crate::query) fn of_truths(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+pub(in crate::query) fn of_truths(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<Ranges> {
     let ScalarValue::Boolean(Some(literal)) = literal else { return None };
     of_integers(operator, &ScalarValue::Int64(Some(i64::from(*literal))))
 }
 
 /// The microseconds since 1970 that compare so with a timestamp of the same unit.
-pub(in crate::query) fn of_timestamps(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+pub(in crate::query) fn of_timestamps(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<Ranges> {
     let ScalarValue::TimestampMicrosecond(Some(literal), None) = literal else { return None };
     of_integers(operator, &ScalarValue::Int64(Some(*literal)))
 }
 
 /// The integers `x` for which `CAST(x AS DOUBLE) operator literal` holds. Beyond 2^53 several integers are one
 /// double, and all of them compare as it does.
-pub(in crate::query) fn of_doubles(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+pub(in crate::query) fn of_doubles(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<Ranges> {
     let ScalarValue::Float64(Some(literal)) = literal else { return None };
     if literal.is_nan() {
         return None;
@@ -135,13 +184,12 @@ pub(in crate::query) fn of_doubles(operator: Operator, literal: &ScalarValue) ->
     let all = (i128::from(i64::MIN), i128::from(i64::MAX));
     let equal = Ranges::inclusive(below, at_most - 1);
     Some(match operator {
-        Operator::Eq => equal,
-        Operator::NotEq => equal.complement(),
-        Operator::Lt => Ranges::inclusive(all.0, below - 1),
-        Operator::LtEq => Ranges::inclusive(all.0, at_most - 1),
-        Operator::Gt => Ranges::inclusive(at_most, all.1),
-        Operator::GtEq => Ranges::inclusive(below, all.1),
-        _ => return None,
+        CompareOperator::Eq => equal,
+        CompareOperator::NotEq => equal.complement(),
+        CompareOperator::Lt => Ranges::inclusive(all.0, below - 1),
+        CompareOperator::LtEq => Ranges::inclusive(all.0, at_most - 1),
+        CompareOperator::Gt => Ranges::inclusive(at_most, all.1),
+        CompareOperator::GtEq => Ranges::inclusive(below, all.1),
     })
 }
 
@@ -167,20 +215,22 @@ fn first(reached: impl Fn(i64) -> bool) -> i128 {
 
 /// As [`of_integers`] over the sortable form of floats. Both zeros are one value; not-a-number is
 /// null in the store, and a literal not-a-number is left to the engine.
-pub(in crate::query) fn of_floats(operator: Operator, literal: &ScalarValue) -> Option<Ranges> {
+pub(in crate::query) fn of_floats(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<Ranges> {
     let value = float(literal)?;
     let (low, high) = if value == 0.0 { (-0.0, 0.0) } else { (value, value) };
     let (low, high) = (i128::from(sortable_float(low)), i128::from(sortable_float(high)));
     let least = i128::from(sortable_float(f64::NEG_INFINITY));
     let most = i128::from(sortable_float(f64::INFINITY));
     Some(match operator {
-        Operator::Eq => Ranges::inclusive(low, high),
-        Operator::NotEq => Ranges::inclusive(low, high).complement(),
-        Operator::Lt => Ranges::inclusive(least, low - 1),
-        Operator::LtEq => Ranges::inclusive(least, high),
-        Operator::Gt => Ranges::inclusive(high + 1, most),
-        Operator::GtEq => Ranges::inclusive(low, most),
-        _ => return None,
+        CompareOperator::Eq => Ranges::inclusive(low, high),
+        CompareOperator::NotEq => Ranges::inclusive(low, high).complement(),
+        CompareOperator::Lt => Ranges::inclusive(least, low - 1),
+        CompareOperator::LtEq => Ranges::inclusive(least, high),
+        CompareOperator::Gt => Ranges::inclusive(high + 1, most),
+        CompareOperator::GtEq => Ranges::inclusive(low, most),
     })
 }
 
@@ -241,16 +291,22 @@ mod tests {
         pub(in crate::query) static SORTED: Cell<usize> = const { Cell::new(0) };
     }
 
-    const OPERATORS: [Operator; 6] =
-        [Operator::Eq, Operator::NotEq, Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq];
+    const OPERATORS: [CompareOperator; 6] = [
+        CompareOperator::Eq,
+        CompareOperator::NotEq,
+        CompareOperator::Lt,
+        CompareOperator::LtEq,
+        CompareOperator::Gt,
+        CompareOperator::GtEq,
+    ];
 
-    fn holds<T: PartialOrd>(operator: Operator, left: T, right: T) -> bool {
+    fn holds<T: PartialOrd>(operator: CompareOperator, left: T, right: T) -> bool {
         match operator {
-            Operator::Eq => left == right,
-            Operator::NotEq => left != right,
-            Operator::Lt => left < right,
-            Operator::LtEq => left <= right,
-            Operator::Gt => left > right,
+            CompareOperator::Eq => left == right,
+            CompareOperator::NotEq => left != right,
+            CompareOperator::Lt => left < right,
+            CompareOperator::LtEq => left <= right,
+            CompareOperator::Gt => left > right,
             _ => left >= right,
         }
     }
@@ -327,13 +383,13 @@ mod tests {
     #[test]
     fn extremes_do_not_overflow() {
         let most = ScalarValue::UInt64(Some(u64::MAX));
-        assert!(of_integers(Operator::Lt, &most).unwrap().contains(i64::MAX));
-        assert!(!of_integers(Operator::Gt, &most).unwrap().contains(i64::MAX));
+        assert!(of_integers(CompareOperator::Lt, &most).unwrap().contains(i64::MAX));
+        assert!(!of_integers(CompareOperator::Gt, &most).unwrap().contains(i64::MAX));
         let infinite = ScalarValue::Float64(Some(f64::NEG_INFINITY));
-        assert!(of_integers(Operator::Gt, &infinite).unwrap().contains(i64::MIN));
-        assert!(of_doubles(Operator::Gt, &infinite).unwrap().contains(i64::MIN));
-        assert!(!of_doubles(Operator::LtEq, &infinite).unwrap().contains(i64::MIN));
-        assert_eq!(of_integers(Operator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
-        assert_eq!(of_floats(Operator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
+        assert!(of_integers(CompareOperator::Gt, &infinite).unwrap().contains(i64::MIN));
+        assert!(of_doubles(CompareOperator::Gt, &infinite).unwrap().contains(i64::MIN));
+        assert!(!of_doubles(CompareOperator::LtEq, &infinite).unwrap().contains(i64::MIN));
+        assert_eq!(of_integers(CompareOperator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
+        assert_eq!(of_floats(CompareOperator::Eq, &ScalarValue::Float64(Some(f64::NAN))), None);
     }
 }

@@ -65,18 +65,32 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
 /// # Errors
 /// As [`select`].
 pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
-    let Some(expression) = where_sql else {
-        return Ok(view.documents());
-    };
+    match where_sql {
+        Some(expression) => count_of(view, expression, expression),
+        None => Ok(view.documents()),
+    }
+}
+
+/// For how many documents a SQL boolean expression over `documents` is null. It blocks as [`count`] does.
+///
+/// # Errors
+/// As [`select`].
+pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
+    // Line breaks: the expression may end in a comment.
+    count_of(view, expression, &format!("(\n{expression}\n) IS NULL"))
+}
+
+/// How many documents satisfy `condition`; `expression` is the user's part of it.
+fn count_of(view: &View, expression: &str, condition: &str) -> Result<u64, QueryError> {
     let state = session::session(view)?;
-    let selection = runtime::block_on(plan(view, &state, "id", expression, expression))?;
+    let selection = runtime::block_on(plan(view, &state, "id", expression, condition))?;
     if let Some(predicate) = indexed(view, &selection) {
         let test = Test::in_view(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
         let blocks = test.blocks(view.blocks()).into_par_iter();
         return blocks.map(count).try_reduce(|| 0, |a, b| Ok(a + b));
     }
-    let plan = runtime::block_on(plan(view, &state, "count(*)", expression, expression))?;
+    let plan = runtime::block_on(plan(view, &state, "count(*)", expression, condition))?;
     let mut counted = 0;
     gather(state, &plan, |batch| {
         if let Some(counts) =

@@ -4,7 +4,7 @@ use super::View;
 use crate::model::{FileId, SourceId};
 use crate::store::columns::{Files, Sources};
 use crate::store::error::StoreError;
-use crate::store::rows::keys::{FileKey, SourceKey};
+use crate::store::rows::keys::{FileKey, Key, SourceKey};
 use crate::store::rows::named::SourceRow;
 use crate::store::rows::records::{FileRecord, SourceRecord};
 
@@ -33,6 +33,25 @@ impl View {
     pub fn file(&self, source: SourceId, path: &[u8]) -> Result<Option<FileRecord>, StoreError> {
         let key = FileKey { source, path: path.to_vec() };
         self.pinned().read::<Files, _>("file", &key)
+    }
+
+    /// The files of a source whose path is shown so: the one of those bytes, and where something in it stands for bytes
+    /// that are no UTF-8, all that look like it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn files_shown_as(
+        &self,
+        source: SourceId,
+        shown: &str,
+    ) -> Result<Vec<FileRecord>, StoreError> {
+        let Some((before, _)) = shown.split_once(char::REPLACEMENT_CHARACTER) else {
+            return Ok(self.file(source, shown.as_bytes())?.into_iter().collect());
+        };
+        let alike = FileKey { source, path: before.as_bytes().to_vec() }.to_bytes();
+        let files = self.pinned().scan_prefix::<Files>(&alike)?;
+        let is_shown_so = |key: &FileKey| String::from_utf8_lossy(&key.path) == shown;
+        files.taken("file", |key, file| Ok(is_shown_so(&key).then_some(file))).collect()
     }
 
     /// The absolute path of a file of a source, as its bytes are.

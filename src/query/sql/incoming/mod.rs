@@ -8,7 +8,7 @@ mod cells;
 mod tests;
 
 use super::present::is_of_chance;
-use super::{growing, lists, parser, presets, quality, runtime, session};
+use super::{growing, lists, operands, parser, presets, quality, runtime, session};
 use crate::model::{Incoming, IncomingFilter, Verdict, contain};
 use crate::query::error::{QueryError, shown, words};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
@@ -119,10 +119,15 @@ impl IncomingCondition {
         planned
     }
 
-    /// What is missing is null of no type, or of one that the condition can be planned with.
+    /// What is missing is null of no type, or of one that the condition can be planned with; a key is a text.
     fn planned(&self, kinds: &[Kind]) -> Plan {
         let filled = |with: Kind| {
-            kinds.iter().map(|kind| if *kind == Kind::Missing { with } else { *kind }).collect()
+            let kind = |(name, kind): (&String, &Kind)| match kind {
+                Kind::Missing if name == "key" => Kind::Text,
+                Kind::Missing => with,
+                kind => *kind,
+            };
+            self.names.iter().zip(kinds).map(kind).collect()
         };
         first_good(|with| {
             let kinds: Vec<Kind> = filled(with);
@@ -135,11 +140,13 @@ impl IncomingCondition {
         let plan = || -> Result<_, DataFusionError> {
             let expression = self.logical(schema)?;
             let columns = Arc::new(DFSchema::try_from(schema.clone())?);
+            operands::check_keys(&expression, &columns)?;
             // Some functions, such as `coalesce`, are only there to be made into others.
             let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();
             let simplifier = ExprSimplifier::new(context);
             let coerced = lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
-            let expression = simplifier.simplify(coerced)?;
+            let simple = simplifier.simplify(coerced)?;
+            let expression = operands::without_negative_zeros(simple)?.data;
             let planned = self.state.create_physical_expr(expression, &columns)?;
             let kind = planned.data_type(schema)?;
             Ok((planned, kind))

@@ -57,6 +57,7 @@ fn what_is_no_condition_is_told_at_once() {
         ("score >", "Expected"),
         ("score > 1; DROP TABLE x", ""),
         ("score + 1", "not a condition"),
+        ("score > 1 OR key IN ('a', 1)", "`key` is text"),
         ("random() > 0.5", "random()"),
         ("now() > day", "now()"),
         ("count(*) > 1", "several records"),
