@@ -5,7 +5,7 @@ use crate::decide::DecideError;
 use crate::epoch::EpochError;
 use crate::export::ExportError;
 use crate::ingest::IngestError;
-use crate::ingest::read::ReadError;
+use crate::input::ReadError;
 use crate::model::PolicyError;
 use crate::query::QueryError;
 use crate::report::ReportError;

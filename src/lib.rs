@@ -78,6 +78,7 @@ extern crate self as corpusdb;
 mod corpus;
 mod decide;
 mod error;
+mod input;
 mod model;
 mod output;
 

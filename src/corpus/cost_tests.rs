@@ -3,8 +3,8 @@
 use super::{Corpus, CorpusWriter};
 use crate::curate::{NewField, TrainedOn};
 use crate::epoch::{BuildJob, Recipe};
-use crate::ingest::read::ReadOptions;
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
+use crate::input::ReadOptions;
 use crate::model::{DedupMode, FieldKind, Interrupt, KeepOrder, Policy, Silent};
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;

@@ -29,8 +29,8 @@ use crate::curate::{self, RedoReport, Removal, RemovalReport, SettleReport, Suit
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
 use crate::error::Error;
-use crate::ingest::read::Records;
 use crate::ingest::{self, Crafts, IngestError, IngestOptions, IngestReport, Inlet};
+use crate::input::Records;
 use crate::model::{Context, DocId, FieldKind, IncomingFilter, Interrupt, Policy, Progress};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,

@@ -1,6 +1,6 @@
 //! What a row of a load says was decided about its document, or about a stored one.
 
-use super::read::apart;
+use crate::input::apart;
 use crate::model::{Standing, TokenizerId};
 use std::str::FromStr;
 

@@ -2,9 +2,9 @@
 
 use super::chat::TemplateError;
 use super::joined::JoinReport;
-use super::read::ReadError;
 use super::report::IngestReport;
 use crate::decide::DecideError;
+use crate::input::ReadError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::produce::{Inlet, is_stop};
-use super::read::{Item, ReadOptions, Reader};
+use crate::input::{Item, ReadOptions, Reader};
 use crate::model::{Context, DocId, FieldDeclaration, ReadRecord, RecordKey, key_identity};
 use crate::store::{CommitRecord, View, Writer, is_of_kind};
 use serde_json::value::RawValue;

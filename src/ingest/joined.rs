@@ -1,6 +1,6 @@
 //! What a join takes and answers.
 
-use super::read::ReadOptions;
+use crate::input::ReadOptions;
 use serde::Serialize;
 
 /// What is joined, and how documents are found.

@@ -55,7 +55,6 @@ mod newcomers;
 mod options;
 mod prepare;
 mod produce;
-pub(crate) mod read;
 mod report;
 mod run;
 mod sift;
@@ -66,6 +65,9 @@ mod waiting;
 mod watch;
 mod write;
 
+pub use crate::input::{
+    Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy,
+};
 pub use alarm::{Alarm, AlarmPair, CrowdedPair};
 pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
@@ -78,7 +80,6 @@ pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
 pub use options::{IngestOptions, OnError, RecordForm};
 pub(crate) use produce::{Inlet, inlets};
-pub use read::{Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy};
 pub use report::{IngestReport, StageSeconds};
 pub(crate) use run::{Crafts, ingest};
 pub(crate) use suites::{each_text, read_suite};

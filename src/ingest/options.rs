@@ -1,7 +1,7 @@
 //! What a caller says about an ingest.
 
 use super::chat::ChatOptions;
-use super::read::{Format, ReadOptions, TableOptions, TextBy};
+use crate::input::{Format, ReadOptions, TableOptions, TextBy};
 use std::path::PathBuf;
 
 /// What happens with a record that cannot be read.

@@ -5,9 +5,9 @@ use super::feed::Feed;
 use super::form::{Formed, Former};
 use super::given::Given;
 use super::produce::{Chunk, InputPart};
-use super::read::Item;
 use super::sight::Sighter;
 use crate::dedup::{Fingerprint, Fingerprinter};
+use crate::input::Item;
 use crate::model::{
     Compared, LossSpan, Policy, ReadRecord, Reject, RejectReason, Sightings, SuiteId, TextForm,
     compared_text, half, record_identity, reject_identity, text_hash,

@@ -4,7 +4,7 @@ use super::booked::sources_of_files;
 use super::error::IngestError;
 use super::form::Former;
 use super::options::{IngestOptions, OnError};
-use super::read::{
+use crate::input::{
     Input, Item, Passed, ReadError, ReadOptions, Reader, Records, ResumePoint, expand,
 };
 use crate::model::{FileId, Interrupt, SourceId};
@@ -512,8 +512,8 @@ struct PieceKind {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::{HASHED_AGAIN, expand_local};
     use super::*;
+    use crate::input::{HASHED_AGAIN, expand_local};
 
     /// The place before every record was hashed in case the record was bad: up to 256 KiB for each.
     #[test]

@@ -1,8 +1,8 @@
 //! What an ingest did, in numbers.
 
 use super::alarm::Alarm;
-use super::read::Passed;
 use crate::decide::{DecisionCounts, Refused};
+use crate::input::Passed;
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;

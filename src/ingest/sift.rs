@@ -1,6 +1,6 @@
 //! Which records come in: those for which the condition of the ingest is true.
 
-use super::read::Item;
+use crate::input::Item;
 use crate::model::{
     Incoming, IncomingFilter, ReadRecord, RecordKey, Reject, RejectReason, Verdict,
 };

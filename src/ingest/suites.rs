@@ -2,8 +2,8 @@
 
 use super::error::IngestError;
 use super::produce::{Inlet, is_stop};
-use super::read::{Item, ReadOptions};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
+use crate::input::{Item, ReadOptions};
 use crate::model::{Context, Origin, RecordKey};
 
 /// What was read of files that are a suite.

@@ -8,7 +8,7 @@ use crate::ingest::decided::{Restood, restood};
 use crate::ingest::error::IngestError;
 use crate::ingest::judge::wrong;
 use crate::ingest::produce::inputs;
-use crate::ingest::read::{Format, Input, Item, ReadOptions, Reader};
+use crate::input::{Format, Input, Item, ReadOptions, Reader};
 use crate::model::{DocId, Interrupt, Standing, key_identity};
 use crate::store::View;
 use roaring::RoaringTreemap;

@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use crate::ingest::decided::IdsColumn;
 use crate::ingest::error::IngestError;
-use crate::ingest::read::{Format, Item, ReadOptions, Reader, expand};
+use crate::input::{Format, Item, ReadOptions, Reader, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;
 use serde::Deserialize;

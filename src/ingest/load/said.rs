@@ -4,7 +4,7 @@ use crate::decide::DecideError;
 use crate::ingest::decided::{Removal, decided};
 use crate::ingest::error::IngestError;
 use crate::ingest::judge::{Judge, agrees, matched, named, wrong};
-use crate::ingest::read::Item;
+use crate::input::Item;
 use crate::model::{DocId, Match, ReadRecord, RecordKey, Standing, key_identity};
 use crate::store::{StoreError, View};
 use std::path::PathBuf;

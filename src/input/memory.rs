@@ -123,7 +123,7 @@ impl<'m> Records<'m> {
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
-    pub(in crate::ingest) fn input(&self) -> Result<Input, ReadError> {
+    pub(crate) fn input(&self) -> Result<Input, ReadError> {
         if self.name.is_empty() {
             return Err(ReadError::NoName);
         }

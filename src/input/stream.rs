@@ -381,7 +381,7 @@ impl Stream {
 #[cfg(test)]
 thread_local! {
     /// Bytes that this thread hashed for positions, besides those of the stream itself.
-    pub(in super::super) static HASHED_AGAIN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    pub(crate) static HASHED_AGAIN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// Length of the line at the start of `bytes`, its line feed counted.

@@ -61,7 +61,7 @@ pub use paths::expand_local;
 pub use paths::{Input, expand};
 pub use reader::Reader;
 #[cfg(test)]
-pub(super) use stream::HASHED_AGAIN;
+pub(crate) use stream::HASHED_AGAIN;
 
 #[cfg(test)]
 mod format_tests;
