@@ -6,8 +6,8 @@ use crate::feed::{Feeder, feed};
 use crate::process::stores;
 use crate::words::{one_of, tried};
 use corpusdb::ingest::{
-    ChatOptions, ChatShape, ChatTemplate, Format, OnError, ReadOptions, RecordForm, Records,
-    SpecialInContent, TableOptions, TemplateMarkers, TextBy,
+    ChatOptions, ChatShape, ChatTemplate, CsvOptions, InputFormat, OnError, ReadOptions,
+    RecordForm, Records, SpecialInContent, TemplateMarkers, TextUnit,
 };
 use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
 use pyo3::prelude::*;
@@ -83,21 +83,24 @@ impl IngestSettings {
 
     fn read(&self, py: Python<'_>, memory: u64) -> PyResult<ReadOptions> {
         let formats = [
-            ("auto", Format::Auto),
-            ("jsonl", Format::Jsonl),
-            ("json", Format::Json),
-            ("csv", Format::Csv),
-            ("tsv", Format::Tsv),
-            ("warc", Format::Warc),
-            ("arrow", Format::Arrow),
-            ("parquet", Format::Parquet),
-            ("text", Format::Text),
+            ("auto", InputFormat::Auto),
+            ("jsonl", InputFormat::Jsonl),
+            ("json", InputFormat::Json),
+            ("csv", InputFormat::Csv),
+            ("tsv", InputFormat::Tsv),
+            ("warc", InputFormat::Warc),
+            ("arrow", InputFormat::Arrow),
+            ("parquet", InputFormat::Parquet),
+            ("text", InputFormat::Text),
         ];
-        let parts =
-            [("file", TextBy::File), ("line", TextBy::Line), ("paragraph", TextBy::Paragraph)];
+        let parts = [
+            ("file", TextUnit::File),
+            ("line", TextUnit::Line),
+            ("paragraph", TextUnit::Paragraph),
+        ];
         let delimiter = match self.delimiter.map(u8::try_from) {
             None => None,
-            Some(Ok(byte)) if TableOptions::is_delimiter(byte) => Some(byte),
+            Some(Ok(byte)) if CsvOptions::is_delimiter(byte) => Some(byte),
             Some(_) => {
                 return Err(named(py, BAD, "delimiter: give one ASCII character, such as \";\""));
             }
@@ -111,7 +114,7 @@ impl IngestSettings {
             drop_fields: self.drop_fields.clone(),
             max_doc_bytes: self.max_doc_bytes,
             text_by: one_of(py, BAD, "text_by", &self.text_by, &parts)?,
-            table: TableOptions { delimiter, quotes: self.quotes, ..TableOptions::default() },
+            table: CsvOptions { delimiter, quotes: self.quotes, ..CsvOptions::default() },
             max_batch_bytes: ReadOptions::max_batch_bytes_within(memory),
             stores: stores(),
             ..ReadOptions::default()

@@ -1,7 +1,7 @@
 //! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told
 //! so by name, and the copy is never dropped, since dropping would wait for threads that are not there.
 
-use corpusdb::remote::Stores;
+use corpusdb::remote::ObjectStores;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,11 +13,11 @@ static FIRST: OnceLock<u32> = OnceLock::new();
 static OWN: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 /// How objects of stores are reached: as the environment of the process says now.
-pub(crate) fn stores() -> Stores {
+pub(crate) fn stores() -> ObjectStores {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Stores::new(std::env::vars_os().filter_map(text))
+    ObjectStores::new(std::env::vars_os().filter_map(text))
 }
 
 /// Whether this process is a fork of one that had used this module.

@@ -3,7 +3,7 @@
 use super::bar::Bar;
 use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use corpusdb::remote::Stores;
+use corpusdb::remote::ObjectStores;
 use corpusdb::store::{StoreError, Twin};
 use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, Progress, Silent};
 use std::path::{Path, PathBuf};
@@ -154,11 +154,11 @@ impl Target {
 }
 
 /// How objects of stores are reached: as the environment says.
-pub(super) fn stores() -> Stores {
+pub(super) fn stores() -> ObjectStores {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Stores::new(std::env::vars_os().filter_map(text))
+    ObjectStores::new(std::env::vars_os().filter_map(text))
 }
 
 /// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.

@@ -4,7 +4,7 @@ use super::{Corpus, CorpusWriter};
 use crate::curate::{self, ComputedField, FieldReport, NewField};
 use crate::epoch;
 use crate::error::Error;
-use crate::ingest::{self, IngestError, Inlet, JoinOptions, JoinReport};
+use crate::ingest::{self, IngestError, IngestInput, JoinOptions, JoinReport};
 use crate::input::Records;
 use crate::model::{Context, Interrupt, Progress};
 use crate::query::{self, FieldSummary};
@@ -109,7 +109,7 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<JoinReport, Error> {
-        let inlets = vec![Inlet::Memory(records)];
+        let inlets = vec![IngestInput::Memory(records)];
         let context = Context::new(progress, interrupt, self.memory);
         Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
     }

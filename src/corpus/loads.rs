@@ -2,7 +2,7 @@
 
 use super::CorpusWriter;
 use crate::error::Error;
-use crate::ingest::{self, Crafts, LoadOptions, LoadReport};
+use crate::ingest::{self, IngestResources, LoadOptions, LoadReport};
 use crate::model::{Context, Interrupt, Progress};
 
 impl CorpusWriter {
@@ -23,7 +23,7 @@ impl CorpusWriter {
     ) -> Result<LoadReport, Error> {
         let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
         let (loaded, seeds) = self.ready(&context)?;
-        let crafts = Crafts { filter: None, tokenizers: &loaded, seeds, judge: None };
+        let crafts = IngestResources { filter: None, tokenizers: &loaded, seeds, judge: None };
         Ok(ingest::load(&mut self.writer, directory, options, crafts, &context)?)
     }
 }

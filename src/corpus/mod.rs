@@ -29,7 +29,7 @@ use crate::curate::{self, RedoReport, Removal, RemovalReport, SettleReport, Suit
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
 use crate::error::Error;
-use crate::ingest::{self, Crafts, IngestError, IngestOptions, IngestReport, Inlet};
+use crate::ingest::{self, IngestError, IngestInput, IngestOptions, IngestReport, IngestResources};
 use crate::input::Records;
 use crate::model::{Context, DocId, FieldKind, IncomingFilter, Interrupt, Policy, Progress};
 use crate::query::{
@@ -480,12 +480,12 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
-        self.pour(vec![Inlet::Memory(records)], options, tokenizers, progress, interrupt)
+        self.pour(vec![IngestInput::Memory(records)], options, tokenizers, progress, interrupt)
     }
 
     fn pour(
         &mut self,
-        inlets: Vec<Inlet<'_>>,
+        inlets: Vec<IngestInput<'_>>,
         options: &IngestOptions,
         tokenizers: &[String],
         progress: &dyn Progress,
@@ -501,7 +501,7 @@ impl CorpusWriter {
         let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);
         let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
         let (loaded, seeds) = self.ready(&context)?;
-        let crafts = Crafts { filter, tokenizers: &loaded, seeds, judge: None };
+        let crafts = IngestResources { filter, tokenizers: &loaded, seeds, judge: None };
         Ok(ingest::ingest(&mut self.writer, inlets, options, crafts, &context)?)
     }
 

@@ -1,7 +1,7 @@
 //! What an export is asked for: which documents, which columns, in which form, where.
 
 use crate::model::{Interrupt, Progress};
-use crate::remote::Stores;
+use crate::remote::ObjectStores;
 use std::path::Path;
 
 /// The form of the files.
@@ -136,7 +136,7 @@ pub struct ExportJob<'a> {
     /// already, and where the name has no ending or a stroke behind it.
     pub to: &'a Path,
     /// How objects of stores are reached, where [`ExportJob::to`] is an address (`s3://` and the like).
-    pub stores: Option<&'a Stores>,
+    pub stores: Option<&'a ObjectStores>,
     /// Replace a file that is there, or a directory that an export wrote.
     pub force: bool,
     /// Threads that read and encode; 0: one a core.

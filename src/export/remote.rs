@@ -9,7 +9,7 @@ use super::manifest::{ExportManifest, MANIFEST_FILE};
 use super::options::ExportJob;
 use super::staging::FinishedFile;
 use crate::output::{HashedFile, Target};
-use crate::remote::{Entry, RemoteFolder, RemoteWrite, Stores, is_remote};
+use crate::remote::{ObjectStores, RemoteEntry, RemoteFolder, RemoteWriter, is_remote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
@@ -63,7 +63,7 @@ impl RemoteTarget {
         if name.as_ref().is_some_and(String::is_empty) {
             return Err(ExportError::Unnamed { path: job.to.to_path_buf() });
         }
-        let none = Stores::default();
+        let none = ObjectStores::default();
         let folder = RemoteFolder::open(job.stores.unwrap_or(&none), &folder, job.interrupt)?;
         let (to, force) = (job.to.to_path_buf(), job.force);
         Ok(Some(Self { folder, to, name, force, memory }))
@@ -93,7 +93,7 @@ impl RemoteTarget {
         let entries = self.folder.entries()?;
         let mut stale = BTreeSet::new();
         let mut own = BTreeSet::from([record.to_owned()]);
-        for Entry { name, .. } in &entries {
+        for RemoteEntry { name, .. } in &entries {
             if name == record {
                 own.extend(self.lines(name)?.into_iter().map(|line| line.file.file.name));
             } else if is_record(name) {
@@ -117,7 +117,7 @@ impl RemoteTarget {
         };
         let (mut has_others, mut has_strange) = (false, false);
         let mut parts = Vec::new();
-        for Entry { name, .. } in others {
+        for RemoteEntry { name, .. } in others {
             match stale.contains(name) {
                 true => has_others = true,
                 false if is_part(name) => parts.push(name.clone()),
@@ -242,8 +242,8 @@ impl RemoteStaging {
     }
 }
 
-impl Target for RemoteWrite {
+impl Target for RemoteWriter {
     fn finish(self: Box<Self>) -> io::Result<()> {
-        Ok(RemoteWrite::finish(*self)?)
+        Ok(RemoteWriter::finish(*self)?)
     }
 }

@@ -3,7 +3,7 @@
 use super::booked::reading_of_part;
 use super::error::IngestError;
 use super::options::IngestOptions;
-use super::prepare::{PreparedChunk, Ready};
+use super::prepare::{FingerprintedChunk, FingerprintedItem};
 use super::produce::InputPart;
 use super::sources::ChunkSources;
 use crate::model::{FileId, SourceId};
@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 pub(super) fn put_consumed(
     batch: &mut Batch<'_>,
     sources: &ChunkSources,
-    chunk: &PreparedChunk,
+    chunk: &FingerprintedChunk,
     options: &IngestOptions,
 ) -> Result<u64, IngestError> {
     let (mut new, mut rejected) = (0, BTreeMap::new());
     for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
         let mut bad = 0;
         for item in items {
-            let Ready::Reject(reject, identity) = item else { continue };
+            let FingerprintedItem::Reject(reject, identity) = item else { continue };
             bad += u64::from(reject.origin.number >= piece.same);
             let record = RejectRecord {
                 source: options.source.clone(),

@@ -27,7 +27,7 @@ const REMOVAL: usize = COLUMNS.len() - 2;
 
 /// A column of a load that has token ids.
 #[derive(Clone, Debug)]
-pub struct IdsColumn {
+pub struct TokenIdsColumn {
     /// What it is called.
     pub column: String,
     /// The tokenizer that made them.
@@ -38,13 +38,13 @@ pub struct IdsColumn {
 
 /// The decision of a row, as it is spelled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
+pub struct ImportedRow {
     /// The place in which the document came.
     pub order: u64,
     /// Its standing.
     pub standing: Standing,
     /// Why it is removed.
-    pub removal: Option<Removal>,
+    pub removal: Option<ImportedMatch>,
     /// The key of what is kept for it.
     pub cluster: Option<String>,
     /// The token ids that came with it: columns of ids without a value are not among them.
@@ -53,7 +53,7 @@ pub struct Decided {
 
 /// For the sake of which document one is removed, and how similar they are.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Removal {
+pub struct ImportedMatch {
     /// The key of the witness.
     pub witness: String,
     /// Its source; none: the document's own.
@@ -74,7 +74,10 @@ pub struct Removal {
 ///
 /// # Errors
 /// Which column has no value that can be used.
-pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decided), String> {
+pub fn decided(
+    metadata: &str,
+    with_ids: &[TokenIdsColumn],
+) -> Result<(String, ImportedRow), String> {
     let mut values = [const { None }; COLUMNS.len()];
     let mut ids = Vec::new();
     let fields = apart(metadata, |name, value| {
@@ -93,12 +96,12 @@ pub fn decided(metadata: &str, with_ids: &[IdsColumn]) -> Result<(String, Decide
     let order = number("_order", order)?;
     let (standing, removal) = stands(removal, Standing::Empty)?;
     let cluster = text("_cluster", cluster)?;
-    Ok((fields, Decided { order, standing, removal, cluster, ids }))
+    Ok((fields, ImportedRow { order, standing, removal, cluster, ids }))
 }
 
 /// How a stored document stands with the load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Restood {
+pub struct StoredStatusChange {
     /// Its number.
     pub id: u64,
     /// Its key, if it is told.
@@ -108,14 +111,14 @@ pub struct Restood {
     /// Its standing.
     pub standing: Standing,
     /// Why it is removed, unless it is superseded.
-    pub removal: Option<Removal>,
+    pub removal: Option<ImportedMatch>,
 }
 
 /// What a row says of a stored document.
 ///
 /// # Errors
 /// Which column has no value that can be used.
-pub fn restood(row: &str) -> Result<Restood, String> {
+pub fn restood(row: &str) -> Result<StoredStatusChange, String> {
     let mut own = [const { None }; OF_STORED.len()];
     let mut values = [const { None }; COLUMNS.len()];
     apart(row, |name, value| {
@@ -131,7 +134,7 @@ pub fn restood(row: &str) -> Result<Restood, String> {
     let [id, key, source] = own;
     let [_, removal @ .., _] = values;
     let (standing, removal) = stands(removal, Standing::Superseded)?;
-    Ok(Restood {
+    Ok(StoredStatusChange {
         id: number("id", id)?,
         key: text("key", key)?,
         source: text("source", source)?,
@@ -144,7 +147,7 @@ pub fn restood(row: &str) -> Result<Restood, String> {
 fn stands(
     values: [Option<String>; REMOVAL],
     other: Standing,
-) -> Result<(Standing, Option<Removal>), String> {
+) -> Result<(Standing, Option<ImportedMatch>), String> {
     let [standing, kind, witness, source, id, jaccard, shared, removed, of_witness] = values;
     let name = text("_standing", standing)?.ok_or("`_standing` has no value")?;
     let known = [Standing::Kept, Standing::Exact, Standing::Near, other];
@@ -159,7 +162,7 @@ fn stands(
     let is_removed = matches!(standing, Standing::Exact | Standing::Near);
     let witness = text("_witness", witness)?;
     let removal = match (witness, is_removed) {
-        (Some(witness), true) => Some(Removal {
+        (Some(witness), true) => Some(ImportedMatch {
             witness,
             source: text("_witness_source", source)?,
             id: id.map(|value| number("_witness_id", Some(value))).transpose()?,
@@ -179,7 +182,7 @@ fn stands(
     Ok((standing, removal))
 }
 
-impl IdsColumn {
+impl TokenIdsColumn {
     fn ids(&self, value: &str) -> Result<(TokenizerId, Vec<u32>), String> {
         let Self { column, tokenizer, vocab_size } = self;
         let ids: Vec<u32> = serde_json::from_str(value)
@@ -212,7 +215,7 @@ mod tests {
     fn fields_and_decision_are_told_apart() {
         let (fields, found) = decided(REMOVED, &[]).unwrap();
         assert_eq!(fields, r#"{"url":"u","score":1.50}"#);
-        let removal = Removal {
+        let removal = ImportedMatch {
             witness: "a\"".to_owned(),
             source: Some("web".to_owned()),
             id: None,
@@ -222,7 +225,7 @@ mod tests {
             jaccard: Some(0.9),
         };
         let cluster = Some("a\"".to_owned());
-        let near = Decided {
+        let near = ImportedRow {
             order: 3,
             standing: Standing::Near,
             removal: Some(removal),
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn token_ids_are_those_of_their_columns() {
-        let column = |name: &str, tokenizer| IdsColumn {
+        let column = |name: &str, tokenizer| TokenIdsColumn {
             column: name.to_owned(),
             tokenizer: TokenizerId(tokenizer),
             vocab_size: 300,

@@ -1,7 +1,7 @@
 //! The decisions file: one JSON line a record, complete or absent.
 
 use super::error::IngestError;
-use super::identify::Fate;
+use super::identify::RecordOutcome;
 use crate::store::View;
 use serde::Serialize;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct DecisionLine<'a> {
     key: Option<String>,
     id: Option<u64>,
     standing: &'a str,
@@ -22,13 +22,13 @@ struct Line<'a> {
 }
 
 /// Writes beside the final name and renames at the end, so that a file under that name is whole.
-pub(super) struct Decisions {
+pub(super) struct DecisionsFile {
     path: PathBuf,
     partial: PathBuf,
     out: BufWriter<File>,
 }
 
-impl Decisions {
+impl DecisionsFile {
     pub(super) fn create(path: &Path) -> Result<Self, IngestError> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".partial");
@@ -38,10 +38,14 @@ impl Decisions {
         Ok(Self { path: path.to_path_buf(), partial, out: BufWriter::new(file) })
     }
 
-    pub(super) fn write(&mut self, view: &View, fates: &[Fate]) -> Result<(), IngestError> {
+    pub(super) fn write(
+        &mut self,
+        view: &View,
+        fates: &[RecordOutcome],
+    ) -> Result<(), IngestError> {
         for fate in fates {
             let line = match fate {
-                Fate::Rejected(reject) => Line {
+                RecordOutcome::Rejected(reject) => DecisionLine {
                     key: Some(format!("{}:{}", reject.origin.path.display(), reject.origin.number)),
                     id: None,
                     standing: "rejected",
@@ -52,7 +56,7 @@ impl Decisions {
                     jaccard: None,
                     reason: Some(reject.reason.to_string()),
                 },
-                Fate::Purged(key) => Line {
+                RecordOutcome::Purged(key) => DecisionLine {
                     key: key.clone(),
                     id: None,
                     standing: "purged",
@@ -63,12 +67,12 @@ impl Decisions {
                     jaccard: None,
                     reason: Some("what it says was purged: it is not stored".to_owned()),
                 },
-                Fate::Document(id) => {
+                RecordOutcome::Document(id) => {
                     let header = view.expect_header(*id)?;
                     let matched = view.match_of(*id)?;
                     let witness =
                         matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
-                    Line {
+                    DecisionLine {
                         key: Some(view.display_key(&header)?),
                         id: Some(id.0),
                         standing: view.standing(*id)?.name(),

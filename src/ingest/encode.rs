@@ -1,9 +1,9 @@
 //! Token ids and trained tokens of newcomers: made here, or brought along, by conversations and loads.
 
 use super::error::IngestError;
-use super::judge::{Judge, of_row};
+use super::judge::{LoadValidator, of_row};
 use super::options::OnError;
-use super::prepare::Prepared;
+use super::prepare::FingerprintedRecord;
 use super::sources::ChunkSources;
 use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_text, store_encoded};
 use crate::model::DocId;
@@ -18,7 +18,7 @@ pub(super) fn store_form(
     batch: &mut Batch<'_>,
     tokenizers: &[LoadedTokenizer],
     id: DocId,
-    prepared: &Prepared,
+    prepared: &FingerprintedRecord,
 ) -> Result<(), IngestError> {
     let Some(form) = &prepared.form else { return Ok(()) };
     batch.text_form(id, form)?;
@@ -34,7 +34,7 @@ pub(super) fn store_form(
 
 /// What a tokenizer made of the kept newcomers of a commit.
 #[derive(Default)]
-pub(super) struct EncodedNewcomers {
+pub(super) struct EncodedDocuments {
     /// Tokens stored.
     pub(super) tokens: u64,
     /// How many documents spell each special token as text.
@@ -46,7 +46,10 @@ pub(super) struct EncodedNewcomers {
 }
 
 /// The ids that came with a document of a load.
-fn brought<'p>(prepared: &'p Prepared, tokenizer: &LoadedTokenizer) -> Option<&'p [u32]> {
+fn brought<'p>(
+    prepared: &'p FingerprintedRecord,
+    tokenizer: &LoadedTokenizer,
+) -> Option<&'p [u32]> {
     let mut all = prepared.decided.iter().flat_map(|decided| &decided.ids);
     all.find(|(of, _)| *of == tokenizer.id).map(|(_, ids)| ids.as_slice())
 }
@@ -56,7 +59,7 @@ fn brought<'p>(prepared: &'p Prepared, tokenizer: &LoadedTokenizer) -> Option<&'
 /// # Errors
 /// [`IngestError::LoadRow`] when they are not; [`IngestError`] when the tokenizer cannot be used.
 fn check_brought(
-    prepared: &Prepared,
+    prepared: &FingerprintedRecord,
     tokenizer: &LoadedTokenizer,
     encoder: &mut Encoder<'_>,
     ids: &[u32],
@@ -80,11 +83,11 @@ pub(super) fn encode(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     sources: &ChunkSources,
-    kept: &[(DocId, &Prepared)],
-    (on_error, judge): (OnError, Option<&Judge>),
-) -> Result<EncodedNewcomers, IngestError> {
-    let mut made = EncodedNewcomers::default();
-    let is_given = |prepared: &Prepared| {
+    kept: &[(DocId, &FingerprintedRecord)],
+    (on_error, judge): (OnError, Option<&LoadValidator>),
+) -> Result<EncodedDocuments, IngestError> {
+    let mut made = EncodedDocuments::default();
+    let is_given = |prepared: &FingerprintedRecord| {
         prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
     };
     let encoded: Vec<EncodedBatch> = kept

@@ -6,7 +6,7 @@ use crate::signals::{Signal, scores, spelled};
 use crate::store::{View, with_fields};
 
 /// What documents are given as they come, and what is indexed of them.
-pub(super) struct Feed {
+pub(super) struct SignalFields {
     /// The declared fields.
     pub(super) fields: Vec<FieldDeclaration>,
     signals: Vec<Signal>,
@@ -14,7 +14,7 @@ pub(super) struct Feed {
     members: Vec<String>,
 }
 
-impl Feed {
+impl SignalFields {
     /// What the corpus says that documents are given.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ const CHUNKS: u64 = 5;
 
 /// Bytes that were read and are not committed yet. A chunk has one record at least, however long that is: so
 /// many chunks of very long ones are not to be held at once.
-pub(super) struct Flight {
+pub(super) struct InFlightBudget {
     limit: u64,
     /// None when nobody takes chunks any more.
     bytes: Mutex<Option<u64>>,
@@ -15,16 +15,16 @@ pub(super) struct Flight {
 }
 
 /// The end of whoever takes chunks, however it comes: then none waits.
-pub(super) struct Taker<'f>(&'f Flight);
+pub(super) struct BudgetGuard<'f>(&'f InFlightBudget);
 
-impl Drop for Taker<'_> {
+impl Drop for BudgetGuard<'_> {
     fn drop(&mut self) {
         *self.0.bytes.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.landed.notify_all();
     }
 }
 
-impl Flight {
+impl InFlightBudget {
     /// Chunks of `batch_bytes` never wait.
     pub(super) fn of(batch_bytes: u64) -> Self {
         let limit = batch_bytes.saturating_mul(CHUNKS);
@@ -50,8 +50,8 @@ impl Flight {
     }
 
     /// Whoever takes chunks holds this while it does.
-    pub(super) const fn taker(&self) -> Taker<'_> {
-        Taker(self)
+    pub(super) const fn taker(&self) -> BudgetGuard<'_> {
+        BudgetGuard(self)
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn long_records_go_through_one_at_a_time_and_usual_chunks_do_not_wait() {
         for (chunk, most) in [(100, 5), (60_000, 1), (300, 1), (250, 2)] {
-            let flight = Flight::of(100);
+            let flight = InFlightBudget::of(100);
             let (inside, peak) = (AtomicU64::new(0), AtomicU64::new(0));
             std::thread::scope(|scope| {
                 for _ in 0..16 {
@@ -79,7 +79,7 @@ mod tests {
             });
             assert!(peak.into_inner() <= most, "chunks of {chunk}");
         }
-        let flight = Flight::of(100);
+        let flight = InFlightBudget::of(100);
         let taker = flight.taker();
         (0..5).for_each(|_| flight.enter(100));
         drop(taker);

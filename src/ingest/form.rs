@@ -1,12 +1,12 @@
 //! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
 
 use super::alarm::Alarm;
-use super::chat::{ChatTemplate, Chats, TemplateMarkers};
-use super::decided::{Decided, IdsColumn, decided};
+use super::chat::{ChatRenderer, ChatTemplate, TemplateMarkers};
+use super::decided::{ImportedRow, TokenIdsColumn, decided};
 use super::error::IngestError;
-use super::given::{self, Given};
+use super::given::{self, SuppliedTokens};
 use super::options::{IngestOptions, RecordForm};
-use super::sift::Sieve;
+use super::sift::IngestFilter;
 use crate::contamination::Seeds;
 use crate::decide::LoadedTokenizer;
 use crate::model::{IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, TextForm};
@@ -15,12 +15,12 @@ use crate::tokenizer::TokenizerError;
 use std::sync::Arc;
 
 /// A record with how its text is encoded.
-pub(super) struct Formed {
+pub(super) struct ConvertedText {
     pub(super) record: ReadRecord,
     pub(super) form: Option<TextForm>,
-    pub(super) given: Option<Given>,
+    pub(super) given: Option<SuppliedTokens>,
     /// What was decided about it elsewhere.
-    pub(super) decided: Option<Decided>,
+    pub(super) decided: Option<ImportedRow>,
 }
 
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
@@ -63,10 +63,10 @@ pub fn ordinary_markers(
 }
 
 /// Turns records into what is stored.
-pub(super) struct Former {
-    kind: Kind,
+pub(super) struct RecordConverter {
+    kind: ConverterKind,
     /// Which of them come in, where not all do.
-    sieve: Option<Sieve>,
+    sieve: Option<IngestFilter>,
     /// What their texts are searched for.
     seeds: Seeds,
     id_field: Option<String>,
@@ -76,18 +76,18 @@ pub(super) struct Former {
     alarms: Vec<Alarm>,
 }
 
-enum Kind {
+enum ConverterKind {
     Text,
-    Chat(Box<Chats>),
+    Chat(Box<ChatRenderer>),
     Given {
         tokenizer: LoadedTokenizer,
         specials: Vec<u32>,
     },
     /// Texts with what was decided about them, and token ids in these columns.
-    Decided(Vec<IdsColumn>),
+    Decided(Vec<TokenIdsColumn>),
 }
 
-impl Former {
+impl RecordConverter {
     pub(super) fn new(
         options: &IngestOptions,
         tokenizers: &[LoadedTokenizer],
@@ -95,15 +95,15 @@ impl Former {
     ) -> Result<Self, IngestError> {
         let mut alarms = Vec::new();
         let kind = match &options.form {
-            RecordForm::Text => Kind::Text,
+            RecordForm::Text => ConverterKind::Text,
             RecordForm::Chat(chat) => {
                 if let Some(template) = &chat.template {
                     alarms = markers(template, chat.markers, tokenizers)?;
                 }
                 let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
                 let specials = specials.map(|(_, spelling)| spelling);
-                let chats = Chats::new(chat, options.read.text_field.as_deref(), specials);
-                Kind::Chat(Box::new(chats.within(options.read.max_doc_bytes, interrupt)))
+                let chats = ChatRenderer::new(chat, options.read.text_field.as_deref(), specials);
+                ConverterKind::Chat(Box::new(chats.within(options.read.max_doc_bytes, interrupt)))
             }
             RecordForm::Pretokenized(name) => {
                 let found = tokenizers.iter().find(|tokenizer| tokenizer.name == *name);
@@ -113,7 +113,7 @@ impl Former {
                     TokenizerError::unknown(name, &names)
                 })?;
                 let specials = tokenizer.tokenizer.specials().into_iter().map(|(id, _)| id);
-                Kind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }
+                ConverterKind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }
             }
         };
         Ok(Self {
@@ -135,21 +135,22 @@ impl Former {
     ) -> Self {
         let whole = !matches!(options.form, RecordForm::Text);
         let id_field = options.read.id_field.as_deref();
-        self.sieve = filter.map(|filter| Sieve::new(filter, &options.source, id_field, whole));
+        self.sieve =
+            filter.map(|filter| IngestFilter::new(filter, &options.source, id_field, whole));
         self
     }
 
     /// The same, of texts that come with decisions and with token ids in these columns, if they do.
-    pub(super) fn with_decisions(mut self, ids: Option<Vec<IdsColumn>>) -> Self {
+    pub(super) fn with_decisions(mut self, ids: Option<Vec<TokenIdsColumn>>) -> Self {
         if let Some(ids) = ids {
-            self.kind = Kind::Decided(ids);
+            self.kind = ConverterKind::Decided(ids);
         }
         self
     }
 
     /// Whether texts come with decisions.
     pub(super) const fn takes_decisions(&self) -> bool {
-        matches!(self.kind, Kind::Decided(_))
+        matches!(self.kind, ConverterKind::Decided(_))
     }
 
     /// The same, of records whose texts are searched.
@@ -164,7 +165,7 @@ impl Former {
     }
 
     /// Which records come in, where not all do.
-    pub(super) const fn sieve(&self) -> Option<&Sieve> {
+    pub(super) const fn sieve(&self) -> Option<&IngestFilter> {
         self.sieve.as_ref()
     }
 
@@ -176,16 +177,19 @@ impl Former {
     /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
     /// what is made of the record must not be stored.
     pub(super) fn is_cut_short(&self) -> bool {
-        !matches!(self.kind, Kind::Text | Kind::Decided(_)) && self.interrupt.is_raised()
+        !matches!(self.kind, ConverterKind::Text | ConverterKind::Decided(_))
+            && self.interrupt.is_raised()
     }
 
     /// The record as it is stored, or why it is not.
-    pub(super) fn form(&self, record: ReadRecord) -> Result<Formed, Reject> {
+    pub(super) fn form(&self, record: ReadRecord) -> Result<ConvertedText, Reject> {
         let (text, metadata, form, given) = match &self.kind {
-            Kind::Text => return Ok(Formed { record, form: None, given: None, decided: None }),
-            Kind::Decided(ids) => {
+            ConverterKind::Text => {
+                return Ok(ConvertedText { record, form: None, given: None, decided: None });
+            }
+            ConverterKind::Decided(ids) => {
                 return match decided(&record.metadata, ids) {
-                    Ok((metadata, decided)) => Ok(Formed {
+                    Ok((metadata, decided)) => Ok(ConvertedText {
                         record: ReadRecord { metadata, ..record },
                         form: None,
                         given: None,
@@ -194,11 +198,11 @@ impl Former {
                     Err(why) => Err(self.reject(record, RejectReason::Form(why))),
                 };
             }
-            Kind::Chat(chats) => match chats.text(&record.metadata) {
+            ConverterKind::Chat(chats) => match chats.text(&record.metadata) {
                 Ok((text, form)) => (text, None, form, None),
                 Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
             },
-            Kind::Given { tokenizer, specials } => {
+            ConverterKind::Given { tokenizer, specials } => {
                 match given::read(&record.metadata, tokenizer, specials) {
                     Ok(made) => (made.text, Some(made.metadata), made.form, Some(made.given)),
                     Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
@@ -212,14 +216,14 @@ impl Former {
         }
         let metadata = metadata.unwrap_or(record.metadata);
         let record = ReadRecord { text, metadata, ..record };
-        Ok(Formed { record, form: Some(form), given, decided: None })
+        Ok(ConvertedText { record, form: Some(form), given, decided: None })
     }
 
     /// Whether the record becomes a document; told before others that stand behind it are read.
     pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
         match self.kind {
-            Kind::Text | Kind::Decided(_) => None,
-            Kind::Chat(_) | Kind::Given { .. } => self.form(record.clone()).err(),
+            ConverterKind::Text | ConverterKind::Decided(_) => None,
+            ConverterKind::Chat(_) | ConverterKind::Given { .. } => self.form(record.clone()).err(),
         }
     }
 

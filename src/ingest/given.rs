@@ -9,7 +9,7 @@ const IGNORED: i64 = -100;
 
 /// Ids that came with a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Given {
+pub(super) struct SuppliedTokens {
     /// As they came.
     pub(super) ids: Vec<u32>,
     /// The trained ones; none: all.
@@ -17,11 +17,11 @@ pub(super) struct Given {
 }
 
 /// What a record with ids becomes.
-pub(super) struct Made {
+pub(super) struct PretokenizedRecord {
     pub(super) text: String,
     pub(super) metadata: String,
     pub(super) form: TextForm,
-    pub(super) given: Given,
+    pub(super) given: SuppliedTokens,
 }
 
 /// Reads `input_ids`, `labels` and `text` of a record; the other fields stay as they are.
@@ -29,7 +29,7 @@ pub(super) fn read(
     record: &str,
     tokenizer: &LoadedTokenizer,
     specials: &[u32],
-) -> Result<Made, String> {
+) -> Result<PretokenizedRecord, String> {
     let mut record: Map<String, Value> =
         serde_json::from_str(record).map_err(|error| format!("not a JSON object: {error}"))?;
     let ids = record.shift_remove("input_ids").unwrap_or(Value::Null);
@@ -74,7 +74,7 @@ pub(super) fn read(
     let has_specials = ids.iter().any(|id| specials.binary_search(id).is_ok());
     let form = TextForm { specials: has_specials, given: Some(tokenizer.id), spans: bytes };
     let metadata = Value::Object(record).to_string();
-    Ok(Made { text, metadata, form, given: Given { ids, spans } })
+    Ok(PretokenizedRecord { text, metadata, form, given: SuppliedTokens { ids, spans } })
 }
 
 /// Runs of labels that are not ignored, each of which must be the id at its own place.
@@ -116,8 +116,13 @@ fn of_text(
     text: &str,
     decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
 ) -> Result<Vec<LossSpan>, String> {
-    let mut places =
-        Places { ids, text, id: 0, byte: 0, left: ids.len().saturating_mul(FULL_DECODES) };
+    let mut places = SuppliedTokenOffsets {
+        ids,
+        text,
+        id: 0,
+        byte: 0,
+        left: ids.len().saturating_mul(FULL_DECODES),
+    };
     let mut bytes = Vec::with_capacity(spans.len());
     for span in spans {
         let (start, end) = (places.of(span.start, decode)?, places.of(span.end, decode)?);
@@ -132,7 +137,7 @@ fn of_text(
 const FULL_DECODES: usize = 64;
 
 /// Where ids end in the text, asked in ascending order.
-struct Places<'a> {
+struct SuppliedTokenOffsets<'a> {
     ids: &'a [u32],
     text: &'a str,
     /// The last place asked for, and where it is in the text.
@@ -142,7 +147,7 @@ struct Places<'a> {
     left: usize,
 }
 
-impl Places<'_> {
+impl SuppliedTokenOffsets<'_> {
     fn of(
         &mut self,
         id: u32,

@@ -1,7 +1,7 @@
 //! Which records of a chunk are new, which are known, and which supersede what is stored under their key.
 
 use super::error::IngestError;
-use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::prepare::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::report::IngestReport;
 use super::sources::ChunkSources;
 use crate::decide::Blockable;
@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// What became of one record.
 #[derive(Clone, Debug)]
-pub(super) enum Fate {
+pub(super) enum RecordOutcome {
     /// It is this document, new or known before.
     Document(DocId),
     /// It could not be read.
@@ -22,9 +22,9 @@ pub(super) enum Fate {
 }
 
 /// A document to be stored.
-pub(super) struct New<'a> {
+pub(super) struct PendingDocument<'a> {
     pub(super) id: DocId,
-    pub(super) prepared: &'a Prepared,
+    pub(super) prepared: &'a FingerprintedRecord,
     pub(super) source: SourceId,
     pub(super) file: FileId,
     pub(super) supersedes: Option<DocId>,
@@ -34,10 +34,10 @@ pub(super) struct New<'a> {
 }
 
 /// What the records of a chunk are.
-pub(super) struct Identified<'a> {
-    pub(super) new: Vec<New<'a>>,
+pub(super) struct IdentifiedChunk<'a> {
+    pub(super) new: Vec<PendingDocument<'a>>,
     /// Of every record.
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<RecordOutcome>,
     /// Files some of whose documents are superseded by another file of the same source, and that one.
     pub(super) overtaken: BTreeSet<(SourceId, FileId, FileId)>,
     /// Records whose content is in force already, and documents that others supersede.
@@ -49,7 +49,7 @@ pub(super) struct Identified<'a> {
 
 /// The newest document under a key.
 #[derive(Clone, Copy)]
-struct Newest {
+struct NewestVersion {
     id: DocId,
     content: [u8; 16],
     file: FileId,
@@ -60,30 +60,30 @@ struct Newest {
 /// Tells new records from known ones, in order; what is new gets the next ids.
 pub(super) fn identify<'a>(
     batch: &Batch<'_>,
-    chunk: &'a PreparedChunk,
+    chunk: &'a FingerprintedChunk,
     sources: &ChunkSources,
     report: &mut IngestReport,
-) -> Result<Identified<'a>, IngestError> {
+) -> Result<IdentifiedChunk<'a>, IngestError> {
     let documents = || {
         chunk.items.iter().flatten().filter_map(|item| match item {
-            Ready::Document(prepared) => Some(prepared.as_ref()),
-            Ready::Reject(..) => None,
+            FingerprintedItem::Document(prepared) => Some(prepared.as_ref()),
+            FingerprintedItem::Reject(..) => None,
         })
     };
     let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
     let mut stored = batch.view().identities(&hashes)?.into_iter();
-    let mut local: HashMap<[u8; 16], Newest> = HashMap::new();
+    let mut local: HashMap<[u8; 16], NewestVersion> = HashMap::new();
     let mut next = batch.next_document();
-    let purged = Purged::of(batch.view())?;
+    let purged = PurgedContent::of(batch.view())?;
     let (mut unchanged, mut updated, mut not_stored) = (0, 0, 0);
     let (mut new, mut fates, mut overtaken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
         for item in items {
             report.read += 1;
             let prepared = match item {
-                Ready::Document(prepared) => prepared.as_ref(),
-                Ready::Reject(reject, _) => {
-                    fates.push(Fate::Rejected(reject.clone()));
+                FingerprintedItem::Document(prepared) => prepared.as_ref(),
+                FingerprintedItem::Reject(reject, _) => {
+                    fates.push(RecordOutcome::Rejected(reject.clone()));
                     continue;
                 }
             };
@@ -95,12 +95,12 @@ pub(super) fn identify<'a>(
                 (Some(known), _) => Some(*known),
                 (None, Some(id)) => {
                     let Header { content, file, number, .. } = batch.view().expect_header(id)?;
-                    Some(Newest { id, content, file, number })
+                    Some(NewestVersion { id, content, file, number })
                 }
                 (None, None) => None,
             };
             // The key comes again further behind in the same file, and that content is in force already.
-            let comes_again = |before: &Newest| {
+            let comes_again = |before: &NewestVersion| {
                 number < piece.same && before.file == file && before.number > number
             };
             let supersedes = match before {
@@ -110,41 +110,49 @@ pub(super) fn identify<'a>(
                         || comes_again(&before) =>
                 {
                     unchanged += 1;
-                    fates.push(Fate::Document(before.id));
+                    fates.push(RecordOutcome::Document(before.id));
                     continue;
                 }
                 before => before,
             };
             if purged.keep_out(batch.view(), prepared)? {
                 not_stored += 1;
-                fates.push(Fate::Purged(given_key(prepared)));
+                fates.push(RecordOutcome::Purged(given_key(prepared)));
                 continue;
             }
             if let Some(before) = supersedes.filter(|before| before.file != file) {
                 overtaken.insert((source, before.file, file));
             }
             let supersedes = supersedes.map(|before| before.id);
-            let newest = Newest { id: next, content: prepared.content, file, number };
+            let newest = NewestVersion { id: next, content: prepared.content, file, number };
             local.insert(prepared.identity, newest);
             updated += u64::from(supersedes.is_some());
-            fates.push(Fate::Document(next));
-            new.push(New { id: next, prepared, source, file, supersedes, twin: None, text: None });
+            fates.push(RecordOutcome::Document(next));
+            new.push(PendingDocument {
+                id: next,
+                prepared,
+                source,
+                file,
+                supersedes,
+                twin: None,
+                text: None,
+            });
             next = DocId(next.0 + 1);
         }
     }
-    Ok(Identified { new, fates, overtaken, unchanged, updated, purged: not_stored })
+    Ok(IdentifiedChunk { new, fates, overtaken, unchanged, updated, purged: not_stored })
 }
 
 /// The purged documents, whose texts and keys are not to come back.
-struct Purged(RoaringTreemap);
+struct PurgedContent(RoaringTreemap);
 
-impl Purged {
+impl PurgedContent {
     fn of(view: &View) -> Result<Self, IngestError> {
         Ok(Self(view.documents_standing(Standing::Purged)?))
     }
 
     /// Whether a purged document keeps a record from being stored: by text, key, or text but for case and punctuation.
-    fn keep_out(&self, view: &View, prepared: &Prepared) -> Result<bool, IngestError> {
+    fn keep_out(&self, view: &View, prepared: &FingerprintedRecord) -> Result<bool, IngestError> {
         if self.0.is_empty() {
             return Ok(false);
         }
@@ -164,7 +172,7 @@ impl Purged {
     }
 }
 
-fn given_key(prepared: &Prepared) -> Option<String> {
+fn given_key(prepared: &FingerprintedRecord) -> Option<String> {
     match &prepared.record.key {
         RecordKey::Given(key) => Some(key.clone()),
         RecordKey::Position => None,

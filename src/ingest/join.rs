@@ -2,8 +2,8 @@
 
 use super::error::IngestError;
 use super::joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
-use super::produce::{Inlet, is_stop};
-use crate::input::{Item, ReadOptions, Reader};
+use super::produce::{IngestInput, is_stop};
+use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::{Context, DocId, FieldDeclaration, ReadRecord, RecordKey, key_identity};
 use crate::store::{CommitRecord, View, Writer, is_of_kind};
 use serde_json::value::RawValue;
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 const LISTED: usize = 10;
 
 /// The values of a record, each with the place of its field among those that are set.
-type Values = Vec<(usize, Box<RawValue>)>;
+type JoinValues = Vec<(usize, Box<RawValue>)>;
 
 /// Records that are joined in one commit, bounded in number and in bytes.
 #[derive(Default)]
-struct Chunk {
-    records: Vec<(String, Values)>,
+struct JoinBatch {
+    records: Vec<(String, JoinValues)>,
     bytes: u64,
 }
 
@@ -31,7 +31,7 @@ struct Chunk {
 /// [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
 pub fn join(
     writer: &mut Writer,
-    inlets: Vec<Inlet<'_>>,
+    inlets: Vec<IngestInput<'_>>,
     options: &JoinOptions,
     context: &Context<'_>,
 ) -> Result<JoinReport, IngestError> {
@@ -41,7 +41,7 @@ pub fn join(
         .iter()
         .map(|column| declared(writer.view(), column))
         .collect::<Result<_, _>>()?;
-    let joining = Joining { options, fields: &fields };
+    let joining = FieldJoin { options, fields: &fields };
     let read = ReadOptions {
         text_field: None,
         id_field: Some(options.by.field().to_owned()),
@@ -51,8 +51,8 @@ pub fn join(
     let names = fields.iter().map(|field| field.name.clone()).collect();
     let mut report = JoinReport { fields: names, ..JoinReport::default() };
     let sizes = inlets.iter().map(|inlet| match inlet {
-        Inlet::File(input) => Some(std::fs::metadata(input.path.as_ref()).ok()?.len()),
-        Inlet::Memory(_) => None,
+        IngestInput::File(input) => Some(std::fs::metadata(input.path.as_ref()).ok()?.len()),
+        IngestInput::Memory(_) => None,
     });
     context.progress.begin("joining", sizes.sum::<Option<u64>>());
     let mut before = 0;
@@ -91,21 +91,21 @@ fn stopped(error: IngestError, report: &JoinReport) -> IngestError {
 }
 
 /// A join under way.
-struct Joining<'a> {
+struct FieldJoin<'a> {
     options: &'a JoinOptions,
     /// Those of `options.columns`, in their order.
     fields: &'a [FieldDeclaration],
 }
 
-impl Joining<'_> {
+impl FieldJoin<'_> {
     /// The next records, and whether they are the last of their file.
     fn chunk(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut InputReader<'_>,
         most: u64,
         report: &mut JoinReport,
-    ) -> Result<(Chunk, bool), IngestError> {
-        let mut chunk = Chunk::default();
+    ) -> Result<(JoinBatch, bool), IngestError> {
+        let mut chunk = JoinBatch::default();
         while chunk.records.len() < self.options.batch.max(1) && chunk.bytes < most {
             let Some(item) = reader.next()? else { return Ok((chunk, true)) };
             report.records += 1;
@@ -125,7 +125,7 @@ impl Joining<'_> {
     fn write(
         &self,
         writer: &mut Writer,
-        chunk: &Chunk,
+        chunk: &JoinBatch,
         report: &mut JoinReport,
     ) -> Result<(), IngestError> {
         if chunk.records.is_empty() {
@@ -171,7 +171,7 @@ impl Joining<'_> {
     }
 
     /// The documents that the records of a chunk name, in their order.
-    fn documents(&self, view: &View, chunk: &Chunk) -> Result<Vec<Vec<DocId>>, IngestError> {
+    fn documents(&self, view: &View, chunk: &JoinBatch) -> Result<Vec<Vec<DocId>>, IngestError> {
         if let JoinBy::Id(_) = self.options.by {
             let document = |(name, _): &(String, _)| {
                 let id: Option<u64> = name.parse().ok();
@@ -194,10 +194,10 @@ impl Joining<'_> {
     }
 
     /// The id or key of a record, and its values; none when it has no value.
-    fn named_values(&self, item: Item) -> Result<Option<(String, Values)>, IngestError> {
+    fn named_values(&self, item: ReadItem) -> Result<Option<(String, JoinValues)>, IngestError> {
         let record = match item {
-            Item::Record(record) => record,
-            Item::Reject(reject) => {
+            ReadItem::Record(record) => record,
+            ReadItem::Reject(reject) => {
                 let place = reject.origin.record_and_byte();
                 return Err(IngestError::Join(format!("{place}: {}", reject.reason)));
             }
@@ -207,7 +207,7 @@ impl Joining<'_> {
         };
         let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
             .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;
-        let mut values = Values::new();
+        let mut values = JoinValues::new();
         for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
             let Some(raw) = fields.get(&column.column) else { continue };
             if !is_of_kind(raw.get(), field.kind) {

@@ -1,9 +1,9 @@
 //! Holds the rows of a load against the documents that they are about, and takes their decisions over.
 
-use super::decided::{Decided, IdsColumn, Removal};
+use super::decided::{ImportedMatch, ImportedRow, TokenIdsColumn};
 use super::error::IngestError;
-use super::identify::{Fate, New};
-use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::identify::{PendingDocument, RecordOutcome};
+use super::prepare::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::sources::ChunkSources;
 use crate::decide::{DecideError, Decision, Given, Session, Takeover, Untrue};
 use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(super) const SAMPLE: u8 = 64;
 
 /// What is known of the rows so far.
-pub struct Judge {
+pub struct LoadValidator {
     /// All removed documents are compared with their witnesses.
     pub(super) checks_all: bool,
     /// The source of documents that name none.
@@ -30,7 +30,7 @@ pub struct Judge {
     /// Those of them that documents of the load supersede.
     pub(super) superseded: Arc<RoaringTreemap>,
     /// The columns that have token ids.
-    pub(super) ids: Vec<IdsColumn>,
+    pub(super) ids: Vec<TokenIdsColumn>,
     /// The place of the last row.
     last: Option<u64>,
     /// Documents that were compared with their witnesses.
@@ -46,9 +46,9 @@ pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestErro
     IngestError::LoadRow { path: path.to_path_buf(), row, why: why.into() }
 }
 
-impl Judge {
+impl LoadValidator {
     /// One of documents that were decided alone.
-    pub(super) fn new(source: String, ids: Vec<IdsColumn>, checks_all: bool) -> Self {
+    pub(super) fn new(source: String, ids: Vec<TokenIdsColumn>, checks_all: bool) -> Self {
         Self {
             checks_all,
             source,
@@ -83,17 +83,17 @@ impl Judge {
     pub(super) fn rows(
         &mut self,
         view: &View,
-        chunk: &PreparedChunk,
+        chunk: &FingerprintedChunk,
         sources: &ChunkSources,
-        (new, fates): (&[New<'_>], &[Fate]),
+        (new, fates): (&[PendingDocument<'_>], &[RecordOutcome]),
     ) -> Result<(), IngestError> {
         let (mut new, mut fates) = (new.iter().peekable(), fates.iter());
         let mut last = self.last;
         for (at, items) in chunk.items.iter().enumerate() {
             for item in items {
                 let prepared = match item {
-                    Ready::Document(prepared) => prepared.as_ref(),
-                    Ready::Reject(reject, _) => {
+                    FingerprintedItem::Document(prepared) => prepared.as_ref(),
+                    FingerprintedItem::Reject(reject, _) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
                         return Err(wrong(path, row, reject.reason.to_string()));
                     }
@@ -105,7 +105,7 @@ impl Judge {
                 }
                 last = Some(order);
                 let id = match fates.next() {
-                    Some(Fate::Document(id)) => *id,
+                    Some(RecordOutcome::Document(id)) => *id,
                     _ => return Err(of_row(prepared, "what it says was purged")),
                 };
                 let is_new = new.next_if(|new| new.id == id);
@@ -146,11 +146,11 @@ impl Judge {
         &mut self,
         session: &mut Session,
         view: &View,
-        new: &[New<'_>],
+        new: &[PendingDocument<'_>],
     ) -> Result<(), IngestError> {
         let witnesses = self.witnesses(view, new)?;
         let (mut given, mut sample, mut later) = (BTreeMap::new(), Vec::new(), 0);
-        for New { id, prepared, .. } in new {
+        for PendingDocument { id, prepared, .. } in new {
             let decided = decided(prepared)?;
             let (key, source) = (key_of(prepared), self.source_of(prepared));
             let taken = match &decided.removal {
@@ -187,7 +187,7 @@ impl Judge {
         let named =
             |error| named(error, |document, why| prepared_of(document).map(|row| of_row(row, why)));
         session.settle_given(given.clone(), self.takeover()).map_err(named)?;
-        for New { id, prepared, .. } in new {
+        for PendingDocument { id, prepared, .. } in new {
             let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
             match given.get(id) {
                 Some(Given::Later) => {}
@@ -205,12 +205,12 @@ impl Judge {
     fn witnesses(
         &self,
         view: &View,
-        new: &[New<'_>],
+        new: &[PendingDocument<'_>],
     ) -> Result<HashMap<[u8; 16], DocId>, IngestError> {
         let mut known: HashMap<[u8; 16], DocId> =
             new.iter().map(|new| (new.prepared.identity, new.id)).collect();
         let mut asked = Vec::new();
-        for New { prepared, .. } in new {
+        for PendingDocument { prepared, .. } in new {
             if let Some(removal) = &decided(prepared)?.removal
                 && removal.id.is_none()
             {
@@ -231,7 +231,7 @@ impl Judge {
     }
 
     /// Under which key the store has the witness of a document of a source.
-    pub(super) fn identity(&self, removal: &Removal, source: &str) -> [u8; 16] {
+    pub(super) fn identity(&self, removal: &ImportedMatch, source: &str) -> [u8; 16] {
         key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
     }
 
@@ -244,7 +244,7 @@ impl Judge {
         &self,
         view: &View,
         source: &str,
-        removal: &Removal,
+        removal: &ImportedMatch,
         id: u64,
         wrong: &dyn Fn(String) -> IngestError,
     ) -> Result<DocId, IngestError> {
@@ -270,7 +270,7 @@ impl Judge {
         self.checks_all || identity.first().is_some_and(|first| first % SAMPLE == 0)
     }
 
-    fn source_of<'a>(&'a self, prepared: &'a Prepared) -> &'a str {
+    fn source_of<'a>(&'a self, prepared: &'a FingerprintedRecord) -> &'a str {
         prepared.record.source.as_deref().unwrap_or(&self.source)
     }
 }
@@ -287,8 +287,8 @@ fn is_yet_to_be(given: Given, found: &Decision) -> bool {
 }
 
 /// A removal as it is stored.
-pub(super) fn matched(standing: Standing, removal: &Removal, witness: DocId) -> Match {
-    let Removal { shared, removed_shingles, witness_shingles, .. } = *removal;
+pub(super) fn matched(standing: Standing, removal: &ImportedMatch, witness: DocId) -> Match {
+    let ImportedMatch { shared, removed_shingles, witness_shingles, .. } = *removal;
     let kind = if standing == Standing::Exact { MatchKind::Exact } else { MatchKind::Near };
     Match { kind, witness, shared, removed_shingles, witness_shingles }
 }
@@ -297,8 +297,8 @@ pub(super) fn matched(standing: Standing, removal: &Removal, witness: DocId) -> 
 ///
 /// # Errors
 /// What is not.
-pub(super) fn agrees(decided: &Decided, key: &str) -> Result<(), String> {
-    let Decided { standing, removal, cluster, .. } = decided;
+pub(super) fn agrees(decided: &ImportedRow, key: &str) -> Result<(), String> {
+    let ImportedRow { standing, removal, cluster, .. } = decided;
     let kept = match removal {
         Some(removal) => Some(removal.witness.as_str()),
         None => Some(key).filter(|_| *standing == Standing::Kept),
@@ -345,11 +345,11 @@ pub(super) fn as_said(said: Standing, found: Standing) -> Result<(), String> {
     Err(format!("it is said to be `{said}`, and is `{found}`"))
 }
 
-fn decided(prepared: &Prepared) -> Result<&Decided, IngestError> {
+fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, IngestError> {
     prepared.decided.as_ref().ok_or_else(|| of_row(prepared, "nothing was decided about it"))
 }
 
-fn key_of(prepared: &Prepared) -> &str {
+fn key_of(prepared: &FingerprintedRecord) -> &str {
     match &prepared.record.key {
         RecordKey::Given(key) => key,
         RecordKey::Position => "",
@@ -357,7 +357,7 @@ fn key_of(prepared: &Prepared) -> &str {
 }
 
 /// What is wrong with the row of a document.
-pub(super) fn of_row(prepared: &Prepared, why: impl Into<String>) -> IngestError {
+pub(super) fn of_row(prepared: &FingerprintedRecord, why: impl Into<String>) -> IngestError {
     let origin = &prepared.record.origin;
     wrong(&origin.path, origin.number, why)
 }

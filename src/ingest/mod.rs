@@ -1,7 +1,7 @@
 //! The way in: read -> fingerprint -> decide -> encode -> commit.
 //!
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`],
-//! [`ReadOptions`], [`Format`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
+//! [`ReadOptions`], [`InputFormat`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
 //! from outside ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as
 //! [`Records`] ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records), with an example).
 //!
@@ -66,7 +66,7 @@ mod watch;
 mod write;
 
 pub use crate::input::{
-    Format, Passed, ReadError, ReadOptions, Record, Records, TableOptions, TextBy,
+    CsvOptions, InputFormat, ReadError, ReadOptions, Record, Records, SkippedContent, TextUnit,
 };
 pub use alarm::{Alarm, AlarmPair, CrowdedPair};
 pub use chat::{
@@ -79,7 +79,7 @@ pub use joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
 pub use options::{IngestOptions, OnError, RecordForm};
-pub(crate) use produce::{Inlet, inlets};
+pub(crate) use produce::{IngestInput, inlets};
 pub use report::{IngestReport, StageSeconds};
-pub(crate) use run::{Crafts, ingest};
+pub(crate) use run::{IngestResources, ingest};
 pub(crate) use suites::{each_text, read_suite};

@@ -2,8 +2,8 @@
 
 use super::encode::store_form;
 use super::error::IngestError;
-use super::identify::New;
-use super::prepare::Prepared;
+use super::identify::PendingDocument;
+use super::prepare::FingerprintedRecord;
 use crate::decide::{Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Session};
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
@@ -23,7 +23,7 @@ impl Admission<'_> {
         batch: &mut Batch<'_>,
         session: &mut Session,
         blockade: &mut Blockade<'_>,
-        document: &mut New<'_>,
+        document: &mut PendingDocument<'_>,
     ) -> Result<(), IngestError> {
         let prepared = document.prepared;
         let owner = owner(session, document)?;
@@ -59,7 +59,10 @@ impl Admission<'_> {
 }
 
 /// Names, for each document, the stored one that has its text.
-pub(super) fn find_twins(session: &mut Session, new: &mut [New<'_>]) -> Result<(), IngestError> {
+pub(super) fn find_twins(
+    session: &mut Session,
+    new: &mut [PendingDocument<'_>],
+) -> Result<(), IngestError> {
     let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
     for source in sources {
         let of_source = || new.iter().filter(|new| new.source == source);
@@ -80,14 +83,17 @@ pub(super) fn find_twins(session: &mut Session, new: &mut [New<'_>]) -> Result<(
 fn is_compared_alike(
     session: &Session,
     other: DocId,
-    prepared: &Prepared,
+    prepared: &FingerprintedRecord,
 ) -> Result<bool, IngestError> {
     Ok(session.compared() == Compared::Text
         || session.header(other)?.normalised == prepared.fingerprint.normalised)
 }
 
 /// Compresses, in parallel, the texts that no stored document has.
-pub(super) fn compress(encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(), StoreError> {
+pub(super) fn compress(
+    encoder: &TextEncoder,
+    new: &mut [PendingDocument<'_>],
+) -> Result<(), StoreError> {
     new.par_iter_mut().with_min_len(8).filter(|new| new.twin.is_none()).try_for_each(|new| {
         new.text = Some(encoder.encode(&new.prepared.record.text)?);
         Ok(())
@@ -95,7 +101,7 @@ pub(super) fn compress(encoder: &TextEncoder, new: &mut [New<'_>]) -> Result<(),
 }
 
 /// The document whose stored text is this one's; none when it stores its own.
-fn owner(session: &mut Session, new: &New<'_>) -> Result<Option<DocId>, IngestError> {
+fn owner(session: &mut Session, new: &PendingDocument<'_>) -> Result<Option<DocId>, IngestError> {
     let raw = new.prepared.raw;
     if let Some(old) = new.supersedes {
         let header = session.header(old)?;
@@ -117,14 +123,17 @@ fn owner(session: &mut Session, new: &New<'_>) -> Result<Option<DocId>, IngestEr
 }
 
 /// The document's number in the field that ranks documents.
-fn number(session: &Session, prepared: &Prepared) -> Option<i64> {
+fn number(session: &Session, prepared: &FingerprintedRecord) -> Option<i64> {
     let field = session.order_field()?;
     let found = prepared.indexed.numbers.iter().find(|(other, _)| *other == field);
     found.map(|(_, number)| *number)
 }
 
 /// Whether a document that the user removed keeps this one out.
-fn is_blocked(blockade: &mut Blockade<'_>, prepared: &Prepared) -> Result<bool, DecideError> {
+fn is_blocked(
+    blockade: &mut Blockade<'_>,
+    prepared: &FingerprintedRecord,
+) -> Result<bool, DecideError> {
     let fingerprint = &prepared.fingerprint;
     let is_keyed = matches!(prepared.record.key, RecordKey::Given(_));
     let sketch = fingerprint.sketch.as_ref().filter(|_| blockade.has(Blocked::Similar));
@@ -137,7 +146,12 @@ fn is_blocked(blockade: &mut Blockade<'_>, prepared: &Prepared) -> Result<bool, 
     blockade.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }
 
-fn header(prepared: &Prepared, source: SourceId, file: FileId, text_of: Option<DocId>) -> Header {
+fn header(
+    prepared: &FingerprintedRecord,
+    source: SourceId,
+    file: FileId,
+    text_of: Option<DocId>,
+) -> Header {
     let key = match &prepared.record.key {
         RecordKey::Given(key) => Some(key.clone()),
         RecordKey::Position => None,

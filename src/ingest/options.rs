@@ -1,7 +1,7 @@
 //! What a caller says about an ingest.
 
 use super::chat::ChatOptions;
-use crate::input::{Format, ReadOptions, TableOptions, TextBy};
+use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
 use std::path::PathBuf;
 
 /// What happens with a record that cannot be read.
@@ -103,24 +103,24 @@ impl IngestOptions {
         let ReadOptions { meta_field, drop_fields, .. } = &self.read;
         let field = |field: &Option<String>| field.clone().unwrap_or_default();
         let format = match format {
-            Format::Auto => "auto",
-            Format::Jsonl => "jsonl",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::Warc => "warc",
-            Format::Arrow => "arrow",
-            Format::Parquet => "parquet",
-            Format::Text => "text",
+            InputFormat::Auto => "auto",
+            InputFormat::Jsonl => "jsonl",
+            InputFormat::Json => "json",
+            InputFormat::Csv => "csv",
+            InputFormat::Tsv => "tsv",
+            InputFormat::Warc => "warc",
+            InputFormat::Arrow => "arrow",
+            InputFormat::Parquet => "parquet",
+            InputFormat::Text => "text",
         };
         let (text, id) = (field(text_field), field(id_field));
         // What is as it always was is not said, so that what was read before stays read.
         let by = match text_by {
-            TextBy::File => "",
-            TextBy::Line => ";by=line",
-            TextBy::Paragraph => ";by=paragraph",
+            TextUnit::File => "",
+            TextUnit::Line => ";by=line",
+            TextUnit::Paragraph => ";by=paragraph",
         };
-        let TableOptions { delimiter, quotes, numbers } = table;
+        let CsvOptions { delimiter, quotes, numbers } = table;
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
         let numbers = if *numbers { "" } else { ";numbers=no" };

@@ -1,13 +1,13 @@
 //! Records to documents-to-be: hashes, fingerprint, indexed values. Parallel; looks at nothing stored.
 
-use super::decided::Decided;
-use super::feed::Feed;
-use super::form::{Formed, Former};
-use super::given::Given;
-use super::produce::{Chunk, InputPart};
-use super::sight::Sighter;
+use super::decided::ImportedRow;
+use super::feed::SignalFields;
+use super::form::{ConvertedText, RecordConverter};
+use super::given::SuppliedTokens;
+use super::produce::{IngestChunk, InputPart};
+use super::sight::SuiteScanner;
 use crate::dedup::{Fingerprint, Fingerprinter};
-use crate::input::Item;
+use crate::input::ReadItem;
 use crate::model::{
     Compared, LossSpan, Policy, ReadRecord, Reject, RejectReason, Sightings, SuiteId, TextForm,
     compared_text, half, record_identity, reject_identity, text_hash,
@@ -17,20 +17,20 @@ use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A record with everything that is known of it alone.
-pub(super) struct Prepared {
+pub(super) struct FingerprintedRecord {
     pub(super) record: ReadRecord,
     /// How its text is encoded; none: it is plain.
     pub(super) form: Option<TextForm>,
     /// The ids that came with it.
-    pub(super) given: Option<Given>,
+    pub(super) given: Option<SuppliedTokens>,
     /// What was decided about it elsewhere.
-    pub(super) decided: Option<Decided>,
+    pub(super) decided: Option<ImportedRow>,
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
     /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
-    pub(super) shingles: Shingles,
+    pub(super) shingles: RecordShingles,
     pub(super) chars: u64,
     pub(super) indexed: Indexed,
     /// What its text has of suites.
@@ -39,12 +39,12 @@ pub(super) struct Prepared {
 
 /// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
 /// them before the text is encoded.
-pub(super) struct Shingles {
+pub(super) struct RecordShingles {
     count: u32,
     hashes: Mutex<Arc<[u64]>>,
 }
 
-impl Shingles {
+impl RecordShingles {
     fn new(hashes: Vec<u64>) -> Self {
         let count = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
         Self { count, hashes: Mutex::new(hashes.into()) }
@@ -66,18 +66,18 @@ impl Shingles {
     }
 }
 
-pub(super) enum Ready {
-    Document(Box<Prepared>),
+pub(super) enum FingerprintedItem {
+    Document(Box<FingerprintedRecord>),
     Reject(Reject, [u8; 16]),
 }
 
 /// A chunk with its items prepared; `pieces` and `items` run in parallel.
-pub(super) struct PreparedChunk {
-    pub(super) chunk: Chunk,
-    pub(super) items: Vec<Vec<Ready>>,
+pub(super) struct FingerprintedChunk {
+    pub(super) chunk: IngestChunk,
+    pub(super) items: Vec<Vec<FingerprintedItem>>,
 }
 
-impl PreparedChunk {
+impl FingerprintedChunk {
     /// Whether files were read further than the store knows.
     pub(super) fn moves_on(&self) -> bool {
         self.chunk.pieces.iter().any(|piece| !piece.known && !piece.is_within_same())
@@ -86,12 +86,12 @@ impl PreparedChunk {
 
 /// Prepares every record of a chunk, in parallel.
 pub(super) fn prepare(
-    mut chunk: Chunk,
+    mut chunk: IngestChunk,
     source: &str,
     policy: &Policy,
-    feed: &Feed,
-    former: &Former,
-) -> PreparedChunk {
+    feed: &SignalFields,
+    former: &RecordConverter,
+) -> FingerprintedChunk {
     let mut filtered = 0;
     let items = chunk.pieces.iter_mut().map(|piece: &mut InputPart| {
         let mut items = std::mem::take(&mut piece.items);
@@ -104,50 +104,50 @@ pub(super) fn prepare(
             .into_par_iter()
             .with_min_len(8)
             .map_init(
-                || (Fingerprinter::new(policy), Sighter::new(former.seeds(), policy)),
+                || (Fingerprinter::new(policy), SuiteScanner::new(former.seeds(), policy)),
                 |crafts, item| match item {
                     // The chunk will not be written: the rest of it need not be made.
-                    Item::Record(record) if former.is_cut_short() => rejected(
+                    ReadItem::Record(record) if former.is_cut_short() => rejected(
                         Reject::of(record, None, RejectReason::Form(String::new())),
                         source,
                     ),
-                    Item::Record(record) => match former.form(record) {
+                    ReadItem::Record(record) => match former.form(record) {
                         Ok(formed) => {
                             let compared = policy.compared;
                             match one(formed, source, compared, feed, crafts) {
-                                Ok(prepared) => Ready::Document(Box::new(prepared)),
+                                Ok(prepared) => FingerprintedItem::Document(Box::new(prepared)),
                                 Err(reject) => rejected(*reject, source),
                             }
                         }
                         Err(reject) => rejected(reject, source),
                     },
-                    Item::Reject(reject) => rejected(reject, source),
+                    ReadItem::Reject(reject) => rejected(reject, source),
                 },
             )
             .collect()
     });
     let items = items.collect();
     chunk.filtered += filtered;
-    PreparedChunk { chunk, items }
+    FingerprintedChunk { chunk, items }
 }
 
-fn rejected(reject: Reject, source: &str) -> Ready {
+fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
     let identity = reject_identity(&reject, source);
-    Ready::Reject(reject, identity)
+    FingerprintedItem::Reject(reject, identity)
 }
 
 fn one(
-    formed: Formed,
+    formed: ConvertedText,
     source: &str,
     compared: Compared,
-    feed: &Feed,
-    (craft, sighter): &mut (Fingerprinter, Sighter<'_>),
-) -> Result<Prepared, Box<Reject>> {
-    let Formed { mut record, form, given, decided } = formed;
+    feed: &SignalFields,
+    (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
+) -> Result<FingerprintedRecord, Box<Reject>> {
+    let ConvertedText { mut record, form, given, decided } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
-    let shingles = Shingles::new(std::mem::take(&mut fingerprint.shingles));
+    let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
     let sightings = sighter.look(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
@@ -157,7 +157,7 @@ fn one(
         Ok(metadata) => record.metadata = metadata,
         Err(why) => return Err(Box::new(Reject::of(record, None, RejectReason::Form(why)))),
     }
-    Ok(Prepared {
+    Ok(FingerprintedRecord {
         form,
         given,
         decided,
@@ -178,7 +178,7 @@ fn content_hash(
     raw: &[u8; 16],
     metadata: &str,
     form: Option<&TextForm>,
-    given: Option<&Given>,
+    given: Option<&SuppliedTokens>,
 ) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(raw);

@@ -2,13 +2,14 @@
 
 use super::booked::sources_of_files;
 use super::error::IngestError;
-use super::form::Former;
+use super::form::RecordConverter;
 use super::options::{IngestOptions, OnError};
 use crate::input::{
-    Input, Item, Passed, ReadError, ReadOptions, Reader, Records, ResumePoint, expand,
+    InputFile, InputReader, ReadError, ReadItem, ReadOptions, Records, ResumePoint, SkippedContent,
+    expand,
 };
 use crate::model::{FileId, Interrupt, SourceId};
-use crate::remote::{RemoteError, Stores};
+use crate::remote::{ObjectStores, RemoteError};
 use crate::store::{FileRecord, View};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -19,8 +20,8 @@ const CHUNK_RECORDS: usize = 1 << 13;
 
 /// Part of one input, in order.
 pub(super) struct InputPart {
-    pub(super) input: Input,
-    pub(super) items: Vec<Item>,
+    pub(super) input: InputFile,
+    pub(super) items: Vec<ReadItem>,
     /// The input up to the end of the piece.
     pub(super) end: ResumePoint,
     /// The input is one document.
@@ -61,12 +62,12 @@ impl InputPart {
 
 /// What is committed at once.
 #[derive(Default)]
-pub(super) struct Chunk {
+pub(super) struct IngestChunk {
     pub(super) pieces: Vec<InputPart>,
     /// Records passed over because their file has not changed.
     pub(super) unchanged: u64,
     /// What was no document and no reject.
-    pub(super) passed: Passed,
+    pub(super) passed: SkippedContent,
     /// Records that do not come in.
     pub(super) filtered: u64,
     /// Compressed bytes of input consumed so far, those of skipped files included.
@@ -79,22 +80,22 @@ pub(super) struct Chunk {
 }
 
 /// What is to be ingested: a file, or records of a program.
-pub enum Inlet<'m> {
+pub enum IngestInput<'m> {
     /// A file, or standard input.
-    File(Input),
+    File(InputFile),
     /// Records in memory.
     Memory(Records<'m>),
 }
 
-impl<'m> Inlet<'m> {
+impl<'m> IngestInput<'m> {
     /// Reads it from its beginning.
     ///
     /// # Errors
     /// As [`Reader::open`].
-    pub(super) fn reader(self, read: &ReadOptions) -> Result<Reader<'m>, ReadError> {
+    pub(super) fn reader(self, read: &ReadOptions) -> Result<InputReader<'m>, ReadError> {
         match self {
-            Self::File(input) => Reader::open(&input, read),
-            Self::Memory(records) => Reader::of_records(records, read),
+            Self::File(input) => InputReader::open(&input, read),
+            Self::Memory(records) => InputReader::of_records(records, read),
         }
     }
 
@@ -108,8 +109,8 @@ impl<'m> Inlet<'m> {
 }
 
 /// An input and what the store says of it.
-pub(super) struct KnownInput<'m> {
-    input: Input,
+pub(super) struct InputState<'m> {
+    input: InputFile,
     /// Its records, where it is no file.
     records: Option<Records<'m>>,
     /// How far it was read, in the same way as now.
@@ -123,16 +124,16 @@ pub(super) struct KnownInput<'m> {
 /// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
 /// the ingest, or nothing that it writes could be compacted to the end meanwhile.
 pub(super) fn look_up<'m>(
-    inlets: Vec<Inlet<'m>>,
+    inlets: Vec<IngestInput<'m>>,
     view: &View,
     options: &IngestOptions,
-) -> Result<Vec<KnownInput<'m>>, IngestError> {
+) -> Result<Vec<InputState<'m>>, IngestError> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
     let mut known = Vec::with_capacity(inlets.len());
     for inlet in inlets {
         let (input, records) = match inlet {
-            Inlet::File(input) => (input, None),
-            Inlet::Memory(records) => (records.input()?, Some(records)),
+            IngestInput::File(input) => (input, None),
+            IngestInput::Memory(records) => (records.input()?, Some(records)),
         };
         let found = match source {
             Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
@@ -144,7 +145,7 @@ pub(super) fn look_up<'m>(
         let is_pipe = input.is_stdin || is_untold;
         let was_read = found.is_some();
         let record = found.filter(|record| !is_pipe && record.reading == options.reading());
-        known.push(KnownInput { input, records, record, was_read, is_overtaken: false });
+        known.push(InputState { input, records, record, was_read, is_overtaken: false });
     }
     for source in sources_of_files(view, options) {
         let files = in_source(&known, source, view)?;
@@ -164,7 +165,7 @@ pub(super) fn look_up<'m>(
 
 /// The numbers that inputs have as files of a source, each with its place among them.
 fn in_source(
-    known: &[KnownInput<'_>],
+    known: &[InputState<'_>],
     source: SourceId,
     view: &View,
 ) -> Result<BTreeMap<FileId, usize>, IngestError> {
@@ -178,19 +179,19 @@ fn in_source(
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
 pub(super) fn produce(
-    inputs: Vec<KnownInput<'_>>,
+    inputs: Vec<InputState<'_>>,
     options: &IngestOptions,
-    former: &Former,
+    former: &RecordConverter,
     interrupt: &Interrupt,
-    send: &mut dyn FnMut(Chunk) -> bool,
+    send: &mut dyn FnMut(IngestChunk) -> bool,
 ) {
-    let mut producer = Producer {
+    let mut producer = ChunkReader {
         options,
         reads: if former.takes_decisions() { options.reads_all() } else { options.reads() },
         former,
         interrupt,
         send,
-        chunk: Chunk::default(),
+        chunk: IngestChunk::default(),
         bytes: 0,
         records: 0,
         started: Instant::now(),
@@ -219,21 +220,21 @@ pub(super) fn produce(
 /// The inputs that path arguments stand for; `stopped` is the error when a stop is asked for meanwhile.
 pub fn inlets(
     paths: &[String],
-    stores: &Stores,
+    stores: &ObjectStores,
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
-) -> Result<Vec<Inlet<'static>>, IngestError> {
+) -> Result<Vec<IngestInput<'static>>, IngestError> {
     let inputs = inputs(paths, stores, interrupt, stopped)?;
-    Ok(inputs.into_iter().map(Inlet::File).collect())
+    Ok(inputs.into_iter().map(IngestInput::File).collect())
 }
 
 /// The files that path arguments stand for; `stopped` as for [`inlets`].
 pub(super) fn inputs(
     paths: &[String],
-    stores: &Stores,
+    stores: &ObjectStores,
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
-) -> Result<Vec<Input>, IngestError> {
+) -> Result<Vec<InputFile>, IngestError> {
     expand(paths, stores, interrupt)
         .map_err(IngestError::from)
         .map_err(|error| if is_stop(&error) { stopped() } else { error })
@@ -244,13 +245,13 @@ pub(super) const fn is_stop(error: &IngestError) -> bool {
     matches!(error, IngestError::Read(ReadError::Remote(RemoteError::Interrupted)))
 }
 
-struct Producer<'a> {
+struct ChunkReader<'a> {
     options: &'a IngestOptions,
     reads: ReadOptions,
-    former: &'a Former,
+    former: &'a RecordConverter,
     interrupt: &'a Interrupt,
-    send: &'a mut dyn FnMut(Chunk) -> bool,
-    chunk: Chunk,
+    send: &'a mut dyn FnMut(IngestChunk) -> bool,
+    chunk: IngestChunk,
     bytes: u64,
     records: usize,
     started: Instant,
@@ -264,7 +265,7 @@ struct Producer<'a> {
 }
 
 /// How much of an input the store has already.
-enum Known {
+enum StoredPrefix {
     /// Nothing, or what it has is of another file.
     Nothing,
     /// The reader stands behind what is known.
@@ -273,9 +274,9 @@ enum Known {
     Again(u64),
 }
 
-impl Producer<'_> {
-    fn input(&mut self, known: KnownInput<'_>) -> Result<(), IngestError> {
-        let KnownInput { input, records, record, was_read, is_overtaken } = known;
+impl ChunkReader<'_> {
+    fn input(&mut self, known: InputState<'_>) -> Result<(), IngestError> {
+        let InputState { input, records, record, was_read, is_overtaken } = known;
         // One of which nothing could be read is tried, and told of, every time.
         let record =
             record.filter(|record| record.records == 0 || record.rejected < record.records);
@@ -295,25 +296,25 @@ impl Producer<'_> {
         }
         let anew = is_overtaken || (self.options.reread && !wants_all);
         let mut reader = match records {
-            Some(records) => Reader::of_records(records, &self.reads)?,
-            None => Reader::open(&input, &self.reads)?,
+            Some(records) => InputReader::of_records(records, &self.reads)?,
+            None => InputReader::open(&input, &self.reads)?,
         };
         let known = match &record {
-            None => Known::Nothing,
+            None => StoredPrefix::Nothing,
             Some(record) => self.known(&mut reader, record, same_file, anew || wants_all)?,
         };
         (self.anew, self.same) = (false, 0);
         match known {
-            Known::Nothing => {
+            StoredPrefix::Nothing => {
                 self.anew = was_read;
                 self.records(&input, &mut reader, 0, false)
             }
-            Known::Resumed(unchanged) => {
+            StoredPrefix::Resumed(unchanged) => {
                 self.chunk.unchanged += unchanged;
                 self.records(&input, &mut reader, 0, true)
             }
-            Known::Again(records) => {
-                reader = Reader::open(&input, &self.reads)?;
+            StoredPrefix::Again(records) => {
+                reader = InputReader::open(&input, &self.reads)?;
                 if anew {
                     (self.anew, self.same) = (true, records);
                     return self.records(&input, &mut reader, 0, false);
@@ -327,37 +328,41 @@ impl Producer<'_> {
     /// prefix; another by size and time. `again`: what is known is to be read as well.
     fn known(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut InputReader<'_>,
         record: &FileRecord,
         same_file: bool,
         again: bool,
-    ) -> Result<Known, IngestError> {
+    ) -> Result<StoredPrefix, IngestError> {
         let point =
             ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
         let good = record.records - record.rejected.min(record.records);
         if reader.resume(&point)? {
-            return Ok(if again { Known::Again(record.records) } else { Known::Resumed(good) });
+            return Ok(if again {
+                StoredPrefix::Again(record.records)
+            } else {
+                StoredPrefix::Resumed(good)
+            });
         }
         // Only Parquet has no hash to prove that it is the same; a hash that differs proves the opposite.
         let is_hashed = record.prefix != [0; 32];
         if !same_file || is_hashed {
-            return Ok(Known::Nothing);
+            return Ok(StoredPrefix::Nothing);
         }
         if again {
-            return Ok(Known::Again(record.records));
+            return Ok(StoredPrefix::Again(record.records));
         }
         for _ in 0..record.records {
             if reader.next()?.is_none() {
                 break;
             }
         }
-        Ok(Known::Resumed(good))
+        Ok(StoredPrefix::Resumed(good))
     }
 
     fn records(
         &mut self,
-        input: &Input,
-        reader: &mut Reader<'_>,
+        input: &InputFile,
+        reader: &mut InputReader<'_>,
         again: u64,
         mut continues: bool,
     ) -> Result<(), IngestError> {
@@ -370,15 +375,15 @@ impl Producer<'_> {
                     input,
                     reader,
                     &mut items,
-                    PieceKind { single: false, whole: false, continues: false, known: true },
+                    PartKind { single: false, whole: false, continues: false, known: true },
                 );
                 continues = true;
             }
-            let kind = PieceKind { single: false, whole: false, continues, known: known_left > 0 };
+            let kind = PartKind { single: false, whole: false, continues, known: known_left > 0 };
             let item = match reader.next() {
                 Ok(Some(item)) => item,
                 Ok(None) => {
-                    self.piece(input, reader, &mut items, PieceKind { whole: true, ..kind });
+                    self.piece(input, reader, &mut items, PartKind { whole: true, ..kind });
                     return Ok(());
                 }
                 Err(error) => {
@@ -397,8 +402,8 @@ impl Producer<'_> {
                 continue;
             };
             let item = match item {
-                Item::Record(record) if self.options.on_error == OnError::Fail => {
-                    self.former.refuses(&record).map_or(Item::Record(record), Item::Reject)
+                ReadItem::Record(record) if self.options.on_error == OnError::Fail => {
+                    self.former.refuses(&record).map_or(ReadItem::Record(record), ReadItem::Reject)
                 }
                 item => item,
             };
@@ -408,10 +413,12 @@ impl Producer<'_> {
             }
             known_left = known_left.saturating_sub(1);
             match &item {
-                Item::Record(record) => {
+                ReadItem::Record(record) => {
                     self.bytes += (record.text.len() + record.metadata.len()) as u64
                 }
-                Item::Reject(reject) if self.options.on_error == OnError::Fail && !kind.known => {
+                ReadItem::Reject(reject)
+                    if self.options.on_error == OnError::Fail && !kind.known =>
+                {
                     let error = IngestError::Rejected {
                         path: reject.origin.path.as_ref().clone(),
                         number: reject.origin.number,
@@ -424,7 +431,7 @@ impl Producer<'_> {
                     }
                     return Err(error);
                 }
-                Item::Reject(reject) => self.bytes += reject.raw.len() as u64,
+                ReadItem::Reject(reject) => self.bytes += reject.raw.len() as u64,
             }
             items.push(item);
             let Some(cut) = self.goes_on(input, reader, &mut items, kind) else {
@@ -437,10 +444,10 @@ impl Producer<'_> {
     /// Hands a full chunk on, `items` as its last piece; says whether it did, or nothing when reading is to stop.
     fn goes_on(
         &mut self,
-        input: &Input,
-        reader: &mut Reader<'_>,
-        items: &mut Vec<Item>,
-        kind: PieceKind,
+        input: &InputFile,
+        reader: &mut InputReader<'_>,
+        items: &mut Vec<ReadItem>,
+        kind: PartKind,
     ) -> Option<bool> {
         self.records += 1;
         if self.bytes < self.options.batch_bytes && self.records < CHUNK_RECORDS {
@@ -454,7 +461,7 @@ impl Producer<'_> {
 
     /// The item, unless it is a record that does not come in. Where reading goes on behind bad records, that is told
     /// later, of many at once.
-    fn sifted(&self, item: Item) -> Option<Item> {
+    fn sifted(&self, item: ReadItem) -> Option<ReadItem> {
         match self.former.sieve().filter(|_| self.options.on_error == OnError::Fail) {
             Some(sieve) => sieve.one(item),
             None => Some(item),
@@ -463,19 +470,25 @@ impl Producer<'_> {
 
     fn piece(
         &mut self,
-        input: &Input,
-        reader: &mut Reader<'_>,
-        items: &mut Vec<Item>,
-        kind: PieceKind,
+        input: &InputFile,
+        reader: &mut InputReader<'_>,
+        items: &mut Vec<ReadItem>,
+        kind: PartKind,
     ) {
         self.chunk.passed += reader.take_passed();
         if items.is_empty() && !kind.whole && self.out == 0 {
             return;
         }
-        self.push(input, reader.point(), items, PieceKind { single: reader.is_single(), ..kind });
+        self.push(input, reader.point(), items, PartKind { single: reader.is_single(), ..kind });
     }
 
-    fn push(&mut self, input: &Input, end: ResumePoint, items: &mut Vec<Item>, kind: PieceKind) {
+    fn push(
+        &mut self,
+        input: &InputFile,
+        end: ResumePoint,
+        items: &mut Vec<ReadItem>,
+        kind: PartKind,
+    ) {
         self.chunk.filtered += std::mem::take(&mut self.out);
         self.chunk.pieces.push(InputPart {
             input: input.clone(),
@@ -503,7 +516,7 @@ impl Producer<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct PieceKind {
+struct PartKind {
     single: bool,
     whole: bool,
     continues: bool,
@@ -527,10 +540,11 @@ mod tests {
             std::fs::write(&path, lines + "bad\n").expect("writes");
             let input = expand_local(&[path.display().to_string()]).expect("expands").remove(0);
             let options = IngestOptions { on_error: OnError::Fail, ..IngestOptions::new("main") };
-            let former = Former::new(&options, &[], &Interrupt::default()).expect("is made");
+            let former =
+                RecordConverter::new(&options, &[], &Interrupt::default()).expect("is made");
             let before = HASHED_AGAIN.get();
             let (mut read, mut failed) = (0, false);
-            let inputs = vec![KnownInput {
+            let inputs = vec![InputState {
                 input,
                 records: None,
                 record: None,

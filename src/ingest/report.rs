@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use crate::decide::{DecisionCounts, Refused};
-use crate::input::Passed;
+use crate::input::SkippedContent;
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;
@@ -52,8 +52,8 @@ pub struct IngestReport {
     /// Of the records read, those that the condition of the ingest let pass by.
     pub filtered: u64,
     /// What of web archives is no text, and was passed over.
-    #[serde(skip_serializing_if = "Passed::is_nothing")]
-    pub passed: Passed,
+    #[serde(skip_serializing_if = "SkippedContent::is_nothing")]
+    pub passed: SkippedContent,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
     /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.

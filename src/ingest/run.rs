@@ -1,20 +1,20 @@
 //! The pipeline: reading, fingerprinting and writing, each on a thread of its own.
 
 use super::alarm::Alarm;
-use super::decisions::Decisions;
+use super::decisions::DecisionsFile;
 use super::error::IngestError;
-use super::feed::Feed;
-use super::flight::Flight;
-use super::form::Former;
-use super::judge::Judge;
+use super::feed::SignalFields;
+use super::flight::InFlightBudget;
+use super::form::RecordConverter;
+use super::judge::LoadValidator;
 use super::options::IngestOptions;
-use super::prepare::{PreparedChunk, prepare};
-use super::produce::{Chunk, Inlet, KnownInput, look_up, produce};
+use super::prepare::{FingerprintedChunk, prepare};
+use super::produce::{IngestChunk, IngestInput, InputState, look_up, produce};
 use super::report::IngestReport;
-use super::sift::Sieve;
-use super::waiting::Waiting;
-use super::watch::Watch;
-use super::write::{ChunkWriter, Written};
+use super::sift::IngestFilter;
+use super::waiting::ChunkMerger;
+use super::watch::IngestMonitor;
+use super::write::{ChunkOutcome, Committer};
 use crate::contamination::Seeds;
 use crate::decide::{DecideError, LoadedTokenizer};
 use crate::model::{Context, DocId, IncomingFilter, Progress};
@@ -25,7 +25,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
 /// What records are let in by, encoded by and searched with.
-pub struct Crafts<'a> {
+pub struct IngestResources<'a> {
     /// The condition of the options, where they have one.
     pub filter: Option<Arc<dyn IncomingFilter>>,
     /// All tokenizers of the corpus.
@@ -33,7 +33,7 @@ pub struct Crafts<'a> {
     /// What is looked for of its suites.
     pub seeds: Seeds,
     /// Takes decisions over that come with the records, where they do.
-    pub judge: Option<&'a mut Judge>,
+    pub judge: Option<&'a mut LoadValidator>,
 }
 
 /// Ingests `inlets` in order: of their records those that the filter lets in. Every committed batch stays, whatever
@@ -43,21 +43,21 @@ pub struct Crafts<'a> {
 /// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
 pub fn ingest(
     writer: &mut Writer,
-    inlets: Vec<Inlet<'_>>,
+    inlets: Vec<IngestInput<'_>>,
     options: &IngestOptions,
-    crafts: Crafts<'_>,
+    crafts: IngestResources<'_>,
     context: &Context<'_>,
 ) -> Result<IngestReport, IngestError> {
-    let Crafts { filter, tokenizers, seeds, judge } = crafts;
+    let IngestResources { filter, tokenizers, seeds, judge } = crafts;
     let started = Instant::now();
     let Context { progress, interrupt, .. } = *context;
-    let former = Former::new(options, tokenizers, interrupt)?.with_filter(filter, options);
+    let former = RecordConverter::new(options, tokenizers, interrupt)?.with_filter(filter, options);
     let former =
         former.with_seeds(seeds).with_decisions(judge.as_ref().map(|judge| judge.ids.clone()));
     let pool = pool(context)?;
     let first = DocId(writer.view().documents());
-    let watch = Watch::new(options, writer.view());
-    let inputs_size = inlets.iter().map(Inlet::size).sum();
+    let watch = IngestMonitor::new(options, writer.view());
+    let inputs_size = inlets.iter().map(IngestInput::size).sum();
     let inputs = look_up(inlets, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),
@@ -65,10 +65,10 @@ pub fn ingest(
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    let mut commits = ChunkWriter { options, tokenizers, interrupt, watch, report, judge };
+    let mut commits = Committer { options, tokenizers, interrupt, watch, report, judge };
     progress.begin("ingesting", Some(inputs_size));
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
-    let ChunkWriter { watch, mut report, .. } = commits;
+    let Committer { watch, mut report, .. } = commits;
     let flushing = Instant::now();
     writer.flush()?;
     report.stages.commit += flushing.elapsed().as_secs_f64();
@@ -79,7 +79,7 @@ pub fn ingest(
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }
-    let unseen = former.sieve().map(Sieve::unseen).unwrap_or_default();
+    let unseen = former.sieve().map(IngestFilter::unseen).unwrap_or_default();
     if report.filtered > 0 && !unseen.is_empty() {
         report.alarms.push(Alarm::UnknownFields { fields: unseen });
     }
@@ -106,17 +106,17 @@ pub(super) fn pool(context: &Context<'_>) -> Result<ThreadPool, IngestError> {
 /// Runs the stages side by side: one thread reads, one fingerprints on the pool, this one writes.
 fn in_stages(
     writer: &mut Writer,
-    inputs: Vec<KnownInput<'_>>,
-    former: &Former,
+    inputs: Vec<InputState<'_>>,
+    former: &RecordConverter,
     pool: &ThreadPool,
-    commits: &mut ChunkWriter<'_>,
+    commits: &mut Committer<'_>,
     progress: &dyn Progress,
 ) -> Result<(), IngestError> {
     let (options, interrupt) = (commits.options, commits.interrupt);
-    let (policy, feed) = (writer.view().policy().clone(), Feed::of(writer.view())?);
-    let (send_raw, receive_raw) = sync_channel::<Chunk>(1);
-    let (send_ready, receive_ready) = sync_channel::<PreparedChunk>(1);
-    let flight = Flight::of(options.batch_bytes);
+    let (policy, feed) = (writer.view().policy().clone(), SignalFields::of(writer.view())?);
+    let (send_raw, receive_raw) = sync_channel::<IngestChunk>(1);
+    let (send_ready, receive_ready) = sync_channel::<FingerprintedChunk>(1);
+    let flight = InFlightBudget::of(options.batch_bytes);
     std::thread::scope(|scope| {
         let (policy, feed, flight) = (&policy, &feed, &flight);
         let reading = scope.spawn(move || {
@@ -155,15 +155,15 @@ fn in_stages(
 /// Writes the chunks that come, one after the other.
 fn drain(
     writer: &mut Writer,
-    chunks: Receiver<PreparedChunk>,
-    commits: &mut ChunkWriter<'_>,
+    chunks: Receiver<FingerprintedChunk>,
+    commits: &mut Committer<'_>,
     pool: &ThreadPool,
     progress: &dyn Progress,
-    flight: &Flight,
+    flight: &InFlightBudget,
 ) -> Result<(), IngestError> {
     let options = commits.options;
-    let mut decisions = options.decisions.as_deref().map(Decisions::create).transpose()?;
-    let mut waiting = Waiting::new(options, writer.batch_bytes());
+    let mut decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
+    let mut waiting = ChunkMerger::new(options, writer.batch_bytes());
     let mut chunks = chunks.into_iter();
     loop {
         let next = chunks.next();
@@ -181,12 +181,12 @@ fn drain(
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
         let written = pool.install(|| commits.write(writer, &chunk, may_wait));
         let fates = match written {
-            Ok(Written::Waits(want)) => {
+            Ok(ChunkOutcome::Waits(want)) => {
                 waiting.hold_until(chunk, want);
                 flight.leave(bytes);
                 continue;
             }
-            Ok(Written::Committed(fates)) => fates,
+            Ok(ChunkOutcome::Committed(fates)) => fates,
             // The chunk is not stored; who calls sees that a stop was asked for.
             Err(IngestError::Decide(DecideError::Interrupted)) => break,
             Err(error) => return Err(error),
@@ -203,5 +203,5 @@ fn drain(
         waiting.end();
         flight.leave(bytes);
     }
-    decisions.map_or(Ok(()), Decisions::finish)
+    decisions.map_or(Ok(()), DecisionsFile::finish)
 }

@@ -1,6 +1,6 @@
 //! Which records come in: those for which the condition of the ingest is true.
 
-use crate::input::Item;
+use crate::input::ReadItem;
 use crate::model::{
     Incoming, IncomingFilter, ReadRecord, RecordKey, Reject, RejectReason, Verdict,
 };
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const TOGETHER: usize = 256;
 
 /// Lets records in or passes over them.
-pub(super) struct Sieve {
+pub(super) struct IngestFilter {
     filter: Arc<dyn IncomingFilter>,
     /// The source of records that name none.
     source: String,
@@ -20,7 +20,7 @@ pub(super) struct Sieve {
     whole: bool,
 }
 
-impl Sieve {
+impl IngestFilter {
     pub(super) fn new(
         filter: Arc<dyn IncomingFilter>,
         source: &str,
@@ -37,11 +37,11 @@ impl Sieve {
 
     /// What comes in of `items`, in their order, and how many do not. A record about which the question has no answer
     /// is one that could not be read.
-    pub(super) fn sift(&self, items: Vec<Item>) -> (Vec<Item>, u64) {
+    pub(super) fn sift(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
         let verdicts: Vec<Verdict> =
             items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
         let before = items.len();
-        let kept: Vec<Item> = items
+        let kept: Vec<ReadItem> = items
             .into_iter()
             .zip(verdicts)
             .filter_map(|(item, verdict)| self.after(item, verdict))
@@ -51,35 +51,35 @@ impl Sieve {
     }
 
     /// The same of one item, on this thread.
-    pub(super) fn one(&self, item: Item) -> Option<Item> {
+    pub(super) fn one(&self, item: ReadItem) -> Option<ReadItem> {
         let verdict = self.verdicts(std::slice::from_ref(&item)).pop();
         self.after(item, verdict.unwrap_or(Verdict::In))
     }
 
-    fn after(&self, item: Item, verdict: Verdict) -> Option<Item> {
+    fn after(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
         match (item, verdict) {
-            (Item::Record(_), Verdict::Out) => None,
-            (Item::Record(record), Verdict::Unanswered(why)) => {
+            (ReadItem::Record(_), Verdict::Out) => None,
+            (ReadItem::Record(record), Verdict::Unanswered(why)) => {
                 let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
-                Some(Item::Reject(Reject::of(record, self.id_field.as_deref(), why)))
+                Some(ReadItem::Reject(Reject::of(record, self.id_field.as_deref(), why)))
             }
             (item, _) => Some(item),
         }
     }
 
     /// One an item; a reject passes.
-    fn verdicts(&self, items: &[Item]) -> Vec<Verdict> {
+    fn verdicts(&self, items: &[ReadItem]) -> Vec<Verdict> {
         let records: Vec<Incoming<'_>> = items
             .iter()
             .filter_map(|item| match item {
-                Item::Record(record) => Some(self.incoming(record)),
-                Item::Reject(_) => None,
+                ReadItem::Record(record) => Some(self.incoming(record)),
+                ReadItem::Reject(_) => None,
             })
             .collect();
         let mut verdicts = self.filter.verdicts(&records).into_iter();
-        let of_item = |item: &Item| match item {
-            Item::Record(_) => verdicts.next().unwrap_or(Verdict::In),
-            Item::Reject(_) => Verdict::In,
+        let of_item = |item: &ReadItem| match item {
+            ReadItem::Record(_) => verdicts.next().unwrap_or(Verdict::In),
+            ReadItem::Reject(_) => Verdict::In,
         };
         items.iter().map(of_item).collect()
     }

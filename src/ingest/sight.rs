@@ -5,7 +5,7 @@ use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::model::{Compared, Normaliser, Policy, Sightings, Signature, SuiteId};
 
 /// Looks for suites. Holds scratch memory; have one per thread.
-pub(super) struct Sighter<'a> {
+pub(super) struct SuiteScanner<'a> {
     seeds: &'a Seeds,
     looker: Looker,
     /// Where the tokens of fingerprints are others than those that suites are looked for by.
@@ -13,7 +13,7 @@ pub(super) struct Sighter<'a> {
     is_shared: bool,
 }
 
-impl<'a> Sighter<'a> {
+impl<'a> SuiteScanner<'a> {
     pub(super) fn new(seeds: &'a Seeds, policy: &Policy) -> Self {
         let is_shared = policy.normaliser == Normaliser::Web
             && policy.compared == Compared::Text

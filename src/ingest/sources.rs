@@ -2,14 +2,14 @@
 
 use super::error::IngestError;
 use super::options::IngestOptions;
-use super::prepare::{PreparedChunk, Ready};
+use super::prepare::{FingerprintedChunk, FingerprintedItem};
 use crate::model::{FileId, ReadRecord, SourceId};
 use crate::store::Batch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Sources that the records of an ingest may name. Each is held in memory by whoever opens the corpus.
-const MOST: usize = 4096;
+const MAX_NAMED_SOURCES: usize = 4096;
 
 /// Sources of a chunk. Files are booked under that of the ingest; a document's file has a number in its own source.
 pub(super) struct ChunkSources {
@@ -23,7 +23,7 @@ impl ChunkSources {
     /// Those of a chunk; new ones get their numbers in the order of the records.
     pub(super) fn of(
         batch: &mut Batch<'_>,
-        chunk: &PreparedChunk,
+        chunk: &FingerprintedChunk,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
         let own = batch.source(&options.source)?;
@@ -31,15 +31,20 @@ impl ChunkSources {
         for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
             sources.number(batch, at, own, piece.path())?;
             for item in items {
-                let Ready::Document(prepared) = item else { continue };
+                let FingerprintedItem::Document(prepared) = item else { continue };
                 let Some(name) = &prepared.record.source else { continue };
                 let source = match sources.named.get(name) {
                     Some(source) => *source,
                     None => {
                         let source = batch.source(name)?;
-                        if sources.named.len() >= MOST || source.0 as usize >= MOST {
+                        if sources.named.len() >= MAX_NAMED_SOURCES
+                            || source.0 as usize >= MAX_NAMED_SOURCES
+                        {
                             let field = options.read.source_field.clone().unwrap_or_default();
-                            return Err(IngestError::TooManySources { field, most: MOST });
+                            return Err(IngestError::TooManySources {
+                                field,
+                                most: MAX_NAMED_SOURCES,
+                            });
                         }
                         sources.named.insert(Arc::clone(name), source);
                         source

@@ -1,14 +1,14 @@
 //! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
 
 use super::error::IngestError;
-use super::produce::{Inlet, is_stop};
+use super::produce::{IngestInput, is_stop};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
-use crate::input::{Item, ReadOptions};
+use crate::input::{ReadItem, ReadOptions};
 use crate::model::{Context, Origin, RecordKey};
 
 /// What was read of files that are a suite.
 #[derive(Debug, Default)]
-pub struct ReadSuite {
+pub struct LoadedSuite {
     /// Its items, in their order.
     pub items: Vec<SuiteItem>,
     /// Absolute paths of its files.
@@ -21,14 +21,14 @@ pub struct ReadSuite {
 /// [`IngestError::Suite`] for a record that is no item, with its place, and when there is more than that;
 /// [`IngestError`] when a file cannot be read.
 pub fn read_suite(
-    inlets: Vec<Inlet<'_>>,
+    inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     fields: &SuiteFields,
     most: u64,
     context: &Context<'_>,
-) -> Result<ReadSuite, IngestError> {
+) -> Result<LoadedSuite, IngestError> {
     let read = ReadOptions { whole: true, text_field: None, id_field: None, ..read.clone() };
-    let (mut suite, mut bytes) = (ReadSuite::default(), 0_u64);
+    let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
@@ -62,7 +62,7 @@ pub fn read_suite(
 /// # Errors
 /// [`IngestError::Suite`] for a record that cannot be read; [`IngestError`] when a file cannot be; the error of `each`.
 pub fn each_text(
-    inlets: Vec<Inlet<'_>>,
+    inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     context: &Context<'_>,
     each_one: &mut dyn FnMut(&str, &str) -> Result<(), IngestError>,
@@ -76,13 +76,14 @@ pub fn each_text(
     })
 }
 
-type EachRecord<'a> = &'a mut dyn FnMut(&RecordKey, &Origin, &str, &str) -> Result<(), IngestError>;
+type RecordVisitor<'a> =
+    &'a mut dyn FnMut(&RecordKey, &Origin, &str, &str) -> Result<(), IngestError>;
 
 fn each(
-    inlets: Vec<Inlet<'_>>,
+    inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     context: &Context<'_>,
-    with: EachRecord<'_>,
+    with: RecordVisitor<'_>,
 ) -> Result<(), IngestError> {
     context.progress.begin("reading", None);
     let mut done = 0;
@@ -99,10 +100,10 @@ fn each(
             })?;
             match item {
                 None => break,
-                Some(Item::Record(record)) => {
+                Some(ReadItem::Record(record)) => {
                     with(&record.key, &record.origin, &record.text, &record.metadata)?;
                 }
-                Some(Item::Reject(reject)) => {
+                Some(ReadItem::Reject(reject)) => {
                     let why = format!("{}: {}", reject.origin.record_and_byte(), reject.reason);
                     return Err(IngestError::Suite(why));
                 }

@@ -22,7 +22,7 @@ const COUNTED: usize = 1024;
 const SHOWN: usize = 160;
 
 /// Counts what an ingest removes, before each of its commits is final.
-pub(super) struct Watch {
+pub(super) struct IngestMonitor {
     max_removed: Option<f64>,
     max_cluster: u64,
     source: String,
@@ -37,7 +37,7 @@ pub(super) struct Watch {
     /// Decisions that left candidates out, and a pair that was not compared.
     open: u64,
     open_pair: Option<(DocId, DocId)>,
-    rejected: Rejected,
+    rejected: RejectTally,
     /// Conversations come in, and their whole text is compared.
     are_whole_chats: bool,
     /// Of the removed, those removed for similarity, and the last of them.
@@ -46,7 +46,7 @@ pub(super) struct Watch {
 
 /// Records that could not be read, known before or not.
 #[derive(Default)]
-struct Rejected {
+struct RejectTally {
     records: u64,
     first: Option<String>,
     /// Of these, files that are no text.
@@ -54,7 +54,7 @@ struct Rejected {
     first_file: Option<String>,
 }
 
-impl Watch {
+impl IngestMonitor {
     pub(super) fn new(options: &IngestOptions, view: &View) -> Self {
         Self {
             max_removed: options.max_removed,
@@ -68,7 +68,7 @@ impl Watch {
             last: None,
             open: 0,
             open_pair: None,
-            rejected: Rejected::default(),
+            rejected: RejectTally::default(),
             are_whole_chats: matches!(options.form, RecordForm::Chat(_))
                 && view.policy().compared == Compared::Text,
             similar: (0, None),
@@ -78,7 +78,7 @@ impl Watch {
     /// Takes note of one record that could not be read.
     pub(super) fn reject(&mut self, reject: &Reject) {
         let Reject { reason, origin, .. } = reject;
-        let Rejected { records, first, files, first_file } = &mut self.rejected;
+        let RejectTally { records, first, files, first_file } = &mut self.rejected;
         *records += 1;
         first.get_or_insert_with(|| format!("{}: {reason}", origin.record()));
         if matches!(reason, RejectReason::NotText(_)) {
@@ -176,7 +176,7 @@ impl Watch {
         unchanged: u64,
     ) -> Result<Vec<Alarm>, StoreError> {
         let mut alarms = Vec::new();
-        let Rejected { records: rejected, first, files, first_file } = &self.rejected;
+        let RejectTally { records: rejected, first, files, first_file } = &self.rejected;
         // What is unchanged could be read once: beside it a stray file is no failure of the whole.
         let is_lost = *rejected == records && unchanged == 0;
         if let (Some(first), true) = (first, is_lost) {

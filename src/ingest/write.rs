@@ -2,32 +2,32 @@
 
 use super::booked::sources_of_files;
 use super::consumed::put_consumed;
-use super::encode::{EncodedNewcomers, encode};
+use super::encode::{EncodedDocuments, encode};
 use super::error::IngestError;
-use super::identify::{Fate, Identified, New, identify};
-use super::judge::Judge;
+use super::identify::{IdentifiedChunk, PendingDocument, RecordOutcome, identify};
+use super::judge::LoadValidator;
 use super::newcomers::{Admission, compress, find_twins};
 use super::options::{IngestOptions, RecordForm};
-use super::prepare::{Prepared, PreparedChunk, Ready};
+use super::prepare::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::report::IngestReport;
 use super::sources::ChunkSources;
-use super::watch::Watch;
+use super::watch::IngestMonitor;
 use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
 use crate::model::{DocId, FileId, Interrupt, Standing};
 use crate::store::{Batch, CommitRecord, Writer};
 use std::time::Instant;
 
 /// What became of a chunk.
-pub(super) enum Written {
+pub(super) enum ChunkOutcome {
     /// It is committed, with the fate of every record in order.
-    Committed(Vec<Fate>),
+    Committed(Vec<RecordOutcome>),
     /// It had better come with more.
-    Waits(Want),
+    Waits(MinBatch),
 }
 
 /// Why a chunk waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Want {
+pub(super) struct MinBatch {
     /// New documents with which it had better come.
     pub(super) documents: usize,
     /// New documents it has.
@@ -35,43 +35,43 @@ pub(super) struct Want {
 }
 
 /// Makes commits of chunks, one after the other; watches and counts over all of them.
-pub(super) struct ChunkWriter<'a> {
+pub(super) struct Committer<'a> {
     pub(super) options: &'a IngestOptions,
     pub(super) tokenizers: &'a [LoadedTokenizer],
     pub(super) interrupt: &'a Interrupt,
-    pub(super) watch: Watch,
+    pub(super) watch: IngestMonitor,
     pub(super) report: IngestReport,
     /// Where decisions come with the records: takes them over.
-    pub(super) judge: Option<&'a mut Judge>,
+    pub(super) judge: Option<&'a mut LoadValidator>,
 }
 
 /// Documents that are kept by the decisions of a commit.
-struct Kept<'c> {
-    newcomers: Vec<(DocId, &'c Prepared)>,
+struct KeptDocuments<'c> {
+    newcomers: Vec<(DocId, &'c FingerprintedRecord)>,
     /// Stored ones that were not kept before.
     again: Vec<DocId>,
 }
 
-impl ChunkWriter<'_> {
+impl Committer<'_> {
     /// Commits a chunk, unless it `may_wait` and had better come with what is behind it.
     pub(super) fn write(
         &mut self,
         writer: &mut Writer,
-        chunk: &PreparedChunk,
+        chunk: &FingerprintedChunk,
         may_wait: bool,
-    ) -> Result<Written, IngestError> {
+    ) -> Result<ChunkOutcome, IngestError> {
         let mut batch = writer.begin()?;
         let sources = self.sources(&mut batch, chunk)?;
         let first = batch.next_document();
         let started = Instant::now();
         let before = (self.report.read, self.report.bytes);
-        let Identified { mut new, fates, overtaken, unchanged, updated, purged } =
+        let IdentifiedChunk { mut new, fates, overtaken, unchanged, updated, purged } =
             identify(&batch, chunk, &sources, &mut self.report)?;
         let superseded = new.iter().filter_map(|new| new.supersedes);
         let orphans = Orphans::of(&batch, superseded)?;
         if may_wait && let Some(documents) = orphans.want(new.len()) {
             (self.report.read, self.report.bytes) = before;
-            return Ok(Written::Waits(Want { documents, has: new.len() }));
+            return Ok(ChunkOutcome::Waits(MinBatch { documents, has: new.len() }));
         }
         if let Some(judge) = &mut self.judge {
             judge.rows(batch.view(), chunk, &sources, (&new, &fates))?;
@@ -124,7 +124,7 @@ impl ChunkWriter<'_> {
         self.report.filtered += chunk.chunk.filtered;
         self.report.read += chunk.chunk.filtered;
         counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);
-        Ok(Written::Committed(fates))
+        Ok(ChunkOutcome::Committed(fates))
     }
 
     /// The sources that the documents belong to, with the template that their texts are made by. A file that says
@@ -132,7 +132,7 @@ impl ChunkWriter<'_> {
     fn sources(
         &self,
         batch: &mut Batch<'_>,
-        chunk: &PreparedChunk,
+        chunk: &FingerprintedChunk,
     ) -> Result<ChunkSources, IngestError> {
         let sources = ChunkSources::of(batch, chunk, self.options)?;
         if let RecordForm::Chat(chat) = &self.options.form
@@ -166,9 +166,9 @@ impl ChunkWriter<'_> {
         &mut self,
         batch: &mut Batch<'_>,
         mut session: Session,
-        new: &[New<'c>],
+        new: &[PendingDocument<'c>],
         counts: &mut ChunkCounts,
-    ) -> Result<Kept<'c>, IngestError> {
+    ) -> Result<KeptDocuments<'c>, IngestError> {
         match &mut self.judge {
             None => session.settle()?,
             Some(judge) => judge.settle(&mut session, batch.view(), new)?,
@@ -187,7 +187,7 @@ impl ChunkWriter<'_> {
         let again = session.newly_kept(true);
         // The session ends, with the shingles of all newcomers: ids take their place.
         self.report.dedup += session.apply(batch)?.counts;
-        Ok(Kept { newcomers, again })
+        Ok(KeptDocuments { newcomers, again })
     }
 
     /// Has every tokenizer encode what is kept now.
@@ -195,12 +195,12 @@ impl ChunkWriter<'_> {
         &mut self,
         batch: &mut Batch<'_>,
         sources: &ChunkSources,
-        kept: &Kept<'_>,
+        kept: &KeptDocuments<'_>,
     ) -> Result<(), IngestError> {
         let report = &mut self.report;
         for tokenizer in self.tokenizers {
             let how = (self.options.on_error, self.judge.as_deref());
-            let EncodedNewcomers { tokens, spelled, mut refused, brought } =
+            let EncodedDocuments { tokens, spelled, mut refused, brought } =
                 encode(batch, tokenizer, sources, &kept.newcomers, how)?;
             if let Some(judge) = &mut self.judge {
                 judge.brought += brought;
@@ -218,9 +218,9 @@ impl ChunkWriter<'_> {
         Ok(())
     }
 
-    fn watch_rejects(&mut self, chunk: &PreparedChunk) {
+    fn watch_rejects(&mut self, chunk: &FingerprintedChunk) {
         for item in chunk.items.iter().flatten() {
-            if let Ready::Reject(reject, _) = item {
+            if let FingerprintedItem::Reject(reject, _) = item {
                 self.watch.reject(reject);
             }
         }

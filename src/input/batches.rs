@@ -1,8 +1,8 @@
 //! Record batches as records: one batch is held, and as many of its rows as records as memory should hold.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, length};
-use super::table::{Columns, TableRows};
+use super::item::{ReadItem, ReadOptions, length};
+use super::table::{ArrowRows, Columns};
 use crate::model::Origin;
 use arrow::array::RecordBatch;
 
@@ -13,30 +13,30 @@ const ROWS: (u64, u64) = (32, 8192);
 const BYTES: u64 = 16 << 20;
 
 /// Who gives record batches.
-pub(super) trait BatchSupply {
+pub(super) trait BatchReader {
     /// The next batch, none at the end. `origin` is where its first row stands.
     fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError>;
 }
 
 /// The rows of batches, one after the other.
-pub(super) struct Batches<S> {
+pub(super) struct BatchRows<S> {
     supply: S,
-    held: Option<HeldBatch>,
+    held: Option<OpenBatch>,
     /// Rows that are made into records next.
     rows_next: u64,
 }
 
 /// A record batch whose rows become records.
-struct HeldBatch {
+struct OpenBatch {
     batch: RecordBatch,
     columns: Columns,
     /// Its rows that were made into records.
     made: usize,
     /// Those of them that are not all given.
-    rows: Option<TableRows>,
+    rows: Option<ArrowRows>,
 }
 
-impl<S: BatchSupply> Batches<S> {
+impl<S: BatchReader> BatchRows<S> {
     pub(super) const fn new(supply: S) -> Self {
         Self { supply, held: None, rows_next: ROWS.0 }
     }
@@ -49,13 +49,13 @@ impl<S: BatchSupply> Batches<S> {
         &mut self,
         options: &ReadOptions,
         origin: Origin,
-    ) -> Result<Option<Item>, ReadError> {
+    ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             let Some(held) = &mut self.held else {
                 let Some(batch) = self.supply.next_batch(&origin)? else { return Ok(None) };
                 // Whoever gives batches may give some that do not have the columns that were promised.
                 let columns = Columns::of(&batch.schema(), &origin.path, options)?;
-                self.held = Some(HeldBatch { batch, columns, made: 0, rows: None });
+                self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });
                 continue;
             };
             if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.are_done()) {
@@ -70,7 +70,7 @@ impl<S: BatchSupply> Batches<S> {
             let count = left.min(usize::try_from(self.rows_next).unwrap_or(left));
             let slice = held.batch.slice(held.made, count);
             held.made += count;
-            let rows = TableRows::new(&slice, &held.columns).map_err(|what| ReadError::Rows {
+            let rows = ArrowRows::new(&slice, &held.columns).map_err(|what| ReadError::Rows {
                 path: origin.path.to_path_buf(),
                 row: origin.number,
                 what,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What stands between values and around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Dialect {
+pub(super) struct CsvDialect {
     pub(super) delimiter: u8,
     /// Whether values may be quoted.
     pub(super) quotes: bool,
@@ -12,13 +12,13 @@ pub(super) struct Dialect {
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cell<'r> {
+pub(super) struct CsvCell<'r> {
     pub(super) bytes: Cow<'r, [u8]>,
     pub(super) is_quoted: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum CsvState {
     /// Before the first byte of a value.
     #[default]
     Start,
@@ -29,7 +29,7 @@ enum State {
 }
 
 /// What a byte is to the row.
-enum Step {
+enum CsvStep {
     /// A byte of a value.
     Value,
     /// A mark that is no part of it.
@@ -40,16 +40,16 @@ enum Step {
     End,
 }
 
-impl Dialect {
-    fn step(self, state: &mut State, byte: u8) -> Step {
+impl CsvDialect {
+    fn step(self, state: &mut CsvState, byte: u8) -> CsvStep {
         let (next, step) = match (*state, byte) {
-            (State::Quoted, b'"') => (State::Closing, Step::Mark),
-            (State::Quoted, _) => (State::Quoted, Step::Value),
-            (State::Closing, b'"') => (State::Quoted, Step::Value),
-            (State::Start, b'"') if self.quotes => (State::Quoted, Step::Mark),
-            (_, b'\n') => (State::Start, Step::End),
-            (_, byte) if byte == self.delimiter => (State::Start, Step::Between),
-            _ => (State::Plain, Step::Value),
+            (CsvState::Quoted, b'"') => (CsvState::Closing, CsvStep::Mark),
+            (CsvState::Quoted, _) => (CsvState::Quoted, CsvStep::Value),
+            (CsvState::Closing, b'"') => (CsvState::Quoted, CsvStep::Value),
+            (CsvState::Start, b'"') if self.quotes => (CsvState::Quoted, CsvStep::Mark),
+            (_, b'\n') => (CsvState::Start, CsvStep::End),
+            (_, byte) if byte == self.delimiter => (CsvState::Start, CsvStep::Between),
+            _ => (CsvState::Plain, CsvStep::Value),
         };
         *state = next;
         step
@@ -57,14 +57,14 @@ impl Dialect {
 
     /// The values of a row, which has its line end no more. A value that goes on behind its closing quote has what
     /// follows too, as other readers have it.
-    pub(super) fn cells(self, row: &[u8]) -> Vec<Cell<'_>> {
+    pub(super) fn cells(self, row: &[u8]) -> Vec<CsvCell<'_>> {
         let mut cells = Vec::new();
-        let mut state = State::Start;
+        let mut state = CsvState::Start;
         // The value so far: a stretch of the row, until a quote in it makes it one of its own.
         let (mut from, mut to, mut owned, mut is_quoted) = (0, 0, None::<Vec<u8>>, false);
         for (at, byte) in row.iter().enumerate() {
             match self.step(&mut state, *byte) {
-                Step::Value | Step::End => match &mut owned {
+                CsvStep::Value | CsvStep::End => match &mut owned {
                     Some(owned) => owned.push(*byte),
                     None if to == at => to = at + 1,
                     None => {
@@ -73,12 +73,12 @@ impl Dialect {
                         owned = Some(value);
                     }
                 },
-                Step::Mark => {
+                CsvStep::Mark => {
                     if !is_quoted {
                         (from, to, is_quoted) = (at + 1, at + 1, true);
                     }
                 }
-                Step::Between => {
+                CsvStep::Between => {
                     cells.push(cell(row, from..to, owned.take(), is_quoted));
                     (from, to, is_quoted) = (at + 1, at + 1, false);
                 }
@@ -94,24 +94,24 @@ fn cell(
     stretch: std::ops::Range<usize>,
     owned: Option<Vec<u8>>,
     is_quoted: bool,
-) -> Cell<'_> {
+) -> CsvCell<'_> {
     let bytes = owned.map_or_else(|| row.get(stretch).unwrap_or_default().into(), Cow::Owned);
-    Cell { bytes, is_quoted }
+    CsvCell { bytes, is_quoted }
 }
 
 /// Finds the end of a row in bytes that come stretch by stretch.
-pub(super) struct RowEnd {
-    dialect: Dialect,
-    state: State,
+pub(super) struct CsvRowEnd {
+    dialect: CsvDialect,
+    state: CsvState,
     /// Line ends in the row so far, its own counted.
     pub(super) lines: u64,
     /// At which of them the quote stands that was opened last.
     pub(super) quote_line: u64,
 }
 
-impl RowEnd {
-    pub(super) const fn new(dialect: Dialect) -> Self {
-        Self { dialect, state: State::Start, lines: 0, quote_line: 0 }
+impl CsvRowEnd {
+    pub(super) const fn new(dialect: CsvDialect) -> Self {
+        Self { dialect, state: CsvState::Start, lines: 0, quote_line: 0 }
     }
 
     /// How many of `bytes`, which follow those it has seen, belong to the row, if it ends among them.
@@ -119,8 +119,8 @@ impl RowEnd {
         for (at, byte) in bytes.iter().enumerate() {
             self.lines += u64::from(*byte == b'\n');
             match self.dialect.step(&mut self.state, *byte) {
-                Step::End => return Some(at + 1),
-                Step::Mark if self.state == State::Quoted => self.quote_line = self.lines,
+                CsvStep::End => return Some(at + 1),
+                CsvStep::Mark if self.state == CsvState::Quoted => self.quote_line = self.lines,
                 _ => {}
             }
         }
@@ -129,7 +129,7 @@ impl RowEnd {
 
     /// Whether a quote is open where the bytes ended.
     pub(super) fn is_open(&self) -> bool {
-        self.state == State::Quoted
+        self.state == CsvState::Quoted
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn values(row: &str) -> Vec<String> {
-        let dialect = Dialect { delimiter: b',', quotes: true };
+        let dialect = CsvDialect { delimiter: b',', quotes: true };
         let cells = dialect.cells(row.as_bytes());
         cells.iter().map(|cell| String::from_utf8_lossy(&cell.bytes).into_owned()).collect()
     }
@@ -158,23 +158,23 @@ mod tests {
         assert_eq!(values("\"\"\"\",\"\"\"a\""), ["\"", "\"a"]);
         assert_eq!(values("say \"so\",5\""), ["say \"so\"", "5\""]);
         assert_eq!(values("\"a\"b\"c\",d"), ["ab\"c\"", "d"]);
-        let plain = Dialect { delimiter: b'\t', quotes: false };
+        let plain = CsvDialect { delimiter: b'\t', quotes: false };
         let cells = plain.cells(b"\"a\t5\"");
-        assert_eq!(cells[0], Cell { bytes: Cow::Borrowed(b"\"a"), is_quoted: false });
+        assert_eq!(cells[0], CsvCell { bytes: Cow::Borrowed(b"\"a"), is_quoted: false });
         assert_eq!(cells[1].bytes.as_ref(), b"5\"");
     }
 
     #[test]
     fn a_row_ends_where_no_quote_is_open_however_its_bytes_come() {
-        let dialect = Dialect { delimiter: b',', quotes: true };
+        let dialect = CsvDialect { delimiter: b',', quotes: true };
         let rows = b"a,\"b\n\"\"c\",d\"e\r\nnext";
         for cut in 0..=rows.len() {
-            let mut end = RowEnd::new(dialect);
+            let mut end = CsvRowEnd::new(dialect);
             let (head, tail) = rows.split_at(cut);
             let found = end.find(head).or_else(|| end.find(tail).map(|at| cut + at));
             assert_eq!((found, end.lines), (Some(rows.len() - 4), 2), "{cut}");
         }
-        let mut open = RowEnd::new(dialect);
+        let mut open = CsvRowEnd::new(dialect);
         assert_eq!(open.find(b"a,\"b\nc,\nd"), None);
         assert!(open.is_open());
     }

@@ -1,13 +1,13 @@
 //! Tables of separated values: a row of names, then a record a row.
 
-use super::cells::{Cell, Dialect, RowEnd, without_line_end};
+use super::cells::{CsvCell, CsvDialect, CsvRowEnd, without_line_end};
 use super::error::ReadError;
 use super::guess;
-use super::item::{Item, ReadOptions, length, line_limit, reject};
-use super::metadata::{Metadata, is_number, quoted};
-use super::sequence::{Place, Sequence};
+use super::item::{ReadItem, ReadOptions, length, line_limit, reject};
+use super::metadata::{RecordBuilder, is_number, quoted};
+use super::sequence::{FormatReader, RecordPlace};
 use super::sniff::likely_delimiter;
-use super::stream::{Piece, Stream, Stretch};
+use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::path::Path;
 
@@ -15,18 +15,18 @@ use std::path::Path;
 const PEEK: usize = 4 << 20;
 
 /// The rows of a table.
-pub(super) struct Table {
+pub(super) struct CsvReader {
     options: ReadOptions,
     /// Nobody said that it is a table: without a text it is refused as what it is.
     is_guess: bool,
-    header: Option<Header>,
+    header: Option<CsvHeader>,
     /// Lines before the next row.
     lines: u64,
     is_done: bool,
 }
 
-struct Header {
-    dialect: Dialect,
+struct CsvHeader {
+    dialect: CsvDialect,
     /// The names as JSON has them.
     names: Vec<String>,
     /// None when records stay whole.
@@ -35,13 +35,13 @@ struct Header {
 }
 
 /// A row that is whole, or too long.
-enum Row<'s> {
-    Piece(Piece<'s>),
+enum CsvRow<'s> {
+    Piece(StreamPiece<'s>),
     /// On line, counted from 1.
     OpenQuote(u64),
 }
 
-impl Table {
+impl CsvReader {
     pub(super) fn new(options: &ReadOptions, delimiter: Option<u8>, is_guess: bool) -> Self {
         let mut options = options.clone();
         options.table.delimiter = options.table.delimiter.or(delimiter);
@@ -49,12 +49,16 @@ impl Table {
     }
 
     /// Reads the row of names; gives the reject that a file becomes which has no text.
-    fn open(&mut self, stream: &mut Stream, place: &Place) -> Result<Option<Item>, ReadError> {
+    fn open(
+        &mut self,
+        stream: &mut ByteStream,
+        place: &RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         let delimiter = match self.options.table.delimiter {
             Some(delimiter) => delimiter,
             None => likely_delimiter(stream.peek_line(PEEK)?.unwrap_or_default()),
         };
-        let dialect = Dialect { delimiter, quotes: self.options.table.quotes };
+        let dialect = CsvDialect { delimiter, quotes: self.options.table.quotes };
         let limit = line_limit(&self.options);
         let row = next_row(stream, dialect, limit, &mut self.lines)?;
         let (at, row) = match row {
@@ -62,18 +66,20 @@ impl Table {
                 self.is_done = true;
                 return Ok(None);
             }
-            Some(Row::Piece(Piece { at, bytes: Stretch::Whole(row), .. })) => (at, row),
-            Some(Row::Piece(Piece { at, .. })) => {
+            Some(CsvRow::Piece(StreamPiece { at, bytes: BoundedBytes::Whole(row), .. })) => {
+                (at, row)
+            }
+            Some(CsvRow::Piece(StreamPiece { at, .. })) => {
                 let what = format!("the row of names is longer than {limit} bytes");
                 return Err(damaged(place.path(), at, what));
             }
-            Some(Row::OpenQuote(line)) => return Err(open_quote(place.path(), line)),
+            Some(CsvRow::OpenQuote(line)) => return Err(open_quote(place.path(), line)),
         };
         let row = without_line_end(row);
         let Ok(cells) = std::str::from_utf8(row).map(|row| dialect.cells(row.as_bytes())) else {
             return Err(damaged(place.path(), at, "the row of names is not UTF-8".to_owned()));
         };
-        match Header::of(&cells, dialect, place.path(), &self.options) {
+        match CsvHeader::of(&cells, dialect, place.path(), &self.options) {
             Ok(header) => {
                 self.header = Some(header);
                 Ok(None)
@@ -91,8 +97,12 @@ impl Table {
     }
 }
 
-impl Sequence for Table {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for CsvReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         stream.ask();
         if self.header.is_none() && !self.is_done {
             let refused = self.open(stream, &place)?;
@@ -108,21 +118,21 @@ impl Sequence for Table {
             let limit = line_limit(&self.options);
             let row = match next_row(stream, header.dialect, limit, &mut self.lines)? {
                 None => return Ok(None),
-                Some(Row::Piece(row)) => row,
-                Some(Row::OpenQuote(line)) => {
+                Some(CsvRow::Piece(row)) => row,
+                Some(CsvRow::OpenQuote(line)) => {
                     self.is_done = true;
                     return Err(open_quote(place.path(), line));
                 }
             };
             match row.bytes {
-                Stretch::Whole(bytes) => {
+                BoundedBytes::Whole(bytes) => {
                     let bytes = without_line_end(bytes);
                     if !bytes.is_empty() {
                         let origin = place.at(row.at);
                         return Ok(Some(header.item(bytes, line, &self.options, origin)));
                     }
                 }
-                Stretch::TooLong { head, bytes } => {
+                BoundedBytes::TooLong { head, bytes } => {
                     let reason = RejectReason::TooLong { bytes, limit: length(limit) };
                     return Ok(Some(reject(reason, place.at(row.at), head, bytes)));
                 }
@@ -131,10 +141,10 @@ impl Sequence for Table {
     }
 }
 
-impl Header {
+impl CsvHeader {
     fn of(
-        cells: &[Cell<'_>],
-        dialect: Dialect,
+        cells: &[CsvCell<'_>],
+        dialect: CsvDialect,
         path: &Path,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
@@ -164,10 +174,10 @@ impl Header {
         Ok(Self { dialect, names, text, id })
     }
 
-    fn item(&self, row: &[u8], line: u64, options: &ReadOptions, origin: Origin) -> Item {
+    fn item(&self, row: &[u8], line: u64, options: &ReadOptions, origin: Origin) -> ReadItem {
         match self.record(row, line, options) {
             Ok((key, text, metadata)) => {
-                Item::Record(ReadRecord { key, source: None, text, metadata, origin })
+                ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
             }
             Err(reason) => reject(reason, origin, row, length(row.len())),
         }
@@ -192,7 +202,7 @@ impl Header {
         }
         let mut key = RecordKey::Position;
         let mut text = String::new();
-        let mut metadata = Metadata::new();
+        let mut metadata = RecordBuilder::new();
         for (at, (cell, name)) in cells.into_iter().zip(&self.names).enumerate() {
             let value = String::from_utf8_lossy(&cell.bytes);
             let is = |column: &Option<(usize, String)>| {
@@ -225,23 +235,23 @@ impl Header {
 
 /// The next row, the lines of which are counted.
 fn next_row<'s>(
-    stream: &'s mut Stream,
-    dialect: Dialect,
+    stream: &'s mut ByteStream,
+    dialect: CsvDialect,
     limit: usize,
     lines: &mut u64,
-) -> Result<Option<Row<'s>>, ReadError> {
-    let mut end = RowEnd::new(dialect);
+) -> Result<Option<CsvRow<'s>>, ReadError> {
+    let mut end = CsvRowEnd::new(dialect);
     let before = *lines;
     let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
     *lines += end.lines;
     Ok(piece.map(|piece| match piece.is_closed || !end.is_open() {
-        true => Row::Piece(piece),
-        false => Row::OpenQuote(before + end.quote_line + 1),
+        true => CsvRow::Piece(piece),
+        false => CsvRow::OpenQuote(before + end.quote_line + 1),
     }))
 }
 
 /// The names of columns: one without a name has its number, one whose name was there its number behind it.
-fn names(cells: &[Cell<'_>]) -> Vec<String> {
+fn names(cells: &[CsvCell<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
         let given = String::from_utf8_lossy(&cell.bytes).into_owned();

@@ -57,19 +57,19 @@ pub(super) fn without_descriptions<T>(
 /// The files that a saved dataset lists; none when the list cannot be read.
 fn data_files(folder: &Path) -> Option<BTreeSet<String>> {
     #[derive(serde::Deserialize)]
-    struct State {
+    struct SavedDatasetState {
         #[serde(rename = "_data_files")]
-        files: Vec<DataFile>,
+        files: Vec<SavedDataFile>,
     }
     #[derive(serde::Deserialize)]
-    struct DataFile {
+    struct SavedDataFile {
         filename: String,
     }
     let path = folder.join("state.json");
     if std::fs::metadata(&path).ok()?.len() > MOST_STATE {
         return None;
     }
-    let state: State = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let state: SavedDatasetState = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     // A name is one of this folder, nothing else.
     let is_name = |name: &str| Path::new(name).file_name() == Some(OsStr::new(name));
     let names: BTreeSet<String> = state.files.into_iter().map(|file| file.filename).collect();

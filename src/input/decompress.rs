@@ -16,16 +16,16 @@ const XZ_MEMORY: u32 = 513 << 10;
 const HEAD: u64 = 10;
 
 /// Decompressed bytes of one file.
-pub(super) struct Decompressed {
+pub(super) struct Decompressor {
     inner: Box<dyn Read + Send>,
-    compression: Compression,
+    compression: InputCompression,
     consumed: Arc<AtomicU64>,
     /// The file could not be read on.
     failed: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compression {
+enum InputCompression {
     None,
     Gzip,
     Zstd,
@@ -34,7 +34,7 @@ enum Compression {
     Lz4,
 }
 
-impl Decompressed {
+impl Decompressor {
     /// Looks at the first bytes of `raw` and puts the decoder before it that they ask for.
     pub(super) fn new(mut raw: Box<dyn Read + Send>) -> Result<Self> {
         let mut head = Vec::new();
@@ -42,22 +42,24 @@ impl Decompressed {
         let compression = recognise(&head);
         let consumed = Arc::new(AtomicU64::new(0));
         let failed = Arc::new(AtomicBool::new(false));
-        let file = Counted {
+        let file = CountedReader {
             inner: BufReader::with_capacity(FILE_BUFFER, Cursor::new(head).chain(raw)),
             consumed: Arc::clone(&consumed),
             failed: Arc::clone(&failed),
         };
         let inner: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(file),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
-            Compression::Zstd => {
+            InputCompression::None => Box::new(file),
+            InputCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+            InputCompression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                 Box::new(decoder)
             }
-            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY)),
-            Compression::Lz4 => Box::new(Lz4Frames::new(file)),
+            InputCompression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
+            InputCompression::Xz => {
+                Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY))
+            }
+            InputCompression::Lz4 => Box::new(Lz4FrameReader::new(file)),
         };
         Ok(Self { inner, compression, consumed, failed })
     }
@@ -69,7 +71,7 @@ impl Decompressed {
 
     /// Whether there is a decoder at all.
     pub(super) fn is_compressed(&self) -> bool {
-        self.compression != Compression::None
+        self.compression != InputCompression::None
     }
 
     /// Whether `error` says that the compressed data is bad, and not that the file cannot be read.
@@ -81,53 +83,57 @@ impl Decompressed {
     /// What the file is compressed with.
     pub(super) fn name(&self) -> &'static str {
         match self.compression {
-            Compression::None => "plain",
-            Compression::Gzip => "gzip",
-            Compression::Zstd => "zstd",
-            Compression::Bzip2 => "bzip2",
-            Compression::Xz => "xz",
-            Compression::Lz4 => "LZ4",
+            InputCompression::None => "plain",
+            InputCompression::Gzip => "gzip",
+            InputCompression::Zstd => "zstd",
+            InputCompression::Bzip2 => "bzip2",
+            InputCompression::Xz => "xz",
+            InputCompression::Lz4 => "LZ4",
         }
     }
 }
 
-impl Read for Decompressed {
+impl Read for Decompressor {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.inner.read(buffer)
     }
 }
 
-fn recognise(head: &[u8]) -> Compression {
+fn recognise(head: &[u8]) -> InputCompression {
     match head {
-        [0x1f, 0x8b, ..] => Compression::Gzip,
+        [0x1f, 0x8b, ..] => InputCompression::Gzip,
         // A frame, or a skippable frame before it.
-        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+            InputCompression::Zstd
+        }
         // A size of blocks, then a block or the end.
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59]
-        | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90] => Compression::Bzip2,
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
-        [0x04, 0x22, 0x4d, 0x18, ..] => Compression::Lz4,
-        _ => Compression::None,
+        | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90] => {
+            InputCompression::Bzip2
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => InputCompression::Xz,
+        [0x04, 0x22, 0x4d, 0x18, ..] => InputCompression::Lz4,
+        _ => InputCompression::None,
     }
 }
 
 /// The bytes that were looked at, then the rest.
-type Rewound = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+type PeekedRead = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 /// Counts what its user consumes, not what it reads ahead.
-struct Counted {
-    inner: BufReader<Rewound>,
+struct CountedReader {
+    inner: BufReader<PeekedRead>,
     consumed: Arc<AtomicU64>,
     failed: Arc<AtomicBool>,
 }
 
-impl Counted {
+impl CountedReader {
     fn count(&self, bytes: usize) {
         self.consumed.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }
 
-impl Read for Counted {
+impl Read for CountedReader {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let read = self.inner.read(buffer);
         self.failed.fetch_or(read.is_err(), Ordering::Relaxed);
@@ -137,7 +143,7 @@ impl Read for Counted {
     }
 }
 
-impl BufRead for Counted {
+impl BufRead for CountedReader {
     fn fill_buf(&mut self) -> Result<&[u8]> {
         let filled = self.inner.fill_buf();
         self.failed.fetch_or(filled.is_err(), Ordering::Relaxed);
@@ -151,25 +157,25 @@ impl BufRead for Counted {
 }
 
 /// LZ4 frames, one behind the other. The decoder takes an input that ends within a frame for its end.
-struct Lz4Frames {
-    decoder: FrameDecoder<Watched>,
+struct Lz4FrameReader {
+    decoder: FrameDecoder<EofWatch>,
     is_within: bool,
 }
 
 /// Remembers whether more was asked for than there was.
-struct Watched {
-    inner: Counted,
+struct EofWatch {
+    inner: CountedReader,
     is_starved: bool,
 }
 
-impl Lz4Frames {
-    fn new(inner: Counted) -> Self {
-        let decoder = FrameDecoder::new(Watched { inner, is_starved: false });
+impl Lz4FrameReader {
+    fn new(inner: CountedReader) -> Self {
+        let decoder = FrameDecoder::new(EofWatch { inner, is_starved: false });
         Self { decoder, is_within: false }
     }
 }
 
-impl Read for Lz4Frames {
+impl Read for Lz4FrameReader {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             if !self.is_within && self.decoder.get_mut().inner.fill_buf()?.is_empty() {
@@ -188,7 +194,7 @@ impl Read for Lz4Frames {
     }
 }
 
-impl Read for Watched {
+impl Read for EofWatch {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let read = self.inner.read(buffer)?;
         self.is_starved |= read == 0 && !buffer.is_empty();

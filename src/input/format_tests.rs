@@ -2,7 +2,8 @@
 
 use super::tests::{Dir, drain, gzip, read, read_with, record, rejected, texts};
 use super::{
-    Format, Input, Item, Passed, ReadError, ReadOptions, Reader, TableOptions, TextBy, expand_local,
+    CsvOptions, InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions,
+    SkippedContent, TextUnit, expand_local,
 };
 use crate::model::{RecordKey, Reject, RejectReason};
 use proptest::prelude::*;
@@ -11,18 +12,18 @@ use std::io::Write;
 use std::path::Path;
 
 /// Files that reference libraries wrote, and what they were made of.
-fn golden(name: &str) -> Vec<Input> {
+fn golden(name: &str) -> Vec<InputFile> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora/inputs");
     expand_local(&[folder.join(name).to_string_lossy().into_owned()]).expect("expands")
 }
 
-fn golden_items(name: &str) -> Vec<Item> {
+fn golden_items(name: &str) -> Vec<ReadItem> {
     golden(name).iter().flat_map(read).collect()
 }
 
 /// Records as objects; what is null or empty in one format is absent in another.
-fn objects(items: &[Item]) -> Vec<Map<String, Value>> {
-    let object = |item: &Item| {
+fn objects(items: &[ReadItem]) -> Vec<Map<String, Value>> {
+    let object = |item: &ReadItem| {
         let record = record(item);
         let mut fields: Map<String, Value> =
             serde_json::from_str(&record.metadata).expect("an object");
@@ -52,22 +53,22 @@ fn tables_and_lists_of_pandas_are_read_as_what_they_were_made_of() {
         let bytes = std::fs::read(golden(name)[0].path.as_ref()).expect("reads");
         assert_eq!(objects(&read(&dir.write("no-name", bytes))), expected, "{name} unnamed");
     }
-    let options = ReadOptions { format: Format::Json, ..ReadOptions::default() };
+    let options = ReadOptions { format: InputFormat::Json, ..ReadOptions::default() };
     let input = &golden("objects.json")[0];
     assert_eq!(objects(&read_with(input, &options)), expected);
     assert!(rejected(&read(input)[0]).reason.to_string().contains("--format json"));
 }
 
 /// Reads on at every record, and at what stands before it, with the same items behind it.
-fn goes_on_everywhere(input: &Input, options: &ReadOptions) -> Vec<Item> {
+fn goes_on_everywhere(input: &InputFile, options: &ReadOptions) -> Vec<ReadItem> {
     let whole = read_with(input, options);
     for taken in 0..=whole.len() {
-        let mut first = Reader::open(input, options).expect("opens");
+        let mut first = InputReader::open(input, options).expect("opens");
         for _ in 0..taken {
             first.next().expect("reads").expect("an item");
         }
         let point = first.point();
-        let mut second = Reader::open(input, options).expect("opens");
+        let mut second = InputReader::open(input, options).expect("opens");
         assert!(second.resume(&point).expect("resumes"), "{taken}");
         assert_eq!(drain(&mut second).expect("reads"), whole[taken..], "{taken}");
     }
@@ -84,25 +85,25 @@ fn every_format_of_a_stream_goes_on_behind_any_record() {
     let text = "one\r\n\r\n \ntwo\nlines  \n\n\n  three\n";
     let input = dir.write("a.txt", text);
     let by = |text_by| ReadOptions { text_by, ..ReadOptions::default() };
-    let lines = goes_on_everywhere(&input, &by(TextBy::Line));
+    let lines = goes_on_everywhere(&input, &by(TextUnit::Line));
     assert_eq!(texts(&lines), ["one", "two", "lines  ", "  three"]);
-    let paragraphs = goes_on_everywhere(&input, &by(TextBy::Paragraph));
+    let paragraphs = goes_on_everywhere(&input, &by(TextUnit::Paragraph));
     assert_eq!(texts(&paragraphs), ["one", "two\nlines  ", "  three"]);
     assert_eq!(record(&paragraphs[1]).origin.offset, 9);
     assert_eq!(texts(&read(&input)), [text]);
     // Records of JSON stay records, however texts are cut.
     let lines = dir.write("a.jsonl", "{\"text\":\"a\\n\\nb\"}\n");
-    assert_eq!(texts(&read_with(&lines, &by(TextBy::Line))), ["a\n\nb"]);
+    assert_eq!(texts(&read_with(&lines, &by(TextUnit::Line))), ["a\n\nb"]);
 }
 
 #[test]
 fn a_table_or_a_text_that_has_grown_is_read_on_from_its_end() {
     let dir = Dir::new();
     let grows = |name: &str, before: &str, after: &str, options: &ReadOptions| {
-        let mut reader = Reader::open(&dir.write(name, before), options).expect("opens");
+        let mut reader = InputReader::open(&dir.write(name, before), options).expect("opens");
         drain(&mut reader).expect("reads");
         let point = reader.point();
-        let mut grown = Reader::open(&dir.write(name, after), options).expect("opens");
+        let mut grown = InputReader::open(&dir.write(name, after), options).expect("opens");
         let is_resumed = grown.resume(&point).expect("resumes");
         let items = drain(&mut grown).expect("reads");
         (is_resumed, texts(&items).into_iter().map(str::to_owned).collect::<Vec<_>>())
@@ -118,7 +119,7 @@ fn a_table_or_a_text_that_has_grown_is_read_on_from_its_end() {
     assert!(!is_resumed && all == ["one", "two"]);
     let (is_resumed, all) = grows("a.csv", before, "text,m\none,1\ntwo,2\n", &defaults);
     assert!(!is_resumed && all == ["one", "two"]);
-    let by = ReadOptions { text_by: TextBy::Paragraph, ..ReadOptions::default() };
+    let by = ReadOptions { text_by: TextUnit::Paragraph, ..ReadOptions::default() };
     assert_eq!(grows("a.txt", "one\n\n", "one\n\ntwo\n", &by), (true, vec!["two".to_owned()]));
     let (is_resumed, all) = grows("a.txt", "one\n", "one\nand more\n", &by);
     assert!(!is_resumed && all == ["one\nand more"]);
@@ -149,11 +150,11 @@ fn rows_that_do_not_fit_their_names_are_rejected_with_their_line() {
 fn a_quote_that_stays_open_is_named_by_file_and_line_and_held_in_bounds() {
     let dir = Dir::new();
     let open = dir.write("a.csv", "text,n\none,1\n\"two\n,2\nthree,3\n");
-    let mut reader = Reader::open(&open, &ReadOptions::default()).expect("opens");
+    let mut reader = InputReader::open(&open, &ReadOptions::default()).expect("opens");
     let (items, error) = drain(&mut reader).expect_err("open");
     assert_eq!(texts(&items), ["one"]);
     assert!(matches!(error, ReadError::OpenQuote { line: 3, .. }), "{error}");
-    let plain = TableOptions { quotes: false, ..TableOptions::default() };
+    let plain = CsvOptions { quotes: false, ..CsvOptions::default() };
     let options = ReadOptions { table: plain, ..ReadOptions::default() };
     let items = read_with(&open, &options);
     assert_eq!(record(&items[0]).text, "one");
@@ -164,7 +165,7 @@ fn a_quote_that_stays_open_is_named_by_file_and_line_and_held_in_bounds() {
     let options = ReadOptions { max_doc_bytes: 1000, ..ReadOptions::default() };
     for (end, is_closed) in [("\"\nb,2\n", true), ("", false)] {
         let input = dir.write("b.csv", format!("text,n\na,1\n\"{long}{end}"));
-        let mut reader = Reader::open(&input, &options).expect("opens");
+        let mut reader = InputReader::open(&input, &options).expect("opens");
         let (items, error) = match drain(&mut reader) {
             Ok(items) => (items, None),
             Err((items, error)) => (items, Some(error)),
@@ -196,12 +197,13 @@ fn a_table_without_a_text_is_refused_unless_its_column_is_named() {
     let why = rejected(&read(&list)[0]).reason.to_string();
     assert!(why.contains("among `id`") && why.contains("--text-field"), "{why}");
     let insists = |format| ReadOptions { format, ..ReadOptions::default() };
-    for (input, format) in [(&input, Format::Csv), (&list, Format::Json)] {
-        let mut reader = Reader::open(input, &insists(format)).expect("opens");
+    for (input, format) in [(&input, InputFormat::Csv), (&list, InputFormat::Json)] {
+        let mut reader = InputReader::open(input, &insists(format)).expect("opens");
         assert!(matches!(drain(&mut reader), Err((_, ReadError::NoTextField { .. }))));
     }
     let lacking = ReadOptions { text_field: Some("body".into()), ..ReadOptions::default() };
-    let error = drain(&mut Reader::open(&input, &lacking).expect("opens")).expect_err("none").1;
+    let error =
+        drain(&mut InputReader::open(&input, &lacking).expect("opens")).expect_err("none").1;
     assert!(error.to_string().ends_with("no column `body`; it has `id`, `title`"), "{error}");
 }
 
@@ -211,11 +213,11 @@ fn names_of_columns_are_told_apart_and_delimiters_are_told_or_found() {
     let items = read(&dir.write("a.csv", "\u{feff},text,text,n\r\n0,a,b,\r\n"));
     assert_eq!(record(&items[0]).text, "a");
     assert_eq!(record(&items[0]).metadata, "{\"column_1\":0,\"text_3\":\"b\",\"n\":null}");
-    let table = TableOptions { delimiter: Some(b'~'), ..TableOptions::default() };
-    let options = ReadOptions { format: Format::Csv, table, ..ReadOptions::default() };
+    let table = CsvOptions { delimiter: Some(b'~'), ..CsvOptions::default() };
+    let options = ReadOptions { format: InputFormat::Csv, table, ..ReadOptions::default() };
     let items = read_with(&dir.write("b", "text~n\na,b~1\n"), &options);
     assert_eq!(record(&items[0]).text, "a,b");
-    let tabs = ReadOptions { format: Format::Tsv, ..ReadOptions::default() };
+    let tabs = ReadOptions { format: InputFormat::Tsv, ..ReadOptions::default() };
     let items = read_with(&dir.write("c", "a,b,c,d\ttext\n1\t2\n"), &tabs);
     assert_eq!(record(&items[0]).metadata, "{\"a,b,c,d\":1}");
     assert!(read(&dir.write("empty.csv", "")).is_empty());
@@ -243,7 +245,7 @@ fn damage_in_a_list_is_told_by_its_place_and_bad_values_are_rejected() {
         ("[{\"text\":\"a\"}]]", 14, "a value is missing"),
     ] {
         let input = dir.write("b.json", list);
-        let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
         let (items, error) = drain(&mut reader).expect_err("damaged");
         assert_eq!(texts(&items), ["a"], "{list}");
         let ReadError::Damaged { offset: at, what, .. } = &error else { panic!("{error}") };
@@ -281,7 +283,7 @@ proptest! {
         table.extend(rows.iter().map(|(text, note, n)| vec![text.clone(), note.clone(), n.to_string()]));
         let dir = Dir::new();
         let input = dir.write("a", written(&table, delimiter, ends));
-        let options = ReadOptions { format: Format::Csv, ..ReadOptions::default() };
+        let options = ReadOptions { format: InputFormat::Csv, ..ReadOptions::default() };
         let items = goes_on_everywhere(&input, &options);
         prop_assert_eq!(items.len(), rows.len());
         for (item, (text, note, n)) in items.iter().zip(&rows) {
@@ -298,17 +300,17 @@ proptest! {
     fn no_bytes_break_the_reading_of_any_format(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         marks in "[\\[\\]{}\",:a\n\r ]{0,60}",
-        format in prop::sample::select(vec![Format::Json, Format::Csv, Format::Tsv]),
-        text_by in prop::sample::select(vec![TextBy::Line, TextBy::Paragraph]),
+        format in prop::sample::select(vec![InputFormat::Json, InputFormat::Csv, InputFormat::Tsv]),
+        text_by in prop::sample::select(vec![TextUnit::Line, TextUnit::Paragraph]),
     ) {
         let dir = Dir::new();
         for content in [bytes, marks.into_bytes()] {
             let input = dir.write("any", &content);
             for options in [
                 ReadOptions { format, ..ReadOptions::default() },
-                ReadOptions { format: Format::Text, text_by, ..ReadOptions::default() },
+                ReadOptions { format: InputFormat::Text, text_by, ..ReadOptions::default() },
             ] {
-                let mut reader = Reader::open(&input, &options).expect("opens");
+                let mut reader = InputReader::open(&input, &options).expect("opens");
                 let _ = drain(&mut reader);
                 prop_assert!(reader.point().offset <= content.len() as u64);
             }
@@ -325,7 +327,7 @@ fn arrow_files_feather_and_streams_are_read_as_what_they_were_made_of() {
         let bytes = std::fs::read(golden(name)[0].path.as_ref()).expect("reads");
         let packed = zstd::encode_all(&bytes[..], 3).expect("compresses");
         assert_eq!(objects(&read(&dir.write("no-name", packed))), expected, "{name} compressed");
-        let options = ReadOptions { format: Format::Arrow, ..ReadOptions::default() };
+        let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
         assert_eq!(objects(&read_with(&golden(name)[0], &options)), expected, "{name} insisted");
     }
     let old = golden_items("v1.feather");
@@ -341,8 +343,8 @@ fn arrow_data_that_is_cut_damaged_or_too_long_is_an_error_with_its_place() {
         let mut counts = Vec::new();
         for cut in (16..bytes.len()).step_by(8).chain([bytes.len() - 1]) {
             let input = dir.write("cut.arrow", &bytes[..cut]);
-            let options = ReadOptions { format: Format::Arrow, ..ReadOptions::default() };
-            let mut reader = Reader::open(&input, &options).expect("opens");
+            let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
+            let mut reader = InputReader::open(&input, &options).expect("opens");
             match drain(&mut reader) {
                 // A stream may end behind any message.
                 Ok(items) => {
@@ -359,7 +361,7 @@ fn arrow_data_that_is_cut_damaged_or_too_long_is_an_error_with_its_place() {
         }
         assert!(counts.is_sorted() && counts.first() < counts.last(), "{name}: {counts:?}");
         let small = ReadOptions { max_batch_bytes: 64, ..ReadOptions::default() };
-        let mut reader = Reader::open(&golden(name)[0], &small).expect("opens");
+        let mut reader = InputReader::open(&golden(name)[0], &small).expect("opens");
         let error = drain(&mut reader).expect_err("too long").1;
         assert!(matches!(error, ReadError::Batch { row: 0, limit: 64, .. }), "{error}");
     }
@@ -377,7 +379,7 @@ fn folders_of_datasets_are_their_records_and_not_what_describes_them() {
     let names = |name: &str| -> Vec<String> {
         let files = golden(name);
         let name =
-            |file: &Input| file.path.file_name().expect("named").to_string_lossy().into_owned();
+            |file: &InputFile| file.path.file_name().expect("named").to_string_lossy().into_owned();
         files.iter().map(name).collect()
     };
     assert_eq!(names("dataset"), ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]);
@@ -407,13 +409,13 @@ fn what_is_compressed_otherwise_is_read_in_all_its_parts_and_cuts_are_told() {
             "{name}"
         );
         let bytes = std::fs::read(input.path.as_ref()).expect("reads");
-        let mut reader = Reader::open(input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(input, &ReadOptions::default()).expect("opens");
         drain(&mut reader).expect("reads");
         assert_eq!(reader.input_bytes(), bytes.len() as u64, "{name}");
         let mut whole = 0;
         for cut in 12..bytes.len() {
             let input = dir.write("cut.csv", &bytes[..cut]);
-            let read = Reader::open(&input, &ReadOptions::default())
+            let read = InputReader::open(&input, &ReadOptions::default())
                 .map_err(|error| (Vec::new(), error))
                 .and_then(|mut reader| drain(&mut reader));
             match read {
@@ -464,7 +466,7 @@ proptest! {
         let dir = Dir::new();
         let input = dir.write("any", &bytes);
         let options = ReadOptions { max_batch_bytes: 1 << 20, ..ReadOptions::default() };
-        if let Ok(mut reader) = Reader::open(&input, &options) {
+        if let Ok(mut reader) = InputReader::open(&input, &options) {
             let _ = drain(&mut reader);
         }
     }
@@ -491,10 +493,10 @@ fn texts_of_web_archives_are_records_and_their_pages_are_counted() {
     let items = goes_on_everywhere(input, &by_url);
     assert_eq!(texts(&items), [expected[1], "Chunked, in part", "Compressed in transfer"]);
     assert_eq!(record(&items[2]).key, RecordKey::Given("https://a.example/6".into()));
-    let mut reader = Reader::open(input, &by_url).expect("opens");
+    let mut reader = InputReader::open(input, &by_url).expect("opens");
     drain(&mut reader).expect("reads");
-    assert_eq!(reader.take_passed(), Passed { html: 1, other: 2 });
-    assert_eq!(reader.take_passed(), Passed::default());
+    assert_eq!(reader.take_passed(), SkippedContent { html: 1, other: 2 });
+    assert_eq!(reader.take_passed(), SkippedContent::default());
 }
 
 /// A record of a web archive as it should be, but for its length.
@@ -514,7 +516,7 @@ fn a_wrong_length_in_a_web_archive_is_told_by_its_place() {
             let packed = [gzip(good.as_bytes()), gzip(&bytes.as_bytes()[good.len()..])].concat();
             for bytes in [bytes.into_bytes(), packed] {
                 let input = dir.write("a.warc", bytes);
-                let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+                let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
                 // Where the archive ends behind it, the length says too much or leaves a letter.
                 let Err((items, error)) = drain(&mut reader) else {
                     panic!("{length} was believed");
@@ -532,7 +534,7 @@ fn a_wrong_length_in_a_web_archive_is_told_by_its_place() {
         ("WARC/1.0\r\nWARC-Type: conversion\r\n", "does not end"),
     ] {
         let mut reader =
-            Reader::open(&dir.write("b.warc", bytes), &ReadOptions::default()).expect("opens");
+            InputReader::open(&dir.write("b.warc", bytes), &ReadOptions::default()).expect("opens");
         let error = drain(&mut reader).expect_err("damaged").1;
         assert!(error.to_string().contains(words), "{error}");
     }
@@ -590,8 +592,8 @@ proptest! {
         let cut = cut.index(bytes.len());
         let dir = Dir::new();
         for bytes in [&bytes[..], &bytes[..cut]] {
-            let options = ReadOptions { format: Format::Warc, ..ReadOptions::default() };
-            let mut reader = Reader::open(&dir.write("any", bytes), &options).expect("opens");
+            let options = ReadOptions { format: InputFormat::Warc, ..ReadOptions::default() };
+            let mut reader = InputReader::open(&dir.write("any", bytes), &options).expect("opens");
             let _ = drain(&mut reader);
             prop_assert!(reader.point().offset <= bytes.len() as u64);
         }

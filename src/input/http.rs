@@ -7,7 +7,7 @@ use std::io::Read;
 
 /// What a record has in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum PayloadKind {
     Text,
     Html,
     /// Anything else that somebody asked for and got.
@@ -17,7 +17,7 @@ pub(super) enum Content {
 }
 
 /// An answer.
-pub(super) struct Answer<'r> {
+pub(super) struct HttpResponse<'r> {
     is_good: bool,
     /// In lower case.
     pub(super) content_type: String,
@@ -26,10 +26,10 @@ pub(super) struct Answer<'r> {
     body: &'r [u8],
 }
 
-impl<'r> Answer<'r> {
+impl<'r> HttpResponse<'r> {
     /// The answer that begins here; none if it does not.
     pub(super) fn of(raw: &'r [u8]) -> Option<Self> {
-        let end = HeaderEnd::default().find(raw)?;
+        let end = HttpHeaderEnd::default().find(raw)?;
         let (head, body) = raw.split_at_checked(end)?;
         let head = String::from_utf8_lossy(head);
         let status = head.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?;
@@ -51,8 +51,8 @@ impl<'r> Answer<'r> {
         Some(answer)
     }
 
-    pub(super) fn content(&self) -> Content {
-        if self.is_good { content(&self.content_type) } else { Content::Other }
+    pub(super) fn content(&self) -> PayloadKind {
+        if self.is_good { content(&self.content_type) } else { PayloadKind::Other }
     }
 
     /// The body as it was before it was sent: put together from its chunks, decompressed.
@@ -85,12 +85,12 @@ impl<'r> Answer<'r> {
 }
 
 /// What a media type stands for.
-pub(super) fn content(content_type: &str) -> Content {
+pub(super) fn content(content_type: &str) -> PayloadKind {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     match media {
-        "text/plain" => Content::Text,
-        "text/html" | "application/xhtml+xml" => Content::Html,
-        _ => Content::Other,
+        "text/plain" => PayloadKind::Text,
+        "text/html" | "application/xhtml+xml" => PayloadKind::Html,
+        _ => PayloadKind::Other,
     }
 }
 
@@ -111,12 +111,12 @@ pub(super) fn fields(header: &str) -> Vec<(String, String)> {
 
 /// The end of a header: behind its first blank line.
 #[derive(Default)]
-pub(super) struct HeaderEnd {
+pub(super) struct HttpHeaderEnd {
     /// Something stands on the line that is looked at.
     is_line: bool,
 }
 
-impl HeaderEnd {
+impl HttpHeaderEnd {
     /// How many of `bytes`, which follow those it has seen, belong to the header, if it ends among them.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
@@ -164,14 +164,14 @@ mod tests {
     fn a_header_goes_up_to_its_first_blank_line() {
         let raw =
             b"HTTP/1.1 200 OK\r\nContent-Type: Text/Plain;\r\n charset=utf-8\r\n\r\nbody\r\n\r\n";
-        let answer = Answer::of(raw).expect("is one");
+        let answer = HttpResponse::of(raw).expect("is one");
         assert_eq!(answer.content_type, "text/plain; charset=utf-8");
-        assert_eq!(answer.content(), Content::Text);
+        assert_eq!(answer.content(), PayloadKind::Text);
         assert_eq!(answer.text(100).expect("is one").as_ref(), b"body\r\n\r\n");
         let packed = b"HTTP/1.0 200 OK\nContent-Encoding: br\n\n\xff\xfe";
-        let why = Answer::of(packed).expect("is one").text(100).expect_err("is not read");
+        let why = HttpResponse::of(packed).expect("is one").text(100).expect_err("is not read");
         assert!(why.to_string().ends_with("not read: br"), "{why}");
-        assert!(Answer::of(b"no answer\n\nbody").is_none());
-        assert!(Answer::of(b"HTTP/1.1 200 OK\r\n").is_none());
+        assert!(HttpResponse::of(b"no answer\n\nbody").is_none());
+        assert!(HttpResponse::of(b"HTTP/1.1 200 OK\r\n").is_none());
     }
 }

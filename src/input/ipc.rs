@@ -3,10 +3,10 @@
 //! A file is a stream between marks, with a table of contents behind it that says where the batches are. It is read as
 //! the stream that it is, so that it may be compressed or come through a pipe.
 
-use super::batches::BatchSupply;
+use super::batches::BatchReader;
 use super::error::ReadError;
 use super::item::{length, size};
-use super::stream::{Stream, Stretch};
+use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
@@ -25,7 +25,7 @@ const MOST_METADATA: u64 = 64 << 20;
 const LZ4_RATIO: u64 = 255;
 
 /// Whether an Arrow file begins, or a stream with the description of its columns.
-pub(super) fn is_arrow(stream: &mut Stream) -> Result<bool, ReadError> {
+pub(super) fn is_arrow(stream: &mut ByteStream) -> Result<bool, ReadError> {
     let head = stream.peek(FILE_MARK.len())?;
     let said = head.strip_prefix(&CONTINUATION).and_then(|rest| rest.first_chunk::<4>());
     let bytes = said.map_or(0, |said| u64::from(u32::from_le_bytes(*said)));
@@ -37,8 +37,8 @@ pub(super) fn is_arrow(stream: &mut Stream) -> Result<bool, ReadError> {
 }
 
 /// The batches of an Arrow file or stream.
-pub(super) struct Messages {
-    stream: Box<Stream>,
+pub(super) struct ArrowReader {
+    stream: Box<ByteStream>,
     decoder: StreamDecoder,
     /// Batches that were decoded and not given.
     ready: VecDeque<RecordBatch>,
@@ -46,19 +46,19 @@ pub(super) struct Messages {
     is_done: bool,
     /// Most bytes that a batch may have, decompressed.
     limit: u64,
-    fault: Option<Fault>,
+    fault: Option<ArrowDamage>,
 }
 
 /// Why the reading stops.
 #[derive(Clone)]
-enum Fault {
+enum ArrowDamage {
     Damaged { at: u64, what: String },
     TooLong { bytes: u64 },
 }
 
-impl Messages {
+impl ArrowReader {
     /// The batches of `stream`, which stands at its beginning. `limit`: most bytes of one.
-    pub(super) fn new(mut stream: Box<Stream>, limit: u64) -> Result<Self, ReadError> {
+    pub(super) fn new(mut stream: Box<ByteStream>, limit: u64) -> Result<Self, ReadError> {
         let is_file = stream.peek(FILE_MARK.len())? == FILE_MARK;
         if is_file {
             take(&mut stream, length(FILE_MARK.len()))?;
@@ -80,9 +80,9 @@ impl Messages {
     }
 
     /// Reads one message and has it decoded; says whether there was one.
-    fn message(&mut self) -> Result<Result<bool, Fault>, ReadError> {
+    fn message(&mut self) -> Result<Result<bool, ArrowDamage>, ReadError> {
         let at = self.stream.offset();
-        let damaged = |what: String| Ok(Err(Fault::Damaged { at, what }));
+        let damaged = |what: String| Ok(Err(ArrowDamage::Damaged { at, what }));
         let cut = || damaged("a message is cut off".to_owned());
         let Some(mut word) = take(&mut self.stream, 4)? else {
             // A stream may end without saying so, at the end of a message.
@@ -108,7 +108,7 @@ impl Messages {
             Err(error) => return damaged(format!("a message cannot be read: {error}")),
         };
         if body_bytes > self.limit {
-            return Ok(Err(Fault::TooLong { bytes: body_bytes }));
+            return Ok(Err(ArrowDamage::TooLong { bytes: body_bytes }));
         }
         let Some(body) = take(&mut self.stream, body_bytes)? else { return cut() };
         if let Err(fault) = check(&metadata, &body, self.limit, at) {
@@ -121,7 +121,7 @@ impl Messages {
         Ok(self
             .decode(head.into())
             .and_then(|()| self.decode(body.into()))
-            .map_or_else(|what| Err(Fault::Damaged { at, what }), |()| Ok(true)))
+            .map_or_else(|what| Err(ArrowDamage::Damaged { at, what }), |()| Ok(true)))
     }
 
     /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
@@ -135,10 +135,10 @@ impl Messages {
     }
 
     /// Behind the last message: what it needed another one for is decoded, and a file has its mark once more.
-    fn end(&mut self, at: u64) -> Result<Result<bool, Fault>, ReadError> {
+    fn end(&mut self, at: u64) -> Result<Result<bool, ArrowDamage>, ReadError> {
         let end = [CONTINUATION, [0; 4]].concat();
         if let Err(what) = self.decode(end.into()) {
-            return Ok(Err(Fault::Damaged { at, what }));
+            return Ok(Err(ArrowDamage::Damaged { at, what }));
         }
         let mark = FILE_MARK.get(..6).unwrap_or_default();
         let mut last = Vec::new();
@@ -149,13 +149,13 @@ impl Messages {
         }
         if self.is_file && last != mark {
             let what = "the table of contents at its end is cut off".to_owned();
-            return Ok(Err(Fault::Damaged { at: self.stream.offset(), what }));
+            return Ok(Err(ArrowDamage::Damaged { at: self.stream.offset(), what }));
         }
         Ok(Ok(false))
     }
 }
 
-impl BatchSupply for Messages {
+impl BatchReader for ArrowReader {
     fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
         while self.ready.is_empty() && !self.is_done {
             let read = match self.fault.take() {
@@ -176,7 +176,7 @@ impl BatchSupply for Messages {
     }
 }
 
-impl Fault {
+impl ArrowDamage {
     fn error(self, origin: &Origin, limit: u64) -> ReadError {
         let path = origin.path.to_path_buf();
         match self {
@@ -191,8 +191,8 @@ impl Fault {
 
 /// Whether a message becomes no more than `limit` bytes when it is decompressed: its buffers say so themselves, and
 /// of LZ4, which the decoder believes, it is tried where it could be more.
-fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), Fault> {
-    let damaged = |what: &str| Fault::Damaged { at, what: what.to_owned() };
+fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), ArrowDamage> {
+    let damaged = |what: &str| ArrowDamage::Damaged { at, what: what.to_owned() };
     let message = root_as_message(metadata).map_err(|error| damaged(&error.to_string()))?;
     let Some(batch) = header(&message) else { return Ok(()) };
     let (Some(compression), Some(buffers)) = (batch.compression(), batch.buffers()) else {
@@ -221,7 +221,7 @@ fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), Fault>
             return Err(damaged("a buffer is longer than it says"));
         }
     }
-    if bytes > limit { Err(Fault::TooLong { bytes }) } else { Ok(()) }
+    if bytes > limit { Err(ArrowDamage::TooLong { bytes }) } else { Ok(()) }
 }
 
 fn header<'m>(message: &Message<'m>) -> Option<BatchHeader<'m>> {
@@ -238,7 +238,7 @@ fn lz4_bytes(data: &[u8], most: u64) -> u64 {
 }
 
 /// So many bytes, aligned so that columns need not be copied; none when the input ends before.
-fn take(stream: &mut Stream, bytes: u64) -> Result<Option<MutableBuffer>, ReadError> {
+fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, ReadError> {
     if bytes == 0 {
         return Ok(Some(MutableBuffer::new(0)));
     }
@@ -251,17 +251,17 @@ fn take(stream: &mut Stream, bytes: u64) -> Result<Option<MutableBuffer>, ReadEr
         }
     })?;
     Ok(piece.filter(|piece| piece.is_closed).and_then(|piece| match piece.bytes {
-        Stretch::Whole(bytes) => {
+        BoundedBytes::Whole(bytes) => {
             let mut taken = MutableBuffer::with_capacity(bytes.len());
             taken.extend_from_slice(bytes);
             Some(taken)
         }
-        Stretch::TooLong { .. } => None,
+        BoundedBytes::TooLong { .. } => None,
     }))
 }
 
 /// At most so many bytes, none at the end.
-fn take_up_to(stream: &mut Stream, bytes: usize) -> Result<Option<MutableBuffer>, ReadError> {
+fn take_up_to(stream: &mut ByteStream, bytes: usize) -> Result<Option<MutableBuffer>, ReadError> {
     let ahead = length(stream.peek(bytes)?.len());
     let taken = take(stream, ahead)?;
     Ok(taken.filter(|taken| !taken.is_empty()))

@@ -1,14 +1,14 @@
 //! What a reader is asked, and what it gives.
 
 use crate::model::{Origin, ReadRecord, Reject, RejectReason};
-use crate::remote::Stores;
+use crate::remote::ObjectStores;
 
 /// A line may be this many times longer than the longest text: escapes and other fields.
 const LINE_SLACK: u64 = 4;
 
 /// How an input is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Format {
+pub enum InputFormat {
     /// By content, then by name.
     #[default]
     Auto,
@@ -16,7 +16,7 @@ pub enum Format {
     Jsonl,
     /// JSON objects in an array, or one behind the other over any number of lines.
     Json,
-    /// Values between commas, or what [`TableOptions`] says, below a row of names.
+    /// Values between commas, or what [`CsvOptions`] says, below a row of names.
     Csv,
     /// The same between tabs.
     Tsv,
@@ -26,13 +26,13 @@ pub enum Format {
     Arrow,
     /// Parquet; one record a row.
     Parquet,
-    /// A text, cut as [`TextBy`] says.
+    /// A text, cut as [`TextUnit`] says.
     Text,
 }
 
 /// What is a document of a plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TextBy {
+pub enum TextUnit {
     /// The whole file.
     #[default]
     File,
@@ -44,7 +44,7 @@ pub enum TextBy {
 
 /// How rows of separated values are taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableOptions {
+pub struct CsvOptions {
     /// What stands between values, an ASCII character; told from the row of names when absent.
     pub delimiter: Option<u8>,
     /// Whether `"` at the start of a value opens one that may hold delimiters and line ends.
@@ -53,13 +53,13 @@ pub struct TableOptions {
     pub numbers: bool,
 }
 
-impl Default for TableOptions {
+impl Default for CsvOptions {
     fn default() -> Self {
         Self { delimiter: None, quotes: true, numbers: true }
     }
 }
 
-impl TableOptions {
+impl CsvOptions {
     /// Whether a character can stand between values: ASCII, and not one that quotes values or ends lines.
     #[must_use]
     pub const fn is_delimiter(character: u8) -> bool {
@@ -71,7 +71,7 @@ impl TableOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// How inputs are read.
-    pub format: Format,
+    pub format: InputFormat,
     /// The field that holds the text; guessed when absent.
     pub text_field: Option<String>,
     /// The field that identifies a record; its key supersedes.
@@ -89,19 +89,19 @@ pub struct ReadOptions {
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
     pub max_doc_bytes: u64,
     /// What is a document of a plain text.
-    pub text_by: TextBy,
+    pub text_by: TextUnit,
     /// How rows of separated values are taken apart.
-    pub table: TableOptions,
+    pub table: CsvOptions,
     /// Most bytes of a record batch of an Arrow file, which is held as a whole.
     pub max_batch_bytes: u64,
     /// How objects of stores are reached (`s3://` and the like).
-    pub stores: Stores,
+    pub stores: ObjectStores,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         Self {
-            format: Format::Auto,
+            format: InputFormat::Auto,
             text_field: None,
             id_field: None,
             meta_field: None,
@@ -110,10 +110,10 @@ impl Default for ReadOptions {
             source_field: None,
             whole: false,
             max_doc_bytes: 64 << 20,
-            text_by: TextBy::File,
-            table: TableOptions::default(),
+            text_by: TextUnit::File,
+            table: CsvOptions::default(),
             max_batch_bytes: 512 << 20,
-            stores: Stores::default(),
+            stores: ObjectStores::default(),
         }
     }
 }
@@ -168,7 +168,7 @@ impl ReadOptions {
 
 /// What stands next in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum ReadItem {
     /// A record that could be read.
     Record(ReadRecord),
     /// Something that should have been one.
@@ -188,21 +188,21 @@ pub struct ResumePoint {
 
 /// What of an input was no document, and no reject either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Passed {
+pub struct SkippedContent {
     /// HTML pages of web archives, whose text is to be extracted first.
     pub html: u64,
     /// Other contents of web archives that are no text: images, programs, answers that report an error.
     pub other: u64,
 }
 
-impl std::ops::AddAssign for Passed {
+impl std::ops::AddAssign for SkippedContent {
     fn add_assign(&mut self, other: Self) {
         self.html += other.html;
         self.other += other.other;
     }
 }
 
-impl Passed {
+impl SkippedContent {
     /// Whether there was nothing.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -230,7 +230,7 @@ pub(super) fn length(bytes: usize) -> u64 {
 }
 
 /// A reject with as much of its raw bytes as is kept.
-pub(super) fn reject(reason: RejectReason, origin: Origin, raw: &[u8], raw_bytes: u64) -> Item {
+pub(super) fn reject(reason: RejectReason, origin: Origin, raw: &[u8], raw_bytes: u64) -> ReadItem {
     let raw = raw.get(..Reject::MAX_RAW).unwrap_or(raw).to_vec();
-    Item::Reject(Reject { reason, origin, raw, raw_bytes })
+    ReadItem::Reject(Reject { reason, origin, raw, raw_bytes })
 }

@@ -1,14 +1,14 @@
 //! JSON objects in arrays, or one behind the other over any number of lines.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, reject};
+use super::item::{ReadItem, ReadOptions, reject};
 use super::objects::Objects;
-use super::sequence::{Place, Sequence};
-use super::stream::{Piece, Stream};
+use super::sequence::{FormatReader, RecordPlace};
+use super::stream::{ByteStream, StreamPiece};
 use crate::model::{Reject, RejectReason};
 
 /// The objects of a JSON file.
-pub(super) struct Values {
+pub(super) struct JsonValuesReader {
     objects: Objects,
     /// Nobody said that it is JSON: without a text it is refused as what it is.
     is_guess: bool,
@@ -20,19 +20,23 @@ pub(super) struct Values {
 }
 
 /// What stands before the next value.
-enum Next {
+enum JsonGap {
     Value,
     End,
 }
 
-impl Values {
+impl JsonValuesReader {
     pub(super) fn new(options: &ReadOptions, is_guess: bool) -> Self {
         let objects = Objects::new(options);
         Self { objects, is_guess, in_array: false, is_behind_value: false, is_done: false }
     }
 
     /// Passes over what stands between values.
-    fn advance(&mut self, stream: &mut Stream, place: &Place) -> Result<Next, ReadError> {
+    fn advance(
+        &mut self,
+        stream: &mut ByteStream,
+        place: &RecordPlace,
+    ) -> Result<JsonGap, ReadError> {
         loop {
             stream.skip_while(|byte| byte.is_ascii_whitespace())?;
             let at = stream.offset();
@@ -44,7 +48,7 @@ impl Values {
             let Some(first) = stream.peek(1)?.first().copied() else {
                 return match self.in_array {
                     true => Err(fault("the array does not end: it is cut off")),
-                    false => Ok(Next::End),
+                    false => Ok(JsonGap::End),
                 };
             };
             match first {
@@ -55,15 +59,15 @@ impl Values {
                 _ if self.in_array && self.is_behind_value => {
                     return Err(fault("neither a comma nor the end of the array behind a value"));
                 }
-                _ => return Ok(Next::Value),
+                _ => return Ok(JsonGap::Value),
             }
             stream.piece(1, 0, |bytes| (!bytes.is_empty()).then_some(1))?;
         }
     }
 
-    fn item(&mut self, piece: &Piece<'_>, place: Place) -> Result<Item, ReadError> {
+    fn item(&mut self, piece: &StreamPiece<'_>, place: RecordPlace) -> Result<ReadItem, ReadError> {
         let mut item = self.objects.item(&piece.bytes, place.at(piece.at))?;
-        if let Item::Record(record) = &mut item
+        if let ReadItem::Record(record) = &mut item
             && record.metadata.contains(['\n', '\r'])
         {
             // Whoever reads the fields later has them on one line.
@@ -73,16 +77,20 @@ impl Values {
     }
 }
 
-impl Sequence for Values {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for JsonValuesReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         stream.ask();
         if self.is_done {
             return Ok(None);
         }
-        if let Next::End = self.advance(stream, &place)? {
+        if let JsonGap::End = self.advance(stream, &place)? {
             return Ok(None);
         }
-        let mut end = ValueEnd::default();
+        let mut end = JsonValueEnd::default();
         let limit = self.objects.limit();
         let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
         let Some(piece) = piece else { return Ok(None) };
@@ -105,14 +113,14 @@ impl Sequence for Values {
 /// Finds the end of a JSON value in bytes that come stretch by stretch. What is inside is not looked at but for
 /// brackets and quotes.
 #[derive(Default)]
-struct ValueEnd {
+struct JsonValueEnd {
     depth: u64,
     in_string: bool,
     is_escaped: bool,
     has_begun: bool,
 }
 
-impl ValueEnd {
+impl JsonValueEnd {
     fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             if self.in_string {
@@ -189,13 +197,13 @@ mod tests {
             ("}x,", 2),
         ] {
             for cut in 0..=json.len() {
-                let mut end = ValueEnd::default();
+                let mut end = JsonValueEnd::default();
                 let (head, tail) = json.as_bytes().split_at(cut);
                 let found = end.find(head).or_else(|| end.find(tail).map(|at| cut + at));
                 assert_eq!(found, Some(length), "{json} {cut}");
             }
         }
-        assert_eq!(ValueEnd::default().find(b"{\"a\":"), None);
+        assert_eq!(JsonValueEnd::default().find(b"{\"a\":"), None);
     }
 
     #[test]

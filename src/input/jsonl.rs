@@ -16,7 +16,7 @@ pub(super) struct Parsed {
 }
 
 /// Which fields are text and id, and how long a text may be.
-pub(super) struct Fields<'a> {
+pub(super) struct JsonRecordSeed<'a> {
     /// None: the record has no text of its own, all its fields are kept.
     pub(super) text: Option<&'a str>,
     pub(super) id: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Parses one line. All fields but text and id are kept as they are spelled, in their order.
-pub(super) fn parse(line: &[u8], fields: &Fields<'_>) -> Result<Parsed, RejectReason> {
+pub(super) fn parse(line: &[u8], fields: &JsonRecordSeed<'_>) -> Result<Parsed, RejectReason> {
     let line = utf8(line)?;
     let mut json = serde_json::Deserializer::from_str(line);
     let object = fields
@@ -33,11 +33,11 @@ pub(super) fn parse(line: &[u8], fields: &Fields<'_>) -> Result<Parsed, RejectRe
         .map_err(not_json)?;
     let text = match (object.text, fields.text) {
         (_, None) => Cow::Borrowed(""),
-        (Some(Text::String(text)), _) => text,
-        (Some(Text::Other), Some(field)) => {
+        (Some(JsonText::String(text)), _) => text,
+        (Some(JsonText::Other), Some(field)) => {
             return Err(RejectReason::TextNotString(field.to_owned()));
         }
-        (Some(Text::Null) | None, Some(field)) => {
+        (Some(JsonText::Null) | None, Some(field)) => {
             return Err(RejectReason::NoText(field.to_owned()));
         }
     };
@@ -90,30 +90,33 @@ fn id_text(raw: &RawValue) -> Option<String> {
     }
 }
 
-pub(super) struct Object<'l> {
-    text: Option<Text<'l>>,
+pub(super) struct JsonRecordParts<'l> {
+    text: Option<JsonText<'l>>,
     id: Option<&'l RawValue>,
     metadata: String,
 }
 
-impl<'l> DeserializeSeed<'l> for &Fields<'_> {
-    type Value = Object<'l>;
+impl<'l> DeserializeSeed<'l> for &JsonRecordSeed<'_> {
+    type Value = JsonRecordParts<'l>;
 
-    fn deserialize<D: Deserializer<'l>>(self, deserializer: D) -> Result<Object<'l>, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(
+        self,
+        deserializer: D,
+    ) -> Result<JsonRecordParts<'l>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'l> Visitor<'l> for &Fields<'_> {
-    type Value = Object<'l>;
+impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
+    type Value = JsonRecordParts<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Object<'l>, A::Error> {
-        let mut object = Object { text: None, id: None, metadata: String::from("{") };
-        while let Some(Name(name)) = map.next_key()? {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<JsonRecordParts<'l>, A::Error> {
+        let mut object = JsonRecordParts { text: None, id: None, metadata: String::from("{") };
+        while let Some(JsonName(name)) = map.next_key()? {
             let is_text = Some(name.as_ref()) == self.text;
             let is_id = Some(name.as_ref()) == self.id;
             if (is_text && object.text.is_some()) || (is_id && object.id.is_some()) {
@@ -150,71 +153,71 @@ fn push_field(metadata: &mut String, name: &str, raw: &str) -> Result<(), serde_
 
 /// A field name, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
-struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
+struct JsonName<'l>(#[serde(borrow)] Cow<'l, str>);
 
 /// The value of the text field.
-enum Text<'l> {
+enum JsonText<'l> {
     String(Cow<'l, str>),
     Null,
     Other,
 }
 
-impl<'l> serde::Deserialize<'l> for Text<'l> {
+impl<'l> serde::Deserialize<'l> for JsonText<'l> {
     fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
+        deserializer.deserialize_any(JsonTextVisitor)
     }
 }
 
-struct TextVisitor;
+struct JsonTextVisitor;
 
-impl<'l> Visitor<'l> for TextVisitor {
-    type Value = Text<'l>;
+impl<'l> Visitor<'l> for JsonTextVisitor {
+    type Value = JsonText<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'l str) -> Result<Text<'l>, E> {
-        Ok(Text::String(Cow::Borrowed(text)))
+    fn visit_borrowed_str<E>(self, text: &'l str) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::String(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Text<'l>, E> {
-        Ok(Text::String(Cow::Owned(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::String(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_unit<E>(self) -> Result<Text<'l>, E> {
-        Ok(Text::Null)
+    fn visit_unit<E>(self) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Text<'l>, E> {
-        Ok(Text::Other)
+    fn visit_bool<E>(self, _: bool) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Text<'l>, E> {
-        Ok(Text::Other)
+    fn visit_i64<E>(self, _: i64) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Text<'l>, E> {
-        Ok(Text::Other)
+    fn visit_u64<E>(self, _: u64) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Text<'l>, E> {
-        Ok(Text::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<JsonText<'l>, E> {
+        Ok(JsonText::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'l>>(self, mut seq: A) -> Result<Text<'l>, A::Error> {
+    fn visit_seq<A: SeqAccess<'l>>(self, mut seq: A) -> Result<JsonText<'l>, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Text::Other)
+        Ok(JsonText::Other)
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Text<'l>, A::Error> {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<JsonText<'l>, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text::Other)
+        Ok(JsonText::Other)
     }
 }
 
 /// The field names of an object.
-struct Names<'l>(Vec<Name<'l>>);
+struct Names<'l>(Vec<JsonName<'l>>);
 
 impl<'l> serde::Deserialize<'l> for Names<'l> {
     fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {

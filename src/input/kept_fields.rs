@@ -1,21 +1,21 @@
 //! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object,
 //! as an export writes them.
 
-use super::item::{Item, ReadOptions, length, reject};
+use super::item::{ReadItem, ReadOptions, length, reject};
 use super::jsonl;
-use super::metadata::{Fields, Metadata, quoted};
+use super::metadata::{JsonMembers, RecordBuilder, quoted};
 use crate::model::{ReadRecord, RejectReason};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// The record with the fields that are kept, or a reject.
-pub(super) fn kept(item: Item, options: &ReadOptions) -> Item {
+pub(super) fn kept(item: ReadItem, options: &ReadOptions) -> ReadItem {
     if options.meta_field.is_none() && options.drop_fields.is_empty() {
         return item;
     }
-    let Item::Record(record) = item else { return item };
+    let ReadItem::Record(record) = item else { return item };
     match fields(&record.metadata, options) {
-        Ok(metadata) => Item::Record(ReadRecord { metadata, ..record }),
+        Ok(metadata) => ReadItem::Record(ReadRecord { metadata, ..record }),
         Err(why) => {
             let raw = record.metadata.as_bytes();
             reject(RejectReason::Form(why), record.origin, raw, length(raw.len()))
@@ -31,7 +31,7 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
     if options.drop_fields.is_empty() {
         return Ok(whole.into_owned());
     }
-    let mut kept = Metadata::new();
+    let mut kept = RecordBuilder::new();
     for (name, value) in parsed(&whole)? {
         if !options.drop_fields.iter().any(|dropped| *dropped == name) {
             kept.push_raw(&quoted(&name), value.get());
@@ -45,7 +45,7 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
 /// # Errors
 /// Why the object cannot be read.
 pub fn apart(metadata: &str, mut take: impl FnMut(&str, &str) -> bool) -> Result<String, String> {
-    let mut kept = Metadata::new();
+    let mut kept = RecordBuilder::new();
     for (name, value) in parsed(metadata)? {
         if !take(&name, value.get()) {
             kept.push_raw(&quoted(&name), value.get());
@@ -69,13 +69,13 @@ fn object_in(metadata: &str, name: &str) -> Result<String, String> {
         _ => return Err(wrong("it is neither an object nor a text with one")),
     };
     // As a line of JSON is read, so that the same fields are the same whichever way they come.
-    let line = jsonl::Fields { text: None, id: None, max_doc_bytes: u64::MAX };
+    let line = jsonl::JsonRecordSeed { text: None, id: None, max_doc_bytes: u64::MAX };
     let parsed = jsonl::parse(object.as_bytes(), &line);
     Ok(parsed.map_err(|reason| wrong(&reason.to_string()))?.metadata)
 }
 
 fn parsed(object: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, String> {
-    let Fields(fields) = serde_json::from_str(object).map_err(|error| error.to_string())?;
+    let JsonMembers(fields) = serde_json::from_str(object).map_err(|error| error.to_string())?;
     Ok(fields)
 }
 

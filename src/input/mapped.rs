@@ -1,7 +1,7 @@
 //! Fields under other names, and the source that a record names: the same for records of every format.
 
 use super::item::ReadOptions;
-use super::metadata::{Fields, Metadata, quoted};
+use super::metadata::{JsonMembers, RecordBuilder, quoted};
 use crate::model::{ReadRecord, RejectReason};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const LONGEST_SOURCE: usize = 200;
 
 /// What is done with the fields of a record once it is read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mapping {
+pub(super) struct FieldRoles {
     /// Our name, and that in the record.
     renamed: Vec<(String, String)>,
     source: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Mapping {
     last: Option<Arc<str>>,
 }
 
-impl Mapping {
+impl FieldRoles {
     pub(super) fn new(options: &ReadOptions) -> Self {
         let ReadOptions { renamed, source_field, .. } = options;
         Self { renamed: renamed.clone(), source: source_field.clone(), last: None }
@@ -30,9 +30,10 @@ impl Mapping {
         if self.renamed.is_empty() && self.source.is_none() {
             return Ok(());
         }
-        let parsed: Result<Fields<'_>, _> = serde_json::from_str(&record.metadata);
-        let Fields(fields) = parsed.map_err(|error| RejectReason::NotJson(error.to_string()))?;
-        let mut metadata = Metadata::new();
+        let parsed: Result<JsonMembers<'_>, _> = serde_json::from_str(&record.metadata);
+        let JsonMembers(fields) =
+            parsed.map_err(|error| RejectReason::NotJson(error.to_string()))?;
+        let mut metadata = RecordBuilder::new();
         let mut named = None;
         for (name, value) in &fields {
             if self.source.as_deref() == Some(name.as_ref()) {
@@ -103,7 +104,7 @@ mod tests {
             metadata: metadata.to_owned(),
             origin: Origin { path, number: 0, offset: 0 },
         };
-        let mut mapping = Mapping::new(&options);
+        let mut mapping = FieldRoles::new(&options);
         mapping.apply(&mut record).map_err(|reason| reason.to_string())?;
         Ok((record.metadata, record.source.map(|name| name.to_string())))
     }

@@ -1,10 +1,10 @@
 //! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
-use super::batches::{BatchSupply, Batches};
+use super::batches::{BatchReader, BatchRows};
 use super::error::ReadError;
 use super::guess;
-use super::item::{Item, ReadOptions, length, reject};
-use super::paths::Input;
+use super::item::{ReadItem, ReadOptions, length, reject};
+use super::paths::InputFile;
 use super::table::Columns;
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{RecordBatch, RecordBatchReader};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type SupplyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A record to ingest: what one line of a JSON lines file says.
 ///
@@ -63,19 +63,19 @@ impl Record {
 /// known by. Use the same one when the same records come again.
 pub struct Records<'m> {
     name: String,
-    supply: Supply<'m>,
+    supply: RecordSupply<'m>,
 }
 
-enum Supply<'m> {
-    OneByOne(Box<dyn Iterator<Item = Result<Record, BoxError>> + Send + 'm>),
+enum RecordSupply<'m> {
+    OneByOne(Box<dyn Iterator<Item = Result<Record, SupplyError>> + Send + 'm>),
     /// With the field that holds the text, once it is known.
-    Mappings(Mappings<'m>, Option<String>),
-    Batches(Box<Batches<Promised<'m>>>),
+    Mappings(MappingIterator<'m>, Option<String>),
+    Batches(Box<BatchRows<SchemaBatches<'m>>>),
 }
 
 /// Fields by name, or why there are none.
-type Mappings<'m> =
-    Box<dyn Iterator<Item = Result<Result<Map<String, Value>, String>, BoxError>> + Send + 'm>;
+type MappingIterator<'m> =
+    Box<dyn Iterator<Item = Result<Result<Map<String, Value>, String>, SupplyError>> + Send + 'm>;
 
 impl<'m> Records<'m> {
     /// The records of anything that gives them one by one.
@@ -85,7 +85,7 @@ impl<'m> Records<'m> {
         I::IntoIter: Send + 'm,
     {
         let records = records.into_iter().map(Ok);
-        Self { name: name.into(), supply: Supply::OneByOne(Box::new(records)) }
+        Self { name: name.into(), supply: RecordSupply::OneByOne(Box::new(records)) }
     }
 
     /// The same where a record may fail to come: the first error ends the ingest, and what came before stays.
@@ -96,7 +96,7 @@ impl<'m> Records<'m> {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let records = records.into_iter().map(|record| record.map_err(Into::into));
-        Self { name: name.into(), supply: Supply::OneByOne(Box::new(records)) }
+        Self { name: name.into(), supply: RecordSupply::OneByOne(Box::new(records)) }
     }
 
     /// Records as fields by name, read as the lines of a JSON file are: [`ReadOptions`] names the fields of text and
@@ -110,7 +110,7 @@ impl<'m> Records<'m> {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let records = records.into_iter().map(|record| record.map_err(Into::into));
-        Self { name: name.into(), supply: Supply::Mappings(Box::new(records), None) }
+        Self { name: name.into(), supply: RecordSupply::Mappings(Box::new(records), None) }
     }
 
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
@@ -118,17 +118,19 @@ impl<'m> Records<'m> {
     pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
         Self {
             name: name.into(),
-            supply: Supply::Batches(Box::new(Batches::new(Promised(Box::new(batches))))),
+            supply: RecordSupply::Batches(Box::new(BatchRows::new(SchemaBatches(Box::new(
+                batches,
+            ))))),
         }
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
-    pub(crate) fn input(&self) -> Result<Input, ReadError> {
+    pub(crate) fn input(&self) -> Result<InputFile, ReadError> {
         if self.name.is_empty() {
             return Err(ReadError::NoName);
         }
         let path = Arc::new(PathBuf::from(&self.name));
-        Ok(Input { path, size: 0, modified_ns: 0, is_stdin: false, object: None })
+        Ok(InputFile { path, size: 0, modified_ns: 0, is_stdin: false, object: None })
     }
 }
 
@@ -139,20 +141,20 @@ impl std::fmt::Debug for Records<'_> {
 }
 
 /// Records being read.
-pub(super) struct Memory<'m> {
+pub(super) struct RecordsReader<'m> {
     /// None behind the end.
-    supply: Option<Supply<'m>>,
+    supply: Option<RecordSupply<'m>>,
     /// Bytes of texts and fields given.
     given: u64,
 }
 
-impl<'m> Memory<'m> {
+impl<'m> RecordsReader<'m> {
     pub(super) fn open(
         records: Records<'m>,
         path: &Arc<PathBuf>,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
-        if let Supply::Batches(batches) = &records.supply {
+        if let RecordSupply::Batches(batches) = &records.supply {
             // What cannot be read is said before the first batch is made.
             Columns::of(&batches.supply().0.schema(), path, options)?;
         }
@@ -164,29 +166,29 @@ impl<'m> Memory<'m> {
         &mut self,
         options: &ReadOptions,
         origin: Origin,
-    ) -> Result<Option<Item>, ReadError> {
+    ) -> Result<Option<ReadItem>, ReadError> {
         let path = Arc::clone(&origin.path);
         let number = origin.number;
         let item = match &mut self.supply {
             None => return Ok(None),
-            Some(Supply::OneByOne(records)) => {
+            Some(RecordSupply::OneByOne(records)) => {
                 let next = records.next().transpose();
                 let next = next.map_err(|source| failed(&path, number, source));
                 next.map(|record| record.map(|record| item(record, options, origin)))
             }
-            Some(Supply::Mappings(records, field)) => match records.next().transpose() {
+            Some(RecordSupply::Mappings(records, field)) => match records.next().transpose() {
                 Err(source) => Err(failed(&path, number, source)),
                 Ok(None) => Ok(None),
                 Ok(Some(Err(why))) => Ok(Some(reject(RejectReason::Form(why), origin, &[], 0))),
                 Ok(Some(Ok(fields))) => mapped(fields, field, options, origin).map(Some),
             },
-            Some(Supply::Batches(batches)) => batches.next(options, origin),
+            Some(RecordSupply::Batches(batches)) => batches.next(options, origin),
         };
         match &item {
-            Ok(Some(Item::Record(ReadRecord { text, metadata, .. }))) => {
+            Ok(Some(ReadItem::Record(ReadRecord { text, metadata, .. }))) => {
                 self.given += length(text.len()) + length(metadata.len());
             }
-            Ok(Some(Item::Reject(reject))) => self.given += reject.raw_bytes,
+            Ok(Some(ReadItem::Reject(reject))) => self.given += reject.raw_bytes,
             // Iterators may begin anew behind their end; that would be other records.
             Ok(None) | Err(_) => self.supply = None,
         }
@@ -200,7 +202,7 @@ impl<'m> Memory<'m> {
 }
 
 /// A record as it goes on, or why it cannot.
-fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
+fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
     let Record { key, text, mut fields } = record;
     let bytes = length(text.len());
     if bytes > options.max_doc_bytes {
@@ -223,7 +225,7 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> Item {
     // As a line of a file has it, so that the same record is the same whichever way it comes.
     let metadata =
         if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
-    Item::Record(ReadRecord { key, source: None, text, metadata, origin })
+    ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
 }
 
 /// A mapping as a record, or why it is none. The field of the text is found in the first one.
@@ -232,7 +234,7 @@ fn mapped(
     text_field: &mut Option<String>,
     options: &ReadOptions,
     origin: Origin,
-) -> Result<Item, ReadError> {
+) -> Result<ReadItem, ReadError> {
     if options.whole {
         return Ok(item(Record { fields, ..Record::default() }, options, origin));
     }
@@ -262,15 +264,15 @@ fn mapped(
 }
 
 /// What gives record batches, and promised their columns.
-struct Promised<'m>(Box<dyn RecordBatchReader + Send + 'm>);
+struct SchemaBatches<'m>(Box<dyn RecordBatchReader + Send + 'm>);
 
-impl BatchSupply for Promised<'_> {
+impl BatchReader for SchemaBatches<'_> {
     fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
         let next = self.0.next().transpose();
         next.map_err(|error| failed(&origin.path, origin.number, error.into()))
     }
 }
 
-fn failed(name: &Path, number: u64, source: BoxError) -> ReadError {
+fn failed(name: &Path, number: u64, source: SupplyError) -> ReadError {
     ReadError::Records { name: name.display().to_string(), number, source }
 }

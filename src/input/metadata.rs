@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A JSON object that grows by a field at a time.
-pub(super) struct Metadata(String);
+pub(super) struct RecordBuilder(String);
 
-impl Metadata {
+impl RecordBuilder {
     pub(super) fn new() -> Self {
         Self("{".to_owned())
     }
@@ -36,33 +36,33 @@ impl Metadata {
 }
 
 /// The fields of an object as they are spelled, in their order.
-pub(super) struct Fields<'l>(pub(super) Vec<(Cow<'l, str>, &'l RawValue)>);
+pub(super) struct JsonMembers<'l>(pub(super) Vec<(Cow<'l, str>, &'l RawValue)>);
 
-impl<'l> Deserialize<'l> for Fields<'l> {
+impl<'l> Deserialize<'l> for JsonMembers<'l> {
     fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(JsonMembersVisitor)
     }
 }
 
-struct FieldsVisitor;
+struct JsonMembersVisitor;
 
 /// A field name, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 
-impl<'l> Visitor<'l> for FieldsVisitor {
-    type Value = Fields<'l>;
+impl<'l> Visitor<'l> for JsonMembersVisitor {
+    type Value = JsonMembers<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Fields<'l>, A::Error> {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<JsonMembers<'l>, A::Error> {
         let mut fields = Vec::new();
         while let Some((Name(name), value)) = map.next_entry()? {
             fields.push((name, value));
         }
-        Ok(Fields(fields))
+        Ok(JsonMembers(fields))
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn fields_are_one_object_in_their_order() {
-        let mut fields = Metadata::new();
-        assert_eq!(Metadata::new().finish(), "{}");
+        let mut fields = RecordBuilder::new();
+        assert_eq!(RecordBuilder::new().finish(), "{}");
         fields.push("b\"", "x\ny");
         fields.push_raw("\"a\"", "1.50");
         assert_eq!(fields.finish(), "{\"b\\\"\":\"x\\ny\",\"a\":1.50}");

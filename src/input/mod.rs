@@ -1,6 +1,6 @@
 //! Bytes to records: finds the inputs, decompresses, recognises the format, parses. Streaming, in bounded memory.
 //!
-//! [`expand`] turns path arguments into [`Input`]s; a [`Reader`] gives one input's records and
+//! [`expand`] turns path arguments into [`InputFile`]s; a [`InputReader`] gives one input's records and
 //! rejects in order, and the [`ResumePoint`] after each.
 //! * `paths` files, directories, patterns, standard input; `datasets` folders of them
 //! * `decompress` by content, counting the bytes of the file
@@ -53,13 +53,15 @@ mod text;
 mod warc;
 
 pub use error::ReadError;
-pub use item::{Format, Item, Passed, ReadOptions, ResumePoint, TableOptions, TextBy};
+pub use item::{
+    CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
+};
 pub use kept_fields::apart;
 pub use memory::{Record, Records};
 #[cfg(test)]
 pub use paths::expand_local;
-pub use paths::{Input, expand};
-pub use reader::Reader;
+pub use paths::{InputFile, expand};
+pub use reader::InputReader;
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
 

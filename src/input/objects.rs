@@ -1,9 +1,9 @@
 //! JSON objects as records, wherever they stand: the text field is guessed from the first good one.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, length, line_limit, reject};
+use super::item::{ReadItem, ReadOptions, length, line_limit, reject};
 use super::jsonl;
-use super::stream::Stretch;
+use super::stream::BoundedBytes;
 use crate::model::{Origin, ReadRecord, RejectReason};
 
 /// Makes records of objects that come one after the other.
@@ -44,10 +44,14 @@ impl Objects {
     ///
     /// # Errors
     /// [`ReadError::NoTextField`] when no field is named and none has a usual name.
-    pub(super) fn item(&mut self, object: &Stretch<'_>, origin: Origin) -> Result<Item, ReadError> {
+    pub(super) fn item(
+        &mut self,
+        object: &BoundedBytes<'_>,
+        origin: Origin,
+    ) -> Result<ReadItem, ReadError> {
         let object = match object {
-            Stretch::Whole(object) => *object,
-            Stretch::TooLong { head, bytes } => {
+            BoundedBytes::Whole(object) => *object,
+            BoundedBytes::TooLong { head, bytes } => {
                 let reason = RejectReason::TooLong { bytes: *bytes, limit: length(self.limit) };
                 return Ok(reject(reason, origin, head, *bytes));
             }
@@ -61,14 +65,14 @@ impl Objects {
                 Err(reason) => return Ok(reject(reason, origin, object, length(object.len()))),
             }
         }
-        let fields = jsonl::Fields {
+        let fields = jsonl::JsonRecordSeed {
             text: self.text_field.as_deref().filter(|_| !self.whole),
             id: self.id_field.as_deref(),
             max_doc_bytes: self.max_doc_bytes,
         };
         Ok(match jsonl::parse(object, &fields) {
             Ok(jsonl::Parsed { key, text, metadata }) => {
-                Item::Record(ReadRecord { key, source: None, text, metadata, origin })
+                ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
             }
             Err(reason) => reject(reason, origin, object, length(object.len())),
         })

@@ -1,9 +1,9 @@
 //! Rows of a Parquet file, a row group's pages at a time.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, length};
-use super::places::Places;
-use super::table::{Columns, TableRows};
+use super::item::{ReadItem, ReadOptions, length};
+use super::places::RandomAccessFile;
+use super::table::{ArrowRows, Columns};
 use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{
@@ -24,9 +24,9 @@ const BATCH_BYTES: u64 = 16 << 20;
 const RUN_BYTES: u64 = 16 << 20;
 
 /// One open Parquet file.
-pub(super) struct Parquet {
+pub(super) struct ColumnarReader {
     path: Arc<PathBuf>,
-    file: Places,
+    file: RandomAccessFile,
     metadata: ArrowReaderMetadata,
     groups: Vec<Group>,
     runs: Vec<Run>,
@@ -36,7 +36,7 @@ pub(super) struct Parquet {
     file_bytes: u64,
     columns: Columns,
     max_doc_bytes: u64,
-    batch: Option<TableRows>,
+    batch: Option<ArrowRows>,
     rows: u64,
     fault: Option<String>,
 }
@@ -55,10 +55,10 @@ struct Group {
     first_byte: u64,
 }
 
-impl Parquet {
+impl ColumnarReader {
     pub(super) fn open(
         path: &Arc<PathBuf>,
-        file: Places,
+        file: RandomAccessFile,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
         let file_bytes = file.bytes().map_err(ReadError::io(path, "look at it"))?;
@@ -89,7 +89,7 @@ impl Parquet {
     pub(super) fn next(
         &mut self,
         origin: impl FnOnce(u64) -> Origin,
-    ) -> Result<Option<Item>, ReadError> {
+    ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             if let Some(batch) = &mut self.batch
                 && !batch.are_done()
@@ -113,7 +113,7 @@ impl Parquet {
         u64::try_from(bytes).unwrap_or(self.file_bytes).min(self.file_bytes)
     }
 
-    fn read_batch(&mut self) -> Result<Option<TableRows>, ReadError> {
+    fn read_batch(&mut self) -> Result<Option<ArrowRows>, ReadError> {
         self.batch = None;
         // Behind a fault the decoder might go on with other rows.
         let read = match self.fault.take() {
@@ -129,7 +129,7 @@ impl Parquet {
             }
         };
         self.fit(&batch);
-        let batch = TableRows::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
+        let batch = ArrowRows::new(&batch, &self.columns).map_err(|what| ReadError::Rows {
             path: self.path.to_path_buf(),
             row: self.rows,
             what,

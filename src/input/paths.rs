@@ -3,7 +3,7 @@
 use super::datasets::without_descriptions;
 use super::error::ReadError;
 use crate::model::Interrupt;
-use crate::remote::{Matcher, RemoteObject, Stores, is_remote};
+use crate::remote::{NameMatcher, ObjectStores, RemoteObject, is_remote};
 use std::collections::HashSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 
 /// One input after expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct InputFile {
     /// Absolute path with the directory's links resolved and the file's own name kept; `-` for
     /// standard input.
     pub path: Arc<PathBuf>,
@@ -27,7 +27,7 @@ pub struct Input {
     pub object: Option<RemoteObject>,
 }
 
-impl Input {
+impl InputFile {
     /// Whether it can be read again, from any place on: it is neither a pipe nor standard input.
     pub fn is_file(&self) -> bool {
         self.object.is_some() || !self.is_stdin && self.path.is_file()
@@ -54,10 +54,10 @@ impl Input {
 /// [`ReadError::EmptyDirectory`], or [`ReadError::Io`] and [`ReadError::Remote`] on what cannot be looked at.
 pub fn expand(
     paths: &[String],
-    stores: &Stores,
+    stores: &ObjectStores,
     interrupt: &Interrupt,
-) -> Result<Vec<Input>, ReadError> {
-    let mut found = Found::default();
+) -> Result<Vec<InputFile>, ReadError> {
+    let mut found = InputList::default();
     for argument in paths {
         let path = Path::new(argument);
         if argument == "-" {
@@ -81,21 +81,21 @@ pub fn expand(
 
 /// The same of paths alone.
 #[cfg(test)]
-pub fn expand_local(paths: &[String]) -> Result<Vec<Input>, ReadError> {
-    expand(paths, &Stores::default(), &Interrupt::default())
+pub fn expand_local(paths: &[String]) -> Result<Vec<InputFile>, ReadError> {
+    expand(paths, &ObjectStores::default(), &Interrupt::default())
 }
 
 #[derive(Default)]
-struct Found {
-    inputs: Vec<Input>,
+struct InputList {
+    inputs: Vec<InputFile>,
     seen: HashSet<PathBuf>,
 }
 
-impl Found {
+impl InputList {
     fn add_stdin(&mut self) {
         let path = PathBuf::from("-");
         if self.seen.insert(path.clone()) {
-            self.inputs.push(Input {
+            self.inputs.push(InputFile {
                 path: Arc::new(path),
                 size: 0,
                 modified_ns: 0,
@@ -125,7 +125,7 @@ impl Found {
     fn add_object(&mut self, object: RemoteObject) {
         let path = PathBuf::from(object.name());
         if self.seen.insert(path.clone()) {
-            self.inputs.push(Input {
+            self.inputs.push(InputFile {
                 size: object.size(),
                 modified_ns: object.version(),
                 path: Arc::new(path),
@@ -140,7 +140,7 @@ impl Found {
         let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
         if self.seen.insert(identity) {
             let is_file = metadata.is_file();
-            self.inputs.push(Input {
+            self.inputs.push(InputFile {
                 size: if is_file { metadata.len() } else { 0 },
                 modified_ns: if is_file { modified_ns(metadata) } else { 0 },
                 path: Arc::new(path),
@@ -208,7 +208,7 @@ fn wildcards() -> glob::MatchOptions {
 }
 
 /// Tells which names of objects a pattern matches.
-fn matching(pattern: &str) -> Result<Matcher, String> {
+fn matching(pattern: &str) -> Result<NameMatcher, String> {
     let parsed = glob::Pattern::new(pattern).map_err(|error| error.to_string())?;
     Ok(Box::new(move |name| parsed.matches_with(name, wildcards())))
 }

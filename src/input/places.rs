@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::item::length;
-use crate::remote::RemoteFile;
+use crate::remote::RemoteReader;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
@@ -13,12 +13,12 @@ use std::io::{self, BufReader, Read};
 const BUFFER: usize = 64 << 10;
 
 /// A file of which any place may be read.
-pub(super) enum Places {
+pub(super) enum RandomAccessFile {
     Local(File),
-    Remote(RemoteFile),
+    Remote(RemoteReader),
 }
 
-impl Places {
+impl RandomAccessFile {
     /// Bytes of the file.
     pub(super) fn bytes(&self) -> io::Result<u64> {
         match self {
@@ -48,20 +48,20 @@ impl Places {
     }
 }
 
-impl Length for Places {
+impl Length for RandomAccessFile {
     fn len(&self) -> u64 {
         self.bytes().unwrap_or_default()
     }
 }
 
-impl ChunkReader for Places {
+impl ChunkReader for RandomAccessFile {
     type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         Ok(match self {
             Self::Local(file) => Box::new(file.get_read(start)?),
             Self::Remote(file) => {
-                let place = Place { file: file.clone(), at: start };
+                let place = RandomAccessCursor { file: file.clone(), at: start };
                 Box::new(BufReader::with_capacity(BUFFER, place))
             }
         })
@@ -83,12 +83,12 @@ impl ChunkReader for Places {
 }
 
 /// A file in a store from some place on.
-struct Place {
-    file: RemoteFile,
+struct RandomAccessCursor {
+    file: RemoteReader,
     at: u64,
 }
 
-impl Read for Place {
+impl Read for RandomAccessCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(self.at, buffer.len())?;
         self.at += length(read.len());

@@ -1,49 +1,49 @@
 //! One open input: its records in order, and from where a later reading goes on.
 
-use super::batches::Batches;
+use super::batches::BatchRows;
 use super::error::ReadError;
-use super::ipc::Messages;
-use super::item::{Format, Item, Passed, ReadOptions, ResumePoint, ahead};
+use super::ipc::ArrowReader;
+use super::item::{InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, ahead};
 use super::kept_fields::kept;
-use super::mapped::Mapping;
-use super::memory::{Memory, Records};
-use super::parquet::Parquet;
-use super::paths::Input;
-use super::places::Places;
-use super::recognise::{PARQUET_MAGIC, Recognised, is_parquet, recognise};
-use super::sequence::{Place, Sequence};
-use super::stream::Stream;
+use super::mapped::FieldRoles;
+use super::memory::{Records, RecordsReader};
+use super::parquet::ColumnarReader;
+use super::paths::InputFile;
+use super::places::RandomAccessFile;
+use super::recognise::{DetectedFormat, PARQUET_MAGIC, is_parquet, recognise};
+use super::sequence::{FormatReader, RecordPlace};
+use super::stream::ByteStream;
 use crate::model::Reject;
-use crate::remote::{RemoteFile, RemoteObject, RemoteRead};
+use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
 /// One open input.
-pub struct Reader<'m> {
-    input: Input,
+pub struct InputReader<'m> {
+    input: InputFile,
     options: ReadOptions,
     records: u64,
-    mapping: Mapping,
-    body: Body<'m>,
+    mapping: FieldRoles,
+    body: ReaderBody<'m>,
 }
 
-enum Body<'m> {
-    Stream(Box<Stream>, Box<dyn Sequence>),
-    Arrow(Box<Batches<Messages>>),
-    Parquet(Box<Parquet>),
-    Memory(Box<Memory<'m>>),
+enum ReaderBody<'m> {
+    Stream(Box<ByteStream>, Box<dyn FormatReader>),
+    Arrow(Box<BatchRows<ArrowReader>>),
+    Parquet(Box<ColumnarReader>),
+    Memory(Box<RecordsReader<'m>>),
 }
 
-impl<'m> Reader<'m> {
+impl<'m> InputReader<'m> {
     /// Opens `input` and recognises its format.
     ///
     /// # Errors
     /// [`ReadError::Io`], [`ReadError::Corrupt`] when not even the beginning can be read, or what is
     /// wrong with a Parquet file's footer and columns.
-    pub fn open(input: &Input, options: &ReadOptions) -> Result<Self, ReadError> {
+    pub fn open(input: &InputFile, options: &ReadOptions) -> Result<Self, ReadError> {
         let body = open_body(input, options)?;
-        let (input, options, mapping) = (input.clone(), options.clone(), Mapping::new(options));
+        let (input, options, mapping) = (input.clone(), options.clone(), FieldRoles::new(options));
         Ok(Self { input, options, records: 0, mapping, body })
     }
 
@@ -53,8 +53,9 @@ impl<'m> Reader<'m> {
     /// [`ReadError::NoName`] when it has none, or what is wrong with the columns of record batches.
     pub fn of_records(records: Records<'m>, options: &ReadOptions) -> Result<Self, ReadError> {
         let input = records.input()?;
-        let body = Body::Memory(Box::new(Memory::open(records, &input.path, options)?));
-        let (options, mapping) = (options.clone(), Mapping::new(options));
+        let body =
+            ReaderBody::Memory(Box::new(RecordsReader::open(records, &input.path, options)?));
+        let (options, mapping) = (options.clone(), FieldRoles::new(options));
         Ok(Self { input, options, records: 0, mapping, body })
     }
 
@@ -65,7 +66,7 @@ impl<'m> Reader<'m> {
     /// # Errors
     /// As [`Reader::next`], when the part before the point cannot be read again.
     pub fn resume(&mut self, point: &ResumePoint) -> Result<bool, ReadError> {
-        let is_memory = matches!(self.body, Body::Memory(_));
+        let is_memory = matches!(self.body, ReaderBody::Memory(_));
         if is_memory || !self.input.is_file() {
             return Ok(false);
         }
@@ -74,7 +75,7 @@ impl<'m> Reader<'m> {
         }
         self.restart()?;
         let mut place = self.place();
-        let Body::Stream(stream, sequence) = &mut self.body else {
+        let ReaderBody::Stream(stream, sequence) = &mut self.body else {
             return Ok(false);
         };
         if sequence.is_single() {
@@ -101,28 +102,30 @@ impl<'m> Reader<'m> {
     /// # Errors
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
     /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
-    pub fn next(&mut self) -> Result<Option<Item>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
         let place = self.place();
         let item = match &mut self.body {
-            Body::Stream(stream, sequence) => sequence.next(stream, place)?,
-            Body::Arrow(batches) => {
+            ReaderBody::Stream(stream, sequence) => sequence.next(stream, place)?,
+            ReaderBody::Arrow(batches) => {
                 let row = place.number;
                 batches.next(&self.options, place.at(row))?
             }
-            Body::Parquet(parquet) => parquet.next(|offset| place.at(offset))?,
-            Body::Memory(memory) => {
+            ReaderBody::Parquet(parquet) => parquet.next(|offset| place.at(offset))?,
+            ReaderBody::Memory(memory) => {
                 let number = place.number;
                 memory.next(&self.options, place.at(number))?
             }
         };
         self.records += u64::from(item.is_some());
         Ok(item.map(|item| match item {
-            Item::Record(mut record) => match self.mapping.apply(&mut record) {
+            ReadItem::Record(mut record) => match self.mapping.apply(&mut record) {
                 // The name of its source may stand beside the field that holds all others, or not be kept.
-                Ok(()) => kept(Item::Record(record), &self.options),
-                Err(why) => Item::Reject(Reject::of(record, self.options.id_field.as_deref(), why)),
+                Ok(()) => kept(ReadItem::Record(record), &self.options),
+                Err(why) => {
+                    ReadItem::Reject(Reject::of(record, self.options.id_field.as_deref(), why))
+                }
             },
-            reject @ Item::Reject(_) => reject,
+            reject @ ReadItem::Reject(_) => reject,
         }))
     }
 
@@ -131,10 +134,10 @@ impl<'m> Reader<'m> {
     pub fn point(&self) -> ResumePoint {
         let records = self.records;
         match &self.body {
-            Body::Stream(stream, _) => {
+            ReaderBody::Stream(stream, _) => {
                 ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
             }
-            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => {
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
                 ResumePoint { offset: records, records, prefix: [0; 32] }
             }
         }
@@ -145,11 +148,11 @@ impl<'m> Reader<'m> {
     pub fn point_before(&self) -> ResumePoint {
         let records = self.records.saturating_sub(1);
         match &self.body {
-            Body::Stream(stream, _) => {
+            ReaderBody::Stream(stream, _) => {
                 let (offset, prefix) = stream.before();
                 ResumePoint { offset, records, prefix }
             }
-            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => {
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
                 ResumePoint { offset: records, records, prefix: [0; 32] }
             }
         }
@@ -159,29 +162,31 @@ impl<'m> Reader<'m> {
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
         match &self.body {
-            Body::Stream(stream, _) => stream.input_bytes(),
-            Body::Arrow(batches) => batches.supply().input_bytes(),
-            Body::Parquet(parquet) => parquet.input_bytes(),
-            Body::Memory(memory) => memory.given_bytes(),
+            ReaderBody::Stream(stream, _) => stream.input_bytes(),
+            ReaderBody::Arrow(batches) => batches.supply().input_bytes(),
+            ReaderBody::Parquet(parquet) => parquet.input_bytes(),
+            ReaderBody::Memory(memory) => memory.given_bytes(),
         }
     }
 
     /// Whether the input is one document, not a list of records.
     #[must_use]
     pub fn is_single(&self) -> bool {
-        matches!(&self.body, Body::Stream(_, sequence) if sequence.is_single())
+        matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_single())
     }
 
     /// What was no document and no reject since this was asked last.
-    pub fn take_passed(&mut self) -> Passed {
+    pub fn take_passed(&mut self) -> SkippedContent {
         match &mut self.body {
-            Body::Stream(_, sequence) => sequence.take_passed(),
-            Body::Arrow(_) | Body::Parquet(_) | Body::Memory(_) => Passed::default(),
+            ReaderBody::Stream(_, sequence) => sequence.take_passed(),
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
+                SkippedContent::default()
+            }
         }
     }
 
-    fn place(&self) -> Place {
-        Place { path: Arc::clone(&self.input.path), number: self.records }
+    fn place(&self) -> RecordPlace {
+        RecordPlace { path: Arc::clone(&self.input.path), number: self.records }
     }
 
     fn restart(&mut self) -> Result<(), ReadError> {
@@ -191,7 +196,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-fn open_body<'m>(input: &Input, options: &ReadOptions) -> Result<Body<'m>, ReadError> {
+fn open_body<'m>(input: &InputFile, options: &ReadOptions) -> Result<ReaderBody<'m>, ReadError> {
     let path = &input.path;
     if let Some(object) = &input.object {
         return open_object(input, object, options);
@@ -204,47 +209,57 @@ fn open_body<'m>(input: &Input, options: &ReadOptions) -> Result<Body<'m>, ReadE
         return open_stream(input, Box::new(file), options);
     }
     let is_parquet = match options.format {
-        Format::Parquet => true,
-        Format::Auto => is_parquet(&mut file, path).map_err(ReadError::io(path, "read it"))?,
+        InputFormat::Parquet => true,
+        InputFormat::Auto => is_parquet(&mut file, path).map_err(ReadError::io(path, "read it"))?,
         _ => false,
     };
     if is_parquet {
-        return Ok(Body::Parquet(Box::new(Parquet::open(path, Places::Local(file), options)?)));
+        return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
+            path,
+            RandomAccessFile::Local(file),
+            options,
+        )?)));
     }
     open_stream(input, Box::new(file), options)
 }
 
 /// An object of a store: one that begins as a Parquet file is read by its places, any other to its end.
 fn open_object<'m>(
-    input: &Input,
+    input: &InputFile,
     object: &RemoteObject,
     options: &ReadOptions,
-) -> Result<Body<'m>, ReadError> {
-    let mut stream = RemoteRead::new(object, ahead(options));
+) -> Result<ReaderBody<'m>, ReadError> {
+    let mut stream = RemoteCursor::new(object, ahead(options));
     let is_parquet = match options.format {
-        Format::Parquet => true,
-        Format::Auto => input.name().ends_with(".parquet") || stream.begins_with(PARQUET_MAGIC)?,
+        InputFormat::Parquet => true,
+        InputFormat::Auto => {
+            input.name().ends_with(".parquet") || stream.begins_with(PARQUET_MAGIC)?
+        }
         _ => false,
     };
     if is_parquet {
-        let file = Places::Remote(RemoteFile::new(object, ahead(options)));
-        return Ok(Body::Parquet(Box::new(Parquet::open(&input.path, file, options)?)));
+        let file = RandomAccessFile::Remote(RemoteReader::new(object, ahead(options)));
+        return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
+            &input.path,
+            file,
+            options,
+        )?)));
     }
     open_stream(input, Box::new(stream), options)
 }
 
 fn open_stream<'m>(
-    input: &Input,
+    input: &InputFile,
     raw: Box<dyn Read + Send>,
     options: &ReadOptions,
-) -> Result<Body<'m>, ReadError> {
-    let mut stream = Stream::new(Arc::clone(&input.path), raw)?;
+) -> Result<ReaderBody<'m>, ReadError> {
+    let mut stream = ByteStream::new(Arc::clone(&input.path), raw)?;
     match recognise(&mut stream, input, options)? {
-        Recognised::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
-        Recognised::Arrow => {
-            let messages = Messages::new(Box::new(stream), options.max_batch_bytes)?;
-            Ok(Body::Arrow(Box::new(Batches::new(messages))))
+        DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
+        DetectedFormat::Arrow => {
+            let messages = ArrowReader::new(Box::new(stream), options.max_batch_bytes)?;
+            Ok(ReaderBody::Arrow(Box::new(BatchRows::new(messages))))
         }
-        Recognised::Sequence(sequence) => Ok(Body::Stream(Box::new(stream), sequence)),
+        DetectedFormat::Sequence(sequence) => Ok(ReaderBody::Stream(Box::new(stream), sequence)),
     }
 }

@@ -1,19 +1,19 @@
 //! Which format an input has: by what the user says, by its content, then by its name.
 
-use super::csv::Table;
+use super::csv::CsvReader;
 use super::error::ReadError;
 use super::foreign::{foreign, is_marked};
 use super::ipc;
-use super::item::{Format, ReadOptions};
-use super::json::Values;
+use super::item::{InputFormat, ReadOptions};
+use super::json::JsonValuesReader;
 use super::jsonl;
-use super::lines::Lines;
-use super::paths::Input;
-use super::sequence::Sequence;
+use super::lines::JsonLinesReader;
+use super::paths::InputFile;
+use super::sequence::FormatReader;
 use super::sniff;
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::text::{refused, sequence};
-use super::warc::{self, Archive};
+use super::warc::{self, WarcReader};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -29,9 +29,9 @@ pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 const COMPRESSED: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
 /// What an input is read as.
-pub(super) enum Recognised {
+pub(super) enum DetectedFormat {
     /// From its beginning on.
-    Sequence(Box<dyn Sequence>),
+    Sequence(Box<dyn FormatReader>),
     /// From its beginning on, batch by batch.
     Arrow,
     /// From its end on.
@@ -57,49 +57,49 @@ pub(super) fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> 
 
 /// How the bytes of an input are read that is no Parquet file on disk.
 pub(super) fn recognise(
-    stream: &mut Stream,
-    input: &Input,
+    stream: &mut ByteStream,
+    input: &InputFile,
     options: &ReadOptions,
-) -> Result<Recognised, ReadError> {
-    let read: Box<dyn Sequence> = match options.format {
-        Format::Auto => return by_content(stream, input, options),
-        Format::Parquet => return Ok(Recognised::Parquet),
-        Format::Arrow => return Ok(Recognised::Arrow),
-        Format::Jsonl => Box::new(Lines::new(options)),
-        Format::Json => Box::new(Values::new(options, false)),
-        Format::Csv => Box::new(Table::new(options, None, false)),
-        Format::Tsv => Box::new(Table::new(options, Some(b'\t'), false)),
-        Format::Warc => Box::new(Archive::new(options)),
-        Format::Text => sequence(options),
+) -> Result<DetectedFormat, ReadError> {
+    let read: Box<dyn FormatReader> = match options.format {
+        InputFormat::Auto => return by_content(stream, input, options),
+        InputFormat::Parquet => return Ok(DetectedFormat::Parquet),
+        InputFormat::Arrow => return Ok(DetectedFormat::Arrow),
+        InputFormat::Jsonl => Box::new(JsonLinesReader::new(options)),
+        InputFormat::Json => Box::new(JsonValuesReader::new(options, false)),
+        InputFormat::Csv => Box::new(CsvReader::new(options, None, false)),
+        InputFormat::Tsv => Box::new(CsvReader::new(options, Some(b'\t'), false)),
+        InputFormat::Warc => Box::new(WarcReader::new(options)),
+        InputFormat::Text => sequence(options),
     };
-    Ok(Recognised::Sequence(read))
+    Ok(DetectedFormat::Sequence(read))
 }
 
 /// By content, then by name.
 fn by_content(
-    stream: &mut Stream,
-    input: &Input,
+    stream: &mut ByteStream,
+    input: &InputFile,
     options: &ReadOptions,
-) -> Result<Recognised, ReadError> {
+) -> Result<DetectedFormat, ReadError> {
     let is_file = input.is_file();
     let is_packed = stream.is_compressed();
     if ipc::is_arrow(stream)? {
-        return Ok(Recognised::Arrow);
+        return Ok(DetectedFormat::Arrow);
     }
-    let sequence_of = |read: Box<dyn Sequence>| Ok(Recognised::Sequence(read));
+    let sequence_of = |read: Box<dyn FormatReader>| Ok(DetectedFormat::Sequence(read));
     if stream.peek(warc::MARK.len())? == warc::MARK {
-        return sequence_of(Box::new(Archive::new(options)));
+        return sequence_of(Box::new(WarcReader::new(options)));
     }
     if let Some(line) = stream.peek_line(PEEK)? {
         if line.starts_with(PARQUET_MAGIC) && !is_file {
-            return Ok(Recognised::Parquet);
+            return Ok(DetectedFormat::Parquet);
         }
         if line.starts_with(PARQUET_MAGIC) && is_packed {
             let why = "a Parquet file in a compressed one, not a text: decompress it";
             return sequence_of(refused(why.to_owned(), input.size));
         }
         if line.starts_with(b"{") && jsonl::guess_field(line).is_ok() {
-            return sequence_of(Box::new(Lines::new(options)));
+            return sequence_of(Box::new(JsonLinesReader::new(options)));
         }
     }
     let name = input.name();
@@ -110,19 +110,19 @@ fn by_content(
     if !head.contains(&0) && !is_marked(head) {
         let start = String::from_utf8_lossy(head);
         if sniff::is_list_of_objects(&start) {
-            return sequence_of(Box::new(Values::new(options, true)));
+            return sequence_of(Box::new(JsonValuesReader::new(options, true)));
         }
         let is_all = head.len() < TABLE_HEAD;
         if ends(&[".csv", ".tsv"]) || sniff::is_table(&start, is_all, options.table) {
             let tab = (ends(&[".tsv"]) && sniff::has_tab(&start)).then_some(b'\t');
-            return sequence_of(Box::new(Table::new(options, tab, true)));
+            return sequence_of(Box::new(CsvReader::new(options, tab, true)));
         }
     }
     if let Some(why) = foreign(head.get(..HEAD).unwrap_or(head), name) {
         return sequence_of(refused(why, input.size));
     }
     if ends(&[".jsonl", ".ndjson", ".json"]) {
-        return sequence_of(Box::new(Lines::new(options)));
+        return sequence_of(Box::new(JsonLinesReader::new(options)));
     }
     sequence_of(sequence(options))
 }

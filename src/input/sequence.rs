@@ -1,15 +1,15 @@
 //! What every format does that is read from a stream of bytes: its records, one after the other.
 
 use super::error::ReadError;
-use super::item::{Item, Passed};
-use super::stream::Stream;
+use super::item::{ReadItem, SkippedContent};
+use super::stream::ByteStream;
 use crate::model::Origin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the next item stands, but for its position.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct RecordPlace {
     pub(super) path: Arc<PathBuf>,
     /// Items before it.
     pub(super) number: u64,
@@ -17,12 +17,16 @@ pub(super) struct Place {
 
 /// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who
 /// passes over the same bytes stands at the same place.
-pub(super) trait Sequence: Send {
+pub(super) trait FormatReader: Send {
     /// What stands next; none at the end.
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError>;
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError>;
 
     /// Passes over what stands next without making a record of it; says whether there was something.
-    fn pass(&mut self, stream: &mut Stream, place: Place) -> Result<bool, ReadError> {
+    fn pass(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {
         Ok(self.next(stream, place)?.is_some())
     }
 
@@ -32,12 +36,12 @@ pub(super) trait Sequence: Send {
     }
 
     /// What was no document and no reject since this was asked last.
-    fn take_passed(&mut self) -> Passed {
-        Passed::default()
+    fn take_passed(&mut self) -> SkippedContent {
+        SkippedContent::default()
     }
 }
 
-impl Place {
+impl RecordPlace {
     /// With its position.
     pub(super) fn at(self, offset: u64) -> Origin {
         Origin { path: self.path, number: self.number, offset }

@@ -1,8 +1,8 @@
 //! What the beginning of a text looks like: a table of separated values, a list of JSON objects.
 
-use super::cells::{Dialect, RowEnd, without_line_end};
+use super::cells::{CsvDialect, CsvRowEnd, without_line_end};
 use super::guess;
-use super::item::TableOptions;
+use super::item::CsvOptions;
 
 /// Delimiters that are looked for, the likelier first.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
@@ -43,13 +43,13 @@ pub(super) fn likely_delimiter(line: &[u8]) -> u8 {
 
 /// Whether it begins with a row of distinct names, and goes on with rows of as many values: two of them, or, where a
 /// name is a usual one of a text, what stands below it. A row that is cut counts as begun, unless it `is_all`.
-pub(super) fn is_table(text: &str, is_all: bool, options: TableOptions) -> bool {
+pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     /// Rows that must agree, the names among them, and that are looked at.
     const LEAST: usize = 3;
     const MOST: usize = 8;
     let first = text.lines().next().unwrap_or_default();
     let delimiter = options.delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
-    let dialect = Dialect { delimiter, quotes: options.quotes };
+    let dialect = CsvDialect { delimiter, quotes: options.quotes };
     let mut rest = text.as_bytes();
     let Some(names) = next_row(&mut rest, dialect, true) else { return false };
     let cells = dialect.cells(names);
@@ -95,8 +95,8 @@ fn are_names(names: &[&str]) -> bool {
 }
 
 /// Takes the next row off `rest`, without its line end; one that is cut only if it `is_all`.
-fn next_row<'t>(rest: &mut &'t [u8], dialect: Dialect, is_all: bool) -> Option<&'t [u8]> {
-    let mut end = RowEnd::new(dialect);
+fn next_row<'t>(rest: &mut &'t [u8], dialect: CsvDialect, is_all: bool) -> Option<&'t [u8]> {
+    let mut end = CsvRowEnd::new(dialect);
     let length = match end.find(rest) {
         Some(length) => length,
         None if is_all && !rest.is_empty() && !end.is_open() => rest.len(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn tables_and_lists_are_told_from_texts() {
-        let is = |text: &str| is_table(text, true, TableOptions::default());
+        let is = |text: &str| is_table(text, true, CsvOptions::default());
         for table in [
             "id,text,n\n1,\"a, b\",2\n2,c,3\n",
             "id\ttext\n1\ta\n2\tb\n3\tc",
@@ -124,7 +124,7 @@ mod tests {
         ] {
             assert!(is(table), "{table}");
         }
-        assert!(is_table("text,url\n\"a long", false, TableOptions::default()));
+        assert!(is_table("text,url\n\"a long", false, CsvOptions::default()));
         for text in [
             "",
             "a,b",

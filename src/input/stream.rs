@@ -1,6 +1,6 @@
 //! Lines of a decompressed input, with the position and the hash of all that was consumed.
 
-use super::decompress::Decompressed;
+use super::decompress::Decompressor;
 use super::error::ReadError;
 use super::item::length;
 use crate::remote::RemoteError;
@@ -17,7 +17,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A stretch of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stretch<'a> {
+pub(super) enum BoundedBytes<'a> {
     /// The whole of it, without the line end.
     Whole(&'a [u8]),
     /// Longer than the limit: its first bytes, and its length.
@@ -26,11 +26,11 @@ pub(super) enum Stretch<'a> {
 
 /// What stands up to an end that is looked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(super) struct StreamPiece<'a> {
     /// Position of its first byte.
     pub(super) at: u64,
     /// Its bytes, the end with them.
-    pub(super) bytes: Stretch<'a>,
+    pub(super) bytes: BoundedBytes<'a>,
     /// Whether the end was found; else the input ends within it.
     pub(super) is_closed: bool,
 }
@@ -39,9 +39,9 @@ pub(super) struct Piece<'a> {
 ///
 /// `buffer[..start]` is consumed, `buffer[start..]` is read ahead; `buffer[0]` stands at `base` in
 /// the decompressed stream, and all before it is in the hash.
-pub(super) struct Stream {
+pub(super) struct ByteStream {
     path: Arc<PathBuf>,
-    source: Decompressed,
+    source: Decompressor,
     buffer: Vec<u8>,
     start: usize,
     base: u64,
@@ -55,9 +55,9 @@ pub(super) struct Stream {
     asked: Option<(u64, [u8; 32])>,
 }
 
-impl Stream {
+impl ByteStream {
     pub(super) fn new(path: Arc<PathBuf>, raw: Box<dyn Read + Send>) -> Result<Self, ReadError> {
-        let source = Decompressed::new(raw).map_err(ReadError::io(&path, "read it"))?;
+        let source = Decompressor::new(raw).map_err(ReadError::io(&path, "read it"))?;
         let mut stream = Self {
             path,
             source,
@@ -153,7 +153,7 @@ impl Stream {
         &mut self,
         limit: usize,
         keep: usize,
-    ) -> Result<Option<(u64, Stretch<'_>)>, ReadError> {
+    ) -> Result<Option<(u64, BoundedBytes<'_>)>, ReadError> {
         self.ask();
         loop {
             let mut scanned = 0;
@@ -169,7 +169,7 @@ impl Stream {
                 if scanned > limit {
                     let at = self.offset();
                     let bytes = self.skip_line(keep)?;
-                    return Ok(Some((at, Stretch::TooLong { head: &self.head, bytes })));
+                    return Ok(Some((at, BoundedBytes::TooLong { head: &self.head, bytes })));
                 }
                 self.fill()?;
             };
@@ -189,12 +189,12 @@ impl Stream {
             let too_long = line.len() > limit;
             let line = self.buffer.get(line).unwrap_or_default();
             let piece = if too_long {
-                Stretch::TooLong {
+                BoundedBytes::TooLong {
                     head: line.get(..keep).unwrap_or(line),
                     bytes: length(line.len()),
                 }
             } else {
-                Stretch::Whole(line)
+                BoundedBytes::Whole(line)
             };
             return Ok(Some((at, piece)));
         }
@@ -208,7 +208,7 @@ impl Stream {
         limit: usize,
         keep: usize,
         mut find: impl FnMut(&[u8]) -> Option<usize>,
-    ) -> Result<Option<Piece<'_>>, ReadError> {
+    ) -> Result<Option<StreamPiece<'_>>, ReadError> {
         let at = self.offset();
         let mut scanned = 0;
         let end = loop {
@@ -222,8 +222,8 @@ impl Stream {
             }
             if scanned > limit {
                 let (bytes, is_closed) = self.skip_piece(keep, scanned, find)?;
-                let bytes = Stretch::TooLong { head: &self.head, bytes };
-                return Ok(Some(Piece { at, bytes, is_closed }));
+                let bytes = BoundedBytes::TooLong { head: &self.head, bytes };
+                return Ok(Some(StreamPiece { at, bytes, is_closed }));
             }
             self.fill()?;
         };
@@ -236,11 +236,11 @@ impl Stream {
         let bytes = self.buffer.get(from..self.start).unwrap_or_default();
         let bytes = if bytes.len() > limit {
             let head = bytes.get(..keep).unwrap_or(bytes);
-            Stretch::TooLong { head, bytes: length(bytes.len()) }
+            BoundedBytes::TooLong { head, bytes: length(bytes.len()) }
         } else {
-            Stretch::Whole(bytes)
+            BoundedBytes::Whole(bytes)
         };
-        Ok(Some(Piece { at, bytes, is_closed: end.is_some() }))
+        Ok(Some(StreamPiece { at, bytes, is_closed: end.is_some() }))
     }
 
     /// Consumes a piece of which `scanned` bytes have been looked at; gives its length and whether its end was found.
@@ -284,18 +284,22 @@ impl Stream {
     }
 
     /// All that is left. When it is longer than `limit` only `keep` bytes are held.
-    pub(super) fn rest(&mut self, limit: usize, keep: usize) -> Result<Stretch<'_>, ReadError> {
+    pub(super) fn rest(
+        &mut self,
+        limit: usize,
+        keep: usize,
+    ) -> Result<BoundedBytes<'_>, ReadError> {
         self.ask();
         while !self.ended && self.ahead().len() <= limit {
             self.fill()?;
         }
         if self.ahead().len() > limit {
             let bytes = self.skip(keep, |_| None)?;
-            return Ok(Stretch::TooLong { head: &self.head, bytes });
+            return Ok(BoundedBytes::TooLong { head: &self.head, bytes });
         }
         let from = self.start;
         self.start = self.buffer.len();
-        Ok(Stretch::Whole(self.buffer.get(from..).unwrap_or_default()))
+        Ok(BoundedBytes::Whole(self.buffer.get(from..).unwrap_or_default()))
     }
 
     fn skip_line(&mut self, keep: usize) -> Result<u64, ReadError> {

@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::guess;
-use super::item::{Item, ReadOptions, length, reject};
+use super::item::{ReadItem, ReadOptions, length, reject};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
@@ -19,7 +19,7 @@ pub(super) struct Columns {
 }
 
 /// Rows as they become records, those before `next` given.
-pub(super) struct TableRows {
+pub(super) struct ArrowRows {
     text: Option<GenericByteArray<LargeBinaryType>>,
     id: Option<LargeStringArray>,
     metadata: Vec<String>,
@@ -91,7 +91,7 @@ impl Columns {
     }
 }
 
-impl TableRows {
+impl ArrowRows {
     /// The rows of a batch; an error says why they cannot be kept as JSON.
     pub(super) fn new(batch: &RecordBatch, columns: &Columns) -> Result<Self, String> {
         let words = |error: arrow::error::ArrowError| error.to_string();
@@ -143,7 +143,12 @@ impl TableRows {
     }
 
     /// The next row, of which there must be one.
-    pub(super) fn take(&mut self, columns: &Columns, max_doc_bytes: u64, origin: Origin) -> Item {
+    pub(super) fn take(
+        &mut self,
+        columns: &Columns,
+        max_doc_bytes: u64,
+        origin: Origin,
+    ) -> ReadItem {
         let row = self.next;
         self.next += 1;
         let metadata = self.metadata.get_mut(row).map(std::mem::take).unwrap_or_default();
@@ -174,7 +179,7 @@ impl TableRows {
             (Some(ids), _) => RecordKey::Given(ids.value(row).to_owned()),
             (None, _) => RecordKey::Position,
         };
-        Item::Record(ReadRecord { key, source: None, text, metadata, origin })
+        ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Every format and compression, every reason to reject, damage, resumption, and path arguments.
 
-use super::{Format, Input, Item, ReadError, ReadOptions, Reader, ResumePoint, expand_local};
+use super::{
+    InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions, ResumePoint,
+    expand_local,
+};
 use crate::model::{ReadRecord, RecordKey, Reject, RejectReason};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int64Array,
@@ -32,7 +35,7 @@ impl Dir {
         self.0.path().canonicalize().expect("resolves").join(name)
     }
 
-    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Input {
+    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> InputFile {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("parent")).expect("directory");
         fs::write(&path, bytes).expect("writes");
@@ -59,7 +62,7 @@ fn skippable(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-pub(super) fn drain(reader: &mut Reader) -> Result<Vec<Item>, (Vec<Item>, ReadError)> {
+pub(super) fn drain(reader: &mut InputReader) -> Result<Vec<ReadItem>, (Vec<ReadItem>, ReadError)> {
     let mut items = Vec::new();
     loop {
         match reader.next() {
@@ -70,29 +73,29 @@ pub(super) fn drain(reader: &mut Reader) -> Result<Vec<Item>, (Vec<Item>, ReadEr
     }
 }
 
-pub(super) fn read_with(input: &Input, options: &ReadOptions) -> Vec<Item> {
-    drain(&mut Reader::open(input, options).expect("opens")).expect("reads")
+pub(super) fn read_with(input: &InputFile, options: &ReadOptions) -> Vec<ReadItem> {
+    drain(&mut InputReader::open(input, options).expect("opens")).expect("reads")
 }
 
-pub(super) fn read(input: &Input) -> Vec<Item> {
+pub(super) fn read(input: &InputFile) -> Vec<ReadItem> {
     read_with(input, &ReadOptions::default())
 }
 
-pub(super) fn record(item: &Item) -> &ReadRecord {
+pub(super) fn record(item: &ReadItem) -> &ReadRecord {
     match item {
-        Item::Record(record) => record,
-        Item::Reject(reject) => panic!("rejected: {}", reject.reason),
+        ReadItem::Record(record) => record,
+        ReadItem::Reject(reject) => panic!("rejected: {}", reject.reason),
     }
 }
 
-pub(super) fn rejected(item: &Item) -> &Reject {
+pub(super) fn rejected(item: &ReadItem) -> &Reject {
     match item {
-        Item::Record(record) => panic!("not rejected: {}", record.text),
-        Item::Reject(reject) => reject,
+        ReadItem::Record(record) => panic!("not rejected: {}", record.text),
+        ReadItem::Reject(reject) => reject,
     }
 }
 
-pub(super) fn texts(items: &[Item]) -> Vec<&str> {
+pub(super) fn texts(items: &[ReadItem]) -> Vec<&str> {
     items.iter().map(|item| record(item).text.as_str()).collect()
 }
 
@@ -133,7 +136,7 @@ fn compression_is_recognised_by_content_in_members_and_frames() {
     ];
     for (name, bytes) in files {
         let input = dir.write(name, &bytes);
-        let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
         let items = drain(&mut reader).expect("reads");
         assert_eq!(texts(&items), ["one", "two", "three"], "{name}");
         assert_eq!(record(&items[2]).origin.offset, 42, "{name}");
@@ -154,7 +157,7 @@ fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
     {
         for cut in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
             let input = dir.write(name, &bytes[..cut]);
-            let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+            let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
             let (items, error) = drain(&mut reader).expect_err("cut");
             let expected: Vec<&str> =
                 lines.lines().map(|line| &line[9..73]).take(items.len()).collect();
@@ -167,8 +170,8 @@ fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
             assert_eq!(point.records, items.len() as u64);
 
             // The whole file, had later, goes on where the cut one ended.
-            let mut whole =
-                Reader::open(&dir.write(name, &bytes), &ReadOptions::default()).expect("opens");
+            let mut whole = InputReader::open(&dir.write(name, &bytes), &ReadOptions::default())
+                .expect("opens");
             assert!(whole.resume(&point).expect("resumes"));
             assert_eq!(drain(&mut whole).expect("reads").len(), 20_000 - items.len());
         }
@@ -176,7 +179,7 @@ fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
         let middle = damaged.len() / 2;
         damaged[middle..middle + 8].fill(0x55);
         let mut reader =
-            Reader::open(&dir.write(name, &damaged), &ReadOptions::default()).expect("opens");
+            InputReader::open(&dir.write(name, &damaged), &ReadOptions::default()).expect("opens");
         assert!(matches!(drain(&mut reader), Err((_, ReadError::Corrupt { .. }))), "{name}");
     }
 }
@@ -218,7 +221,7 @@ fn every_bad_line_is_rejected_for_its_reason_and_the_next_is_read() {
     assert_eq!(record(&items[20]).key, RecordKey::Given("-0".into()));
     let mut offset = 0;
     for (number, (line, item)) in lines.iter().zip(&items).enumerate() {
-        if let Item::Reject(reject) = item {
+        if let ReadItem::Reject(reject) = item {
             assert_eq!((reject.origin.number, reject.origin.offset), (number as u64, offset));
             assert_eq!(reject.raw, &line[..line.len().min(Reject::MAX_RAW)]);
             assert_eq!(reject.raw_bytes, line.len() as u64);
@@ -273,7 +276,7 @@ fn the_text_field_is_guessed_in_order_from_the_first_good_line() {
         assert_eq!(record(&items[1]).text, names[from]);
     }
     let input = dir.write("none.jsonl", "{\"url\":1,\"title\":\"x\"}\n");
-    let error = drain(&mut Reader::open(&input, &ReadOptions::default()).expect("opens"))
+    let error = drain(&mut InputReader::open(&input, &ReadOptions::default()).expect("opens"))
         .expect_err("none")
         .1;
     let expected = "none.jsonl: no text field among `url`, `title`; name one with --text-field";
@@ -298,14 +301,14 @@ fn a_file_is_a_document_unless_it_looks_like_lines_of_json() {
         assert_eq!(record.origin.number, 0);
     }
     assert_eq!(texts(&read(&dir.write("lines", LINES))).len(), 3);
-    let options = ReadOptions { format: Format::Text, ..ReadOptions::default() };
+    let options = ReadOptions { format: InputFormat::Text, ..ReadOptions::default() };
     assert_eq!(texts(&read_with(&dir.write("lines", LINES), &options)), [LINES]);
 
     let binary = read(&dir.write("image.png", b"\x89PNG\r\n\x1a\n\0\0"));
     let why = rejected(&binary[0]).reason.to_string();
     assert_eq!(why, "an image, not a text: it has no text");
     assert_eq!(rejected(&binary[0]).raw_bytes, 10);
-    let insisted = ReadOptions { format: Format::Text, ..ReadOptions::default() };
+    let insisted = ReadOptions { format: InputFormat::Text, ..ReadOptions::default() };
     let binary = read_with(&dir.write("image.png", b"\x89PNG\r\n\x1a\n\0\0"), &insisted);
     assert_eq!(rejected(&binary[0]).reason, RejectReason::NotUtf8(0));
     let table = dir.write("a.csv", "id,text\n1,a\n");
@@ -323,7 +326,7 @@ fn a_file_is_a_document_unless_it_looks_like_lines_of_json() {
 fn reading_goes_on_behind_a_point_only_on_the_same_beginning() {
     let dir = Dir::new();
     let input = dir.write("a.jsonl", format!("bad\n{LINES}"));
-    let open = || Reader::open(&input, &ReadOptions::default()).expect("opens");
+    let open = || InputReader::open(&input, &ReadOptions::default()).expect("opens");
     let whole = read(&input);
     for taken in 0..=whole.len() {
         let mut first = open();
@@ -344,7 +347,7 @@ fn reading_goes_on_behind_a_point_only_on_the_same_beginning() {
     let end = end.point();
     // Grown: only what is new is read.
     let grown = dir.write("a.jsonl", format!("bad\n{LINES}{{\"text\":\"four\"}}\n"));
-    let mut reader = Reader::open(&grown, &ReadOptions::default()).expect("opens");
+    let mut reader = InputReader::open(&grown, &ReadOptions::default()).expect("opens");
     assert!(reader.resume(&end).expect("resumes"));
     let items = drain(&mut reader).expect("reads");
     assert_eq!((texts(&items), record(&items[0]).origin.number), (vec!["four"], 4));
@@ -352,7 +355,7 @@ fn reading_goes_on_behind_a_point_only_on_the_same_beginning() {
     for other in [format!("bad\n{}", LINES.replace("one", "eno")), LINES.to_owned(), String::new()]
     {
         let input = dir.write("a.jsonl", &other);
-        let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
         assert!(!reader.resume(&end).expect("tries"));
         assert_eq!(drain(&mut reader).expect("reads"), read(&input));
     }
@@ -363,12 +366,12 @@ fn a_last_line_that_has_grown_is_no_place_to_go_on_from() {
     let dir = Dir::new();
     let line = "{\"text\":\"one\"}";
     let mut reader =
-        Reader::open(&dir.write("a.jsonl", line), &ReadOptions::default()).expect("opens");
+        InputReader::open(&dir.write("a.jsonl", line), &ReadOptions::default()).expect("opens");
     drain(&mut reader).expect("reads");
     let point = reader.point();
     let resumes = |after: &str| {
         let input = dir.write("a.jsonl", format!("{line}{after}"));
-        let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
         reader.resume(&point).expect("tries")
     };
     assert!(resumes(""));
@@ -380,10 +383,10 @@ fn a_last_line_that_has_grown_is_no_place_to_go_on_from() {
 fn the_guess_is_the_same_after_a_resumption() {
     let dir = Dir::new();
     let input = dir.write("a.jsonl", "{\"text\":\"a\"}\n{\"content\":\"b\"}\n");
-    let mut first = Reader::open(&input, &ReadOptions::default()).expect("opens");
+    let mut first = InputReader::open(&input, &ReadOptions::default()).expect("opens");
     first.next().expect("reads");
     let point = first.point();
-    let mut second = Reader::open(&input, &ReadOptions::default()).expect("opens");
+    let mut second = InputReader::open(&input, &ReadOptions::default()).expect("opens");
     assert!(second.resume(&point).expect("resumes"));
     let items = drain(&mut second).expect("reads");
     assert_eq!(rejected(&items[0]).reason, RejectReason::NoText("text".into()));
@@ -430,7 +433,7 @@ fn parquet_rows_become_records_with_all_columns() {
     );
     for name in ["a.parquet", "no-suffix"] {
         let input = dir.write(name, &bytes);
-        let mut reader = Reader::open(&input, &ReadOptions::default()).expect("opens");
+        let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
         let items = drain(&mut reader).expect("reads");
         assert_eq!(record(&items[0]).text, "one");
         assert_eq!(
@@ -490,8 +493,9 @@ fn parquet_columns_that_do_not_serve_are_named() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let input =
         dir.write("a.parquet", parquet_bytes(vec![("n", numbers.clone()), ("text", numbers)], 10));
-    let fails =
-        |options: ReadOptions| Reader::open(&input, &options).err().expect("fails").to_string();
+    let fails = |options: ReadOptions| {
+        InputReader::open(&input, &options).err().expect("fails").to_string()
+    };
     let text = |name: &str| ReadOptions { text_field: Some(name.into()), ..ReadOptions::default() };
     assert!(fails(text("t")).ends_with("no column `t`; it has `n`, `text`"));
     assert!(
@@ -509,22 +513,27 @@ fn a_damaged_parquet_file_is_an_error_with_its_place() {
         parquet_bytes(vec![("text", Arc::new(StringArray::from(words.clone())) as ArrayRef)], 1000);
     for cut in [4, 7, 100, bytes.len() / 2, bytes.len() - 1] {
         let error =
-            Reader::open(&dir.write("a.parquet", &bytes[..cut]), &ReadOptions::default()).err();
+            InputReader::open(&dir.write("a.parquet", &bytes[..cut]), &ReadOptions::default())
+                .err();
         assert!(matches!(error, Some(ReadError::Corrupt { .. })), "{cut}");
     }
     assert!(
-        Reader::open(&dir.write("no-suffix", &bytes[..bytes.len() / 2]), &ReadOptions::default())
-            .is_err()
+        InputReader::open(
+            &dir.write("no-suffix", &bytes[..bytes.len() / 2]),
+            &ReadOptions::default()
+        )
+        .is_err()
     );
     assert!(
-        Reader::open(&dir.write("html.parquet", "<html></html>"), &ReadOptions::default()).is_err()
+        InputReader::open(&dir.write("html.parquet", "<html></html>"), &ReadOptions::default())
+            .is_err()
     );
 
     let mut damaged = bytes.clone();
     let place = bytes.len() * 6 / 10;
     damaged[place..place + 64].fill(0xff);
-    let mut reader =
-        Reader::open(&dir.write("a.parquet", damaged), &ReadOptions::default()).expect("opens");
+    let mut reader = InputReader::open(&dir.write("a.parquet", damaged), &ReadOptions::default())
+        .expect("opens");
     let (items, error) = drain(&mut reader).expect_err("damaged");
     assert!(items.len() >= 2000, "{} rows before the fault", items.len());
     assert_eq!(texts(&items), words[..items.len()]);
@@ -533,14 +542,14 @@ fn a_damaged_parquet_file_is_an_error_with_its_place() {
     assert!(offset > 4 && offset <= place as u64, "{offset} {place}");
 }
 
-fn names(dir: &Dir, inputs: &[Input]) -> Vec<String> {
+fn names(dir: &Dir, inputs: &[InputFile]) -> Vec<String> {
     let root = dir.path("");
     let name =
-        |input: &Input| input.path.strip_prefix(&root).expect("inside").display().to_string();
+        |input: &InputFile| input.path.strip_prefix(&root).expect("inside").display().to_string();
     inputs.iter().map(name).collect()
 }
 
-fn expand_in(dir: &Dir, arguments: &[&str]) -> Result<Vec<Input>, ReadError> {
+fn expand_in(dir: &Dir, arguments: &[&str]) -> Result<Vec<InputFile>, ReadError> {
     let arguments: Vec<String> = arguments
         .iter()
         .map(|argument| dir.path(argument).to_string_lossy().into_owned())
@@ -678,9 +687,9 @@ proptest! {
         let heads: [&[u8]; 6] = [b"", b"{\"text\":\"", b"\x1f\x8b\x08\0\0\0\0\0\0\x03", b"\x28\xb5\x2f\xfd", b"PAR1", b"\xef\xbb\xbf{"];
         let dir = Dir::new();
         let input = dir.write("any", [heads[head], &bytes].concat());
-        let format = [Format::Auto, Format::Jsonl, Format::Parquet, Format::Text][format];
+        let format = [InputFormat::Auto, InputFormat::Jsonl, InputFormat::Parquet, InputFormat::Text][format];
         let options = ReadOptions { format, ..ReadOptions::default() };
-        if let Ok(mut reader) = Reader::open(&input, &options) {
+        if let Ok(mut reader) = InputReader::open(&input, &options) {
             let _ = drain(&mut reader);
             prop_assert!(reader.input_bytes() <= input.size);
         }
@@ -694,7 +703,7 @@ proptest! {
         bytes[place] = value;
         let dir = Dir::new();
         let input = dir.write("a.parquet", bytes);
-        if let Ok(mut reader) = Reader::open(&input, &ReadOptions::default()) {
+        if let Ok(mut reader) = InputReader::open(&input, &ReadOptions::default()) {
             let _ = drain(&mut reader);
         }
     }
@@ -729,7 +738,7 @@ fn the_place_before_a_record_is_told_after_it_was_read() {
         format!("\u{feff}\n{line}\n{blank}{line}\n\n{long}\n{blank}{long}\n{line}"),
     );
     let options = ReadOptions { max_doc_bytes: 100_000, ..ReadOptions::default() };
-    let mut reader = Reader::open(&input, &options).expect("opens");
+    let mut reader = InputReader::open(&input, &options).expect("opens");
     let mut points = vec![reader.point()];
     while reader.next().expect("reads").is_some() {
         assert_eq!(reader.point_before(), *points.last().expect("there is one"));

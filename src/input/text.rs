@@ -1,50 +1,54 @@
 //! Plain text: a file, a line or a paragraph as a document.
 
 use super::error::ReadError;
-use super::item::{Item, ReadOptions, TextBy, length, reject, size};
-use super::sequence::{Place, Sequence};
-use super::stream::{Stream, Stretch};
+use super::item::{ReadItem, ReadOptions, TextUnit, length, reject, size};
+use super::sequence::{FormatReader, RecordPlace};
+use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 
 /// How much of a file that is no text is kept.
 const HEAD: usize = 4096;
 
 /// The one document that a file is.
-pub(super) struct WholeText {
+pub(super) struct WholeTextReader {
     max_doc_bytes: u64,
     is_done: bool,
 }
 
 /// Lines or paragraphs, blank ones left out.
-pub(super) struct TextParts {
+pub(super) struct TextPartsReader {
     by_line: bool,
     max_doc_bytes: u64,
 }
 
 /// A file that is no text: one reject, of which only the beginning is read.
-pub(super) struct Refused {
+pub(super) struct ForeignFileReader {
     /// Why; none once it is said.
     why: Option<String>,
     file_bytes: u64,
 }
 
 /// A text as the options have it cut.
-pub(super) fn sequence(options: &ReadOptions) -> Box<dyn Sequence> {
+pub(super) fn sequence(options: &ReadOptions) -> Box<dyn FormatReader> {
     let max_doc_bytes = options.max_doc_bytes;
     match options.text_by {
-        TextBy::File => Box::new(WholeText { max_doc_bytes, is_done: false }),
-        TextBy::Line => Box::new(TextParts { by_line: true, max_doc_bytes }),
-        TextBy::Paragraph => Box::new(TextParts { by_line: false, max_doc_bytes }),
+        TextUnit::File => Box::new(WholeTextReader { max_doc_bytes, is_done: false }),
+        TextUnit::Line => Box::new(TextPartsReader { by_line: true, max_doc_bytes }),
+        TextUnit::Paragraph => Box::new(TextPartsReader { by_line: false, max_doc_bytes }),
     }
 }
 
 /// A file of so many bytes that is not read, and why.
-pub(super) fn refused(why: String, file_bytes: u64) -> Box<dyn Sequence> {
-    Box::new(Refused { why: Some(why), file_bytes })
+pub(super) fn refused(why: String, file_bytes: u64) -> Box<dyn FormatReader> {
+    Box::new(ForeignFileReader { why: Some(why), file_bytes })
 }
 
-impl Sequence for WholeText {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for WholeTextReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         if self.is_done {
             return Ok(None);
         }
@@ -59,8 +63,12 @@ impl Sequence for WholeText {
     }
 }
 
-impl Sequence for TextParts {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for TextPartsReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         let limit = size(self.max_doc_bytes);
         if self.by_line {
             let Some((offset, line)) = stream.next_line(limit, Reject::MAX_RAW)? else {
@@ -74,18 +82,22 @@ impl Sequence for TextParts {
             let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
             let Some(piece) = piece else { return Ok(None) };
             let text = match piece.bytes {
-                Stretch::Whole(text) => Stretch::Whole(without_line_ends(text)),
-                long @ Stretch::TooLong { .. } => long,
+                BoundedBytes::Whole(text) => BoundedBytes::Whole(without_line_ends(text)),
+                long @ BoundedBytes::TooLong { .. } => long,
             };
-            if text != Stretch::Whole(b"") {
+            if text != BoundedBytes::Whole(b"") {
                 return Ok(Some(document(&text, self.max_doc_bytes, place.at(piece.at))));
             }
         }
     }
 }
 
-impl Sequence for Refused {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for ForeignFileReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         let Some(why) = self.why.take() else { return Ok(None) };
         let origin = place.at(stream.offset());
         let head = stream.peek(HEAD)?;
@@ -132,16 +144,16 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
 }
 
 /// The document that a stretch is, or why it is none.
-fn document(text: &Stretch<'_>, max_doc_bytes: u64, origin: Origin) -> Item {
+fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: Origin) -> ReadItem {
     let raw = match text {
-        Stretch::Whole(raw) => *raw,
-        Stretch::TooLong { head, bytes } => {
+        BoundedBytes::Whole(raw) => *raw,
+        BoundedBytes::TooLong { head, bytes } => {
             let reason = RejectReason::TooLong { bytes: *bytes, limit: max_doc_bytes };
             return reject(reason, origin, head, *bytes);
         }
     };
     match std::str::from_utf8(raw) {
-        Ok(text) => Item::Record(ReadRecord {
+        Ok(text) => ReadItem::Record(ReadRecord {
             key: RecordKey::Position,
             source: None,
             text: text.to_owned(),

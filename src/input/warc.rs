@@ -1,11 +1,11 @@
 //! Web archives (WARC, WET): their records of text. HTML is counted and left to whoever extracts its text.
 
 use super::error::ReadError;
-use super::http::{self, Content};
-use super::item::{Item, Passed, ReadOptions, length, line_limit, reject, size};
-use super::metadata::Metadata;
-use super::sequence::{Place, Sequence};
-use super::stream::{Piece, Stream, Stretch};
+use super::http::{self, PayloadKind};
+use super::item::{ReadItem, ReadOptions, SkippedContent, length, line_limit, reject, size};
+use super::metadata::RecordBuilder;
+use super::sequence::{FormatReader, RecordPlace};
+use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::path::Path;
 
@@ -19,9 +19,9 @@ const MOST_HEADER: usize = 1 << 20;
 const NOTHING: usize = 0;
 
 /// The records of a web archive.
-pub(super) struct Archive {
+pub(super) struct WarcReader {
     options: ReadOptions,
-    passed: Passed,
+    passed: SkippedContent,
     /// All records, and the pages among them.
     records: u64,
     pages: u64,
@@ -30,7 +30,7 @@ pub(super) struct Archive {
 
 /// What the header of a record says.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Header {
+struct WarcHeader {
     kind: String,
     bytes: u64,
     url: Option<String>,
@@ -41,11 +41,11 @@ struct Header {
     languages: Option<String>,
 }
 
-impl Archive {
+impl WarcReader {
     pub(super) fn new(options: &ReadOptions) -> Self {
         Self {
             options: options.clone(),
-            passed: Passed::default(),
+            passed: SkippedContent::default(),
             records: 0,
             pages: 0,
             is_done: false,
@@ -55,15 +55,15 @@ impl Archive {
     /// What stands in the next record; an item if that is a text.
     fn record(
         &mut self,
-        stream: &mut Stream,
-        place: &Place,
-    ) -> Result<(Content, Option<Item>), ReadError> {
+        stream: &mut ByteStream,
+        place: &RecordPlace,
+    ) -> Result<(PayloadKind, Option<ReadItem>), ReadError> {
         let at = stream.offset();
         let header = header(stream, place.path())?;
         let fault = |what: String| damaged(place.path(), at, what);
         let limit = match expected(&header) {
-            Content::Text => line_limit(&self.options),
-            Content::Html | Content::Other | Content::Nothing => NOTHING,
+            PayloadKind::Text => line_limit(&self.options),
+            PayloadKind::Html | PayloadKind::Other | PayloadKind::Nothing => NOTHING,
         };
         let Some(payload) = payload(stream, header.bytes, limit)? else {
             let what =
@@ -93,52 +93,54 @@ impl Archive {
     /// The text of a payload, if it is one.
     fn item(
         &self,
-        header: &Header,
-        payload: &Stretch<'_>,
+        header: &WarcHeader,
+        payload: &BoundedBytes<'_>,
         origin: Origin,
-    ) -> (Content, Option<Item>) {
+    ) -> (PayloadKind, Option<ReadItem>) {
         let max_doc_bytes = self.options.max_doc_bytes;
         let raw = match payload {
-            Stretch::Whole(raw) => *raw,
-            Stretch::TooLong { head, bytes } => {
+            BoundedBytes::Whole(raw) => *raw,
+            BoundedBytes::TooLong { head, bytes } => {
                 // Of an answer the beginning tells what it is.
                 let content = match header.kind.as_str() {
-                    "response" => {
-                        http::Answer::of(head).map_or(Content::Other, |answer| answer.content())
-                    }
-                    _ => Content::Text,
+                    "response" => http::HttpResponse::of(head)
+                        .map_or(PayloadKind::Other, |answer| answer.content()),
+                    _ => PayloadKind::Text,
                 };
                 let reason = RejectReason::TooLong { bytes: *bytes, limit: max_doc_bytes };
-                let item = (content == Content::Text).then(|| reject(reason, origin, head, *bytes));
+                let item =
+                    (content == PayloadKind::Text).then(|| reject(reason, origin, head, *bytes));
                 return (content, item);
             }
         };
         let (text, content_type) = if header.kind == "response" {
-            let Some(answer) = http::Answer::of(raw) else { return (Content::Other, None) };
-            if answer.content() != Content::Text {
+            let Some(answer) = http::HttpResponse::of(raw) else {
+                return (PayloadKind::Other, None);
+            };
+            if answer.content() != PayloadKind::Text {
                 return (answer.content(), None);
             }
             match answer.text(max_doc_bytes) {
                 Ok(text) => (text, answer.content_type),
                 Err(reason) => {
                     let item = reject(reason, origin, raw, length(raw.len()));
-                    return (Content::Text, Some(item));
+                    return (PayloadKind::Text, Some(item));
                 }
             }
         } else {
             (raw.into(), header.content_type.clone())
         };
         let item = match self.made(header, &text, &content_type, origin.clone()) {
-            Ok(record) => Item::Record(record),
+            Ok(record) => ReadItem::Record(record),
             Err(reason) => reject(reason, origin, raw, length(raw.len())),
         };
-        (Content::Text, Some(item))
+        (PayloadKind::Text, Some(item))
     }
 
     /// The record of a text.
     fn made(
         &self,
-        header: &Header,
+        header: &WarcHeader,
         text: &[u8],
         content_type: &str,
         origin: Origin,
@@ -161,7 +163,7 @@ impl Archive {
             ("languages", languages.filter(|codes| codes.contains(','))),
         ];
         let mut key = RecordKey::Position;
-        let mut metadata = Metadata::new();
+        let mut metadata = RecordBuilder::new();
         for (name, value) in fields {
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             if self.options.id_field.as_deref() == Some(name) {
@@ -184,8 +186,12 @@ impl Archive {
     }
 }
 
-impl Sequence for Archive {
-    fn next(&mut self, stream: &mut Stream, place: Place) -> Result<Option<Item>, ReadError> {
+impl FormatReader for WarcReader {
+    fn next(
+        &mut self,
+        stream: &mut ByteStream,
+        place: RecordPlace,
+    ) -> Result<Option<ReadItem>, ReadError> {
         stream.ask();
         while !self.is_done {
             stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
@@ -197,12 +203,12 @@ impl Sequence for Archive {
             self.records += 1;
             match (content, item) {
                 (_, Some(item)) => return Ok(Some(item)),
-                (Content::Html, None) => {
+                (PayloadKind::Html, None) => {
                     self.pages += 1;
                     self.passed.html += 1;
                 }
-                (Content::Other, None) => self.passed.other += 1,
-                (Content::Text | Content::Nothing, None) => {}
+                (PayloadKind::Other, None) => self.passed.other += 1,
+                (PayloadKind::Text | PayloadKind::Nothing, None) => {}
             }
         }
         let (records, pages) = (std::mem::take(&mut self.records), self.pages);
@@ -221,35 +227,35 @@ impl Sequence for Archive {
         Ok(Some(reject(RejectReason::NotText(why), place.at(offset), b"", 0)))
     }
 
-    fn take_passed(&mut self) -> Passed {
+    fn take_passed(&mut self) -> SkippedContent {
         std::mem::take(&mut self.passed)
     }
 }
 
 /// What a record has in it, by its header; of an answer, that it may be a text.
-fn expected(header: &Header) -> Content {
+fn expected(header: &WarcHeader) -> PayloadKind {
     match header.kind.as_str() {
-        "response" if header.content_type.starts_with("application/http") => Content::Text,
+        "response" if header.content_type.starts_with("application/http") => PayloadKind::Text,
         "response" => http::content(&header.content_type),
-        "conversion" | "resource" if header.content_type.is_empty() => Content::Text,
+        "conversion" | "resource" if header.content_type.is_empty() => PayloadKind::Text,
         "conversion" | "resource" => http::content(&header.content_type),
-        _ => Content::Nothing,
+        _ => PayloadKind::Nothing,
     }
 }
 
 /// The header of the record that begins here, whose payload comes next.
-fn header(stream: &mut Stream, path: &Path) -> Result<Header, ReadError> {
+fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError> {
     let at = stream.offset();
     let fault = |what: &str| damaged(path, at, what.to_owned());
-    let mut end = http::HeaderEnd::default();
+    let mut end = http::HttpHeaderEnd::default();
     let piece = stream.piece(MOST_HEADER, 0, |bytes| end.find(bytes))?;
-    let Some(Piece { bytes: Stretch::Whole(bytes), is_closed: true, .. }) = piece else {
+    let Some(StreamPiece { bytes: BoundedBytes::Whole(bytes), is_closed: true, .. }) = piece else {
         return Err(fault("the header of a record does not end"));
     };
     if !bytes.starts_with(MARK) {
         return Err(fault("no record of a web archive begins here"));
     }
-    let mut header = Header::default();
+    let mut header = WarcHeader::default();
     let mut bytes_said = None;
     for (name, value) in http::fields(&String::from_utf8_lossy(bytes)) {
         match name.as_str() {
@@ -272,7 +278,11 @@ fn header(stream: &mut Stream, path: &Path) -> Result<Header, ReadError> {
 }
 
 /// So many bytes, of which no more than `limit` are held; none when the input ends before.
-fn payload(stream: &mut Stream, bytes: u64, limit: usize) -> Result<Option<Piece<'_>>, ReadError> {
+fn payload(
+    stream: &mut ByteStream,
+    bytes: u64,
+    limit: usize,
+) -> Result<Option<StreamPiece<'_>>, ReadError> {
     let mut left = size(bytes);
     let keep = if limit == NOTHING { 0 } else { Reject::MAX_RAW };
     let at = stream.offset();
@@ -283,7 +293,7 @@ fn payload(stream: &mut Stream, bytes: u64, limit: usize) -> Result<Option<Piece
             None
         }
     })?;
-    let empty = || Piece { at, bytes: Stretch::Whole(b""), is_closed: bytes == 0 };
+    let empty = || StreamPiece { at, bytes: BoundedBytes::Whole(b""), is_closed: bytes == 0 };
     Ok(Some(piece.unwrap_or_else(empty)).filter(|piece| piece.is_closed))
 }
 

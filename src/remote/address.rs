@@ -3,16 +3,16 @@
 use super::error::RemoteError;
 
 /// Kinds of stores, by what addresses begin with.
-const SCHEMES: [(&str, Kind); 9] = [
-    ("s3", Kind::S3),
-    ("s3a", Kind::S3),
-    ("gs", Kind::Google),
-    ("az", Kind::Azure),
-    ("azure", Kind::Azure),
-    ("abfs", Kind::Azure),
-    ("abfss", Kind::Azure),
-    ("http", Kind::Web),
-    ("https", Kind::Web),
+const SCHEMES: [(&str, StoreKind); 9] = [
+    ("s3", StoreKind::S3),
+    ("s3a", StoreKind::S3),
+    ("gs", StoreKind::Google),
+    ("az", StoreKind::Azure),
+    ("azure", StoreKind::Azure),
+    ("abfs", StoreKind::Azure),
+    ("abfss", StoreKind::Azure),
+    ("http", StoreKind::Web),
+    ("https", StoreKind::Web),
 ];
 
 /// Words of a query that give access for a while: such a query is no part of a file's name.
@@ -21,7 +21,7 @@ const SIGNATURES: [&str; 6] =
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum StoreKind {
     S3,
     Google,
     Azure,
@@ -36,8 +36,8 @@ pub(crate) fn is_remote(argument: &str) -> bool {
 
 /// An address of an object, or of all below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) kind: Kind,
+pub(super) struct ObjectAddress {
+    pub(super) kind: StoreKind,
     scheme: String,
     /// The bucket or container, or the server.
     pub(super) authority: String,
@@ -49,23 +49,24 @@ pub(super) struct Address {
     pub(super) query: Option<String>,
 }
 
-impl Address {
+impl ObjectAddress {
     pub(super) fn parse(given: &str) -> Result<Self, RemoteError> {
         let wrong = |why: &str| RemoteError::Address { address: shown(given), why: why.to_owned() };
         let (scheme, rest) = given.split_once("://").ok_or_else(|| wrong("no address"))?;
         let scheme = scheme.to_ascii_lowercase();
         let known = SCHEMES.iter().find(|(known, _)| *known == scheme);
         let (_, kind) = known.ok_or_else(|| wrong("stores are s3, gs, az and https"))?;
-        let rest = if *kind == Kind::Web { before(rest, '#') } else { rest };
-        let (rest, query) = match rest.split_once('?').filter(|_| *kind == Kind::Web) {
+        let rest = if *kind == StoreKind::Web { before(rest, '#') } else { rest };
+        let (rest, query) = match rest.split_once('?').filter(|_| *kind == StoreKind::Web) {
             Some((rest, query)) => (rest, Some(query.to_owned())),
             None => (rest, None),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, authority) = match authority.rsplit_once('@').filter(|_| *kind == Kind::Web) {
-            Some((login, server)) => (Some(login.to_owned()), server),
-            None => (None, authority),
-        };
+        let (login, authority) =
+            match authority.rsplit_once('@').filter(|_| *kind == StoreKind::Web) {
+                Some((login, server)) => (Some(login.to_owned()), server),
+                None => (None, authority),
+            };
         if authority.is_empty() {
             return Err(wrong("it names no bucket; write s3://BUCKET/NAME"));
         }
@@ -98,7 +99,7 @@ impl Address {
 
     /// Whether it is a pattern; a web server could not say what matches.
     pub(super) fn is_pattern(&self) -> bool {
-        self.kind != Kind::Web && self.path.contains(['*', '?', '['])
+        self.kind != StoreKind::Web && self.path.contains(['*', '?', '['])
     }
 
     /// The folder above whatever a pattern matches.
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn addresses_come_apart_and_keep_their_secrets() {
-        let parse = |given: &str| Address::parse(given).unwrap();
+        let parse = |given: &str| ObjectAddress::parse(given).unwrap();
         for path in ["a.jsonl", "/x/s3/a", "c:/x", "file:///x", "s3:/a/b", "ftp://a/b", "-"] {
             assert!(!is_remote(path), "{path}");
         }
@@ -160,7 +161,7 @@ mod tests {
         );
         assert_eq!(parse("s3://b/a/2024-*/x").literal(), "a");
         assert_eq!(parse("s3://b/*.gz").literal(), "");
-        let error = Address::parse("s3:///x").unwrap_err().to_string();
+        let error = ObjectAddress::parse("s3:///x").unwrap_err().to_string();
         assert!(error.contains("s3://BUCKET/NAME"), "{error}");
     }
 }

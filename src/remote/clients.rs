@@ -1,7 +1,7 @@
 //! Clients of stores, made of settings once for each bucket or server, and what their errors mean.
 
-use super::address::{Address, Kind};
-use super::driver::Driver;
+use super::address::{ObjectAddress, StoreKind};
+use super::driver::RequestRuntime;
 use super::error::RemoteError;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -18,42 +18,42 @@ use std::time::Duration;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// A store, and the same where it takes objects in parts.
-type Store = (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>);
+type StoreHandles = (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>);
 
 /// The clients that were made, and the thread that they run on.
-pub(super) struct Clients {
+pub(super) struct ClientPool {
     settings: Arc<BTreeMap<String, String>>,
-    made: Mutex<Made>,
+    made: Mutex<ClientCache>,
 }
 
 #[derive(Default)]
-struct Made {
-    stores: BTreeMap<String, Store>,
-    driver: Option<Arc<Driver>>,
+struct ClientCache {
+    stores: BTreeMap<String, StoreHandles>,
+    driver: Option<Arc<RequestRuntime>>,
 }
 
 /// Where an object is asked for.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(super) struct StoreClient {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) multipart: Option<Arc<dyn MultipartStore>>,
-    pub(super) driver: Arc<Driver>,
-    pub(super) kind: Kind,
+    pub(super) driver: Arc<RequestRuntime>,
+    pub(super) kind: StoreKind,
 }
 
-impl Clients {
+impl ClientPool {
     pub(super) fn new(settings: Arc<BTreeMap<String, String>>) -> Self {
         Self { settings, made: Mutex::default() }
     }
 
     /// The client for the store of an address.
-    pub(super) fn client(&self, address: &Address) -> Result<Client, RemoteError> {
+    pub(super) fn client(&self, address: &ObjectAddress) -> Result<StoreClient, RemoteError> {
         let failed = |why: String| RemoteError::Failed { address: address.name(), why };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let driver = match &made.driver {
             Some(driver) => Arc::clone(driver),
             None => {
-                let started = Driver::start().map_err(|error| failed(error.to_string()))?;
+                let started = RequestRuntime::start().map_err(|error| failed(error.to_string()))?;
                 Arc::clone(made.driver.insert(Arc::new(started)))
             }
         };
@@ -70,19 +70,19 @@ impl Clients {
                 store
             }
         };
-        Ok(Client { store, multipart, driver, kind: address.kind })
+        Ok(StoreClient { store, multipart, driver, kind: address.kind })
     }
 
-    fn store(&self, address: &Address) -> Result<Store, Error> {
+    fn store(&self, address: &ObjectAddress) -> Result<StoreHandles, Error> {
         // Requests are repeated by those who know what they have read; and a request may take as long as it moves.
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let options = ClientOptions::new()
             .with_timeout_disabled()
             .with_connect_timeout(CONNECT)
-            .with_allow_http(address.kind == Kind::Web);
+            .with_allow_http(address.kind == StoreKind::Web);
         let url = address.store();
         Ok(match address.kind {
-            Kind::S3 => {
+            StoreKind::S3 => {
                 let builder = AmazonS3Builder::new().with_client_options(options);
                 let with = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| {
                     builder.with_config(key, value)
@@ -90,7 +90,7 @@ impl Clients {
                 let builder = self.settings("AWS_", builder, with);
                 both(builder.with_url(url).with_retry(retry).build()?)
             }
-            Kind::Google => {
+            StoreKind::Google => {
                 let builder = GoogleCloudStorageBuilder::new().with_client_options(options);
                 let with = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, v: &str| {
                     builder.with_config(key, v)
@@ -98,7 +98,7 @@ impl Clients {
                 let builder = self.settings("GOOGLE_", builder, with);
                 both(builder.with_url(url).with_retry(retry).build()?)
             }
-            Kind::Azure => {
+            StoreKind::Azure => {
                 let builder = MicrosoftAzureBuilder::new().with_client_options(options);
                 let with = |builder: MicrosoftAzureBuilder, key: AzureConfigKey, value: &str| {
                     builder.with_config(key, value)
@@ -106,7 +106,7 @@ impl Clients {
                 let builder = self.settings("AZURE_", builder, with);
                 both(builder.with_url(url).with_retry(retry).build()?)
             }
-            Kind::Web => {
+            StoreKind::Web => {
                 let query = address.query.as_ref().map(|query| format!("?{query}"));
                 let url = format!("{url}/{}", query.unwrap_or_default());
                 let builder = HttpBuilder::new().with_url(url).with_client_options(options);
@@ -133,13 +133,13 @@ impl Clients {
     }
 }
 
-fn both<S: ObjectStore + MultipartStore>(store: S) -> Store {
+fn both<S: ObjectStore + MultipartStore>(store: S) -> StoreHandles {
     let store = Arc::new(store);
     (Arc::<S>::clone(&store), Some(store))
 }
 
 /// What became of a request that failed.
-pub(super) enum Fault {
+pub(super) enum RequestFault {
     /// It is of no use to ask again.
     Final(RemoteError),
     /// It may pass.
@@ -151,28 +151,30 @@ pub(super) enum Fault {
 }
 
 /// What an error of a client means.
-pub(super) fn fault(error: &Error, kind: Kind, address: &str) -> Fault {
+pub(super) fn fault(error: &Error, kind: StoreKind, address: &str) -> RequestFault {
     let address = || address.to_owned();
     let why = words(error);
     match error {
-        Error::Precondition { .. } | Error::NotModified { .. } => Fault::Changed,
-        Error::NotFound { .. } => Fault::Final(RemoteError::NotFound { address: address() }),
+        Error::Precondition { .. } | Error::NotModified { .. } => RequestFault::Changed,
+        Error::NotFound { .. } => RequestFault::Final(RemoteError::NotFound { address: address() }),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            Fault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
+            RequestFault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
         }
         Error::NotSupported { .. } if why.contains("Range request not supported") => {
-            Fault::NoRanges
+            RequestFault::NoRanges
         }
-        Error::Generic { .. } if why.contains("Received non-partial response") => Fault::NoRanges,
+        Error::Generic { .. } if why.contains("Received non-partial response") => {
+            RequestFault::NoRanges
+        }
         // No key was given, and the machine is none of the cloud that would hand one out.
         Error::Generic { .. } if is_about_credentials(&why) => {
-            Fault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
+            RequestFault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
         }
         Error::Generic { .. } if why.contains("NoSuchBucket") || why.contains("404 Not Found") => {
-            Fault::Final(RemoteError::NotFound { address: address() })
+            RequestFault::Final(RemoteError::NotFound { address: address() })
         }
-        Error::Generic { .. } => Fault::Passing(why),
-        _ => Fault::Final(RemoteError::Failed { address: address(), why }),
+        Error::Generic { .. } => RequestFault::Passing(why),
+        _ => RequestFault::Final(RemoteError::Failed { address: address(), why }),
     }
 }
 
@@ -182,18 +184,18 @@ fn is_about_credentials(why: &str) -> bool {
         .any(|word| why.contains(word))
 }
 
-const fn way_out(kind: Kind) -> &'static str {
+const fn way_out(kind: StoreKind) -> &'static str {
     match kind {
-        Kind::S3 => {
+        StoreKind::S3 => {
             "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL) in the environment, or AWS_SKIP_SIGNATURE=true for a public bucket"
         }
-        Kind::Google => {
+        StoreKind::Google => {
             "give GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT in the environment, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
         }
-        Kind::Azure => {
+        StoreKind::Azure => {
             "give AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY (or AZURE_STORAGE_SAS_KEY) in the environment, or AZURE_SKIP_SIGNATURE=true for a public container"
         }
-        Kind::Web => {
+        StoreKind::Web => {
             "give an address that is open to you: one with its login, or one that is signed"
         }
     }

@@ -15,13 +15,13 @@ use std::time::Duration;
 /// How often one who waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(super) struct Driver {
+pub(super) struct RequestRuntime {
     handle: tokio::runtime::Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Driver {
+impl RequestRuntime {
     pub(super) fn start() -> io::Result<Self> {
         // What requests need of tokio is turned on by the client: input, output and time.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -36,17 +36,17 @@ impl Driver {
     pub(super) fn begin<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>> + Send + 'static,
-    ) -> Pending<T> {
+    ) -> PendingRequest<T> {
         let (sender, receiver) = channel();
         let task = self.handle.spawn(async move {
             // Nobody listens any more when who asked is gone.
             let _ = sender.send(work.await);
         });
-        Pending { receiver, task }
+        PendingRequest { receiver, task }
     }
 }
 
-impl Drop for Driver {
+impl Drop for RequestRuntime {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -56,12 +56,12 @@ impl Drop for Driver {
 }
 
 /// What was begun; dropped, it is given up.
-pub(super) struct Pending<T> {
+pub(super) struct PendingRequest<T> {
     receiver: Receiver<Result<T, RemoteError>>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl<T> Pending<T> {
+impl<T> PendingRequest<T> {
     /// Waits for the end, or for the request to stop.
     pub(super) fn wait(&self, interrupt: &Interrupt) -> Result<T, RemoteError> {
         loop {
@@ -80,7 +80,7 @@ impl<T> Pending<T> {
     }
 }
 
-impl<T> Drop for Pending<T> {
+impl<T> Drop for PendingRequest<T> {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -1,7 +1,7 @@
 //! One object, and how a range of it is read: from the byte reached, where a connection was cut.
 
-use super::clients::{Client, Fault, fault};
-use super::driver::Pending;
+use super::clients::{RequestFault, StoreClient, fault};
+use super::driver::PendingRequest;
 use super::error::RemoteError;
 use crate::model::Interrupt;
 use futures::StreamExt;
@@ -27,14 +27,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// An object as it was found.
 #[derive(Clone)]
 pub(crate) struct RemoteObject {
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<ObjectVersion>,
     pub(super) interrupt: Interrupt,
 }
 
 /// What is known of an object.
-pub(super) struct Known {
+pub(super) struct ObjectVersion {
     pub(super) name: String,
-    pub(super) client: Client,
+    pub(super) client: StoreClient,
     pub(super) location: Path,
     pub(super) size: u64,
     /// Its version, without quotes.
@@ -46,14 +46,14 @@ pub(super) struct Known {
 impl RemoteObject {
     pub(super) fn new(
         name: String,
-        client: Client,
+        client: StoreClient,
         meta: ObjectMeta,
         interrupt: &Interrupt,
     ) -> Self {
         let tag = meta.e_tag.as_deref().map(bare);
         let modified = meta.last_modified.timestamp_nanos_opt().unwrap_or_default();
         let ObjectMeta { location, size, .. } = meta;
-        let known = Known { name, client, location, size, tag, modified };
+        let known = ObjectVersion { name, client, location, size, tag, modified };
         Self { known: Arc::new(known), interrupt: interrupt.clone() }
     }
 
@@ -81,7 +81,7 @@ impl RemoteObject {
     }
 
     /// Begins to read a range.
-    pub(super) fn begin(&self, range: Range<u64>) -> Pending<Vec<u8>> {
+    pub(super) fn begin(&self, range: Range<u64>) -> PendingRequest<Vec<u8>> {
         let known = Arc::clone(&self.known);
         self.known.client.driver.begin(async move { known.fetch(range).await })
     }
@@ -108,26 +108,26 @@ pub(super) fn bare(tag: &str) -> String {
 
 /// Attempts at one request.
 #[derive(Default)]
-pub(super) struct Attempts {
+pub(super) struct RetryState {
     failed: u32,
     cuts: u32,
 }
 
-impl Attempts {
+impl RetryState {
     /// Takes note of a failure after `progress`, and pauses, unless it is not to be tried again.
     pub(super) async fn failed(
         &mut self,
         name: &str,
-        fault: Fault,
+        fault: RequestFault,
         progress: bool,
         at: u64,
     ) -> Result<(), RemoteError> {
         let address = name.to_owned();
         let why = match fault {
-            Fault::Final(error) => return Err(error),
-            Fault::Changed => return Err(RemoteError::Changed { address, at }),
-            Fault::NoRanges => return Err(RemoteError::NoRanges { address }),
-            Fault::Passing(why) => why,
+            RequestFault::Final(error) => return Err(error),
+            RequestFault::Changed => return Err(RemoteError::Changed { address, at }),
+            RequestFault::NoRanges => return Err(RemoteError::NoRanges { address }),
+            RequestFault::Passing(why) => why,
         };
         self.cuts += 1;
         if progress {
@@ -148,16 +148,16 @@ fn silent() -> String {
 }
 
 /// A server that says nothing for so long is one that failed.
-pub(super) async fn heard<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
-    timeout(SILENCE, work).await.map_err(|_| Fault::Passing(silent()))
+pub(super) async fn heard<T>(work: impl Future<Output = T>) -> Result<T, RequestFault> {
+    timeout(SILENCE, work).await.map_err(|_| RequestFault::Passing(silent()))
 }
 
 /// Asks until there is an answer, or none is to be hoped for.
-pub(super) async fn retried<T, F: Future<Output = Result<T, Fault>>>(
+pub(super) async fn retried<T, F: Future<Output = Result<T, RequestFault>>>(
     name: &str,
     ask: impl Fn() -> F,
 ) -> Result<T, RemoteError> {
-    let mut attempts = Attempts::default();
+    let mut attempts = RetryState::default();
     loop {
         match ask().await {
             Ok(answer) => return Ok(answer),
@@ -167,10 +167,10 @@ pub(super) async fn retried<T, F: Future<Output = Result<T, Fault>>>(
 }
 
 /// The bytes of an answer.
-pub(super) type Body = BoxStream<'static, object_store::Result<bytes::Bytes>>;
+pub(super) type ByteBody = BoxStream<'static, object_store::Result<bytes::Bytes>>;
 
-impl Known {
-    pub(super) fn fault(&self, error: &object_store::Error) -> Fault {
+impl ObjectVersion {
+    pub(super) fn fault(&self, error: &object_store::Error) -> RequestFault {
         fault(error, self.client.kind, &self.name)
     }
 
@@ -178,7 +178,7 @@ impl Known {
     pub(super) async fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let mut got = Vec::with_capacity(length);
-        let mut attempts = Attempts::default();
+        let mut attempts = RetryState::default();
         while got.len() < length {
             let before = got.len();
             let from = range.start + before as u64;
@@ -190,7 +190,7 @@ impl Known {
         Ok(got)
     }
 
-    async fn attempt(&self, range: Range<u64>, got: &mut Vec<u8>) -> Result<(), Fault> {
+    async fn attempt(&self, range: Range<u64>, got: &mut Vec<u8>) -> Result<(), RequestFault> {
         let wanted = got.len() as u64 + (range.end - range.start);
         let mut body = self.open(Some(range)).await?;
         while let Some(bytes) = heard(body.next()).await? {
@@ -198,8 +198,10 @@ impl Known {
         }
         match (got.len() as u64).cmp(&wanted) {
             std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => Err(Fault::Passing("the connection was cut".to_owned())),
-            std::cmp::Ordering::Greater => Err(Fault::Final(RemoteError::Failed {
+            std::cmp::Ordering::Less => {
+                Err(RequestFault::Passing("the connection was cut".to_owned()))
+            }
+            std::cmp::Ordering::Greater => Err(RequestFault::Final(RemoteError::Failed {
                 address: self.name.clone(),
                 why: "the server gave more bytes than were asked for".to_owned(),
             })),
@@ -207,7 +209,7 @@ impl Known {
     }
 
     /// Asks for a range, or for all, of the version that was found.
-    pub(super) async fn open(&self, range: Option<Range<u64>>) -> Result<Body, Fault> {
+    pub(super) async fn open(&self, range: Option<Range<u64>>) -> Result<ByteBody, RequestFault> {
         // A weak tag matches nothing, by the rules; the answer's own is looked at below.
         let strong = self.tag.as_ref().filter(|tag| !tag.starts_with("W/"));
         let options = GetOptions {
@@ -219,7 +221,7 @@ impl Known {
         let answer = answer.map_err(|error| self.fault(&error))?;
         match self.is_same(&answer) {
             true => Ok(answer.into_stream()),
-            false => Err(Fault::Changed),
+            false => Err(RequestFault::Changed),
         }
     }
 

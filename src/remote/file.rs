@@ -14,13 +14,13 @@ const FEWEST: u64 = 8;
 
 /// An object of which any place may be read; copies share the cache.
 #[derive(Clone)]
-pub(crate) struct RemoteFile {
+pub(crate) struct RemoteReader {
     object: RemoteObject,
-    cache: Arc<Mutex<Cache>>,
+    cache: Arc<Mutex<BlockCache>>,
 }
 
 #[derive(Default)]
-struct Cache {
+struct BlockCache {
     /// By number, with when they were used last.
     blocks: BTreeMap<u64, (u64, Arc<Vec<u8>>)>,
     uses: u64,
@@ -29,10 +29,10 @@ struct Cache {
     fault: Option<RemoteError>,
 }
 
-impl RemoteFile {
+impl RemoteReader {
     /// Opens an object, of which about `most` bytes may be held.
     pub(crate) fn new(object: &RemoteObject, most: u64) -> Self {
-        let cache = Cache { most: (most / BLOCK).max(FEWEST), ..Cache::default() };
+        let cache = BlockCache { most: (most / BLOCK).max(FEWEST), ..BlockCache::default() };
         Self { object: object.clone(), cache: Arc::new(Mutex::new(cache)) }
     }
 
@@ -73,7 +73,7 @@ impl RemoteFile {
         Ok(bytes)
     }
 
-    fn block(&self, cache: &mut Cache, number: u64) -> Result<Arc<Vec<u8>>, RemoteError> {
+    fn block(&self, cache: &mut BlockCache, number: u64) -> Result<Arc<Vec<u8>>, RemoteError> {
         cache.uses += 1;
         let now = cache.uses;
         if let Some((used, block)) = cache.blocks.get_mut(&number) {

@@ -1,12 +1,12 @@
 //! Objects of one folder of a store: looked at, written, deleted.
 
-use super::address::{Address, Kind};
-use super::clients::{Client, Fault, fault};
+use super::address::{ObjectAddress, StoreKind};
+use super::clients::{RequestFault, StoreClient, fault};
 use super::error::RemoteError;
 use super::fetch::{bare, heard, retried};
 use super::list::below;
-use super::stores::Stores;
-use super::write::RemoteWrite;
+use super::stores::ObjectStores;
+use super::write::RemoteWriter;
 use crate::model::Interrupt;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
@@ -14,8 +14,8 @@ use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
 /// A folder of a store.
 #[derive(Clone)]
 pub(crate) struct RemoteFolder {
-    address: Address,
-    client: Client,
+    address: ObjectAddress,
+    client: StoreClient,
     interrupt: Interrupt,
     /// With a stroke behind it, unless it is the whole bucket.
     prefix: String,
@@ -23,7 +23,7 @@ pub(crate) struct RemoteFolder {
 
 /// An object of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct RemoteEntry {
     /// Its name in the folder.
     pub(crate) name: String,
     pub(crate) bytes: u64,
@@ -34,12 +34,12 @@ pub(crate) struct Entry {
 impl RemoteFolder {
     /// The folder of an address, which need not be there.
     pub(crate) fn open(
-        stores: &Stores,
+        stores: &ObjectStores,
         given: &str,
         interrupt: &Interrupt,
     ) -> Result<Self, RemoteError> {
-        let address = Address::parse(given)?;
-        if address.kind == Kind::Web {
+        let address = ObjectAddress::parse(given)?;
+        if address.kind == StoreKind::Web {
             let why = "a web server takes no files; give a bucket, such as s3://BUCKET/FOLDER/";
             return Err(RemoteError::Address { address: address.name(), why: why.to_owned() });
         }
@@ -63,11 +63,11 @@ impl RemoteFolder {
     }
 
     /// All objects in it and below, in byte order of their names.
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, RemoteError> {
+    pub(crate) fn entries(&self) -> Result<Vec<RemoteEntry>, RemoteError> {
         let prefix = self.location("")?;
         let name = self.address.name();
         let listed = self.client.driver.begin(below(self.client.clone(), prefix, name));
-        let mut entries: Vec<Entry> = listed
+        let mut entries: Vec<RemoteEntry> = listed
             .wait(&self.interrupt)?
             .into_iter()
             .filter_map(|meta| {
@@ -80,7 +80,7 @@ impl RemoteFolder {
     }
 
     /// An object, if it is there.
-    pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>, RemoteError> {
+    pub(crate) fn entry(&self, name: &str) -> Result<Option<RemoteEntry>, RemoteError> {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let address = self.address_of(name);
         let asked = self.client.driver.begin(async move {
@@ -139,7 +139,7 @@ impl RemoteFolder {
                 match heard(client.store.delete(&location)).await? {
                     Ok(()) => Ok(()),
                     Err(error) => match fault(&error, client.kind, &address) {
-                        Fault::Final(RemoteError::NotFound { .. }) => Ok(()),
+                        RequestFault::Final(RemoteError::NotFound { .. }) => Ok(()),
                         fault => Err(fault),
                     },
                 }
@@ -150,12 +150,12 @@ impl RemoteFolder {
     }
 
     /// Begins to write an object, which appears as a whole when it is finished.
-    pub(crate) fn create(&self, name: &str, memory: u64) -> Result<RemoteWrite, RemoteError> {
+    pub(crate) fn create(&self, name: &str, memory: u64) -> Result<RemoteWriter, RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
-        RemoteWrite::new(self.client.clone(), location, address, &self.interrupt, memory)
+        RemoteWriter::new(self.client.clone(), location, address, &self.interrupt, memory)
     }
 }
 
-fn entry(name: String, meta: &ObjectMeta) -> Entry {
-    Entry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(bare) }
+fn entry(name: String, meta: &ObjectMeta) -> RemoteEntry {
+    RemoteEntry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(bare) }
 }

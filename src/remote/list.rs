@@ -1,29 +1,29 @@
 //! Addresses to objects: one by its name, all below a prefix, those that a pattern matches.
 
-use super::Matcher;
-use super::address::{Address, Kind};
-use super::clients::{Client, fault};
+use super::NameMatcher;
+use super::address::{ObjectAddress, StoreKind};
+use super::clients::{StoreClient, fault};
 use super::error::RemoteError;
 use super::fetch::{RemoteObject, heard, retried};
-use super::stores::Stores;
+use super::stores::ObjectStores;
 use crate::model::Interrupt;
 use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
 
-impl Stores {
+impl ObjectStores {
     /// The objects that an address stands for, in byte order of their names: one, all below a prefix, or what matches a
     /// pattern, as `matches` says. Hidden ones are passed over, unless they are given by name.
     pub(crate) fn objects(
         &self,
         given: &str,
         interrupt: &Interrupt,
-        matches: impl FnOnce(&str) -> Result<Matcher, String>,
+        matches: impl FnOnce(&str) -> Result<NameMatcher, String>,
     ) -> Result<Vec<RemoteObject>, RemoteError> {
-        let address = Address::parse(given)?;
+        let address = ObjectAddress::parse(given)?;
         let client = self.clients.client(&address)?;
-        let finder = Finder { address: &address, client: &client, interrupt };
-        let is_web = address.kind == Kind::Web;
+        let finder = ObjectFinder { address: &address, client: &client, interrupt };
+        let is_web = address.kind == StoreKind::Web;
         if is_web && address.is_prefix() {
             return Err(RemoteError::NoListing { address: address.name() });
         }
@@ -56,16 +56,16 @@ impl Stores {
     }
 }
 
-struct Finder<'a> {
-    address: &'a Address,
-    client: &'a Client,
+struct ObjectFinder<'a> {
+    address: &'a ObjectAddress,
+    client: &'a StoreClient,
     interrupt: &'a Interrupt,
 }
 
-impl Finder<'_> {
+impl ObjectFinder<'_> {
     fn path(&self, path: &str) -> Result<Path, RemoteError> {
         let parsed = match self.address.kind {
-            Kind::Web => Path::from_url_path(path),
+            StoreKind::Web => Path::from_url_path(path),
             _ => Path::parse(path),
         };
         parsed.map_err(|error| RemoteError::Address {
@@ -105,7 +105,7 @@ impl Finder<'_> {
 
 /// All objects below a prefix.
 pub(super) async fn below(
-    client: Client,
+    client: StoreClient,
     prefix: Path,
     name: String,
 ) -> Result<Vec<ObjectMeta>, RemoteError> {

@@ -1,14 +1,14 @@
 //! Objects of stores and of web servers: `s3://`, `gs://`, `az://`, `https://`.
 //!
-//! Use it to say how they are reached: [`Stores`], from settings under the names that the environment has for them. The
+//! Use it to say how they are reached: [`ObjectStores`], from settings under the names that the environment has for them. The
 //! library reads no environment itself.
 //!
 //! ```
 //! use corpusdb::ingest::ReadOptions;
-//! use corpusdb::remote::Stores;
+//! use corpusdb::remote::ObjectStores;
 //!
 //! let settings = [("AWS_REGION", "eu-central-1"), ("AWS_SKIP_SIGNATURE", "true")];
-//! let stores = Stores::new(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+//! let stores = ObjectStores::new(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
 //! let read = ReadOptions { stores, ..ReadOptions::default() };
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
@@ -53,14 +53,14 @@ pub use error::RemoteError;
 #[cfg(feature = "remote")]
 pub(crate) use fetch::RemoteObject;
 #[cfg(feature = "remote")]
-pub(crate) use file::RemoteFile;
+pub(crate) use file::RemoteReader;
 #[cfg(feature = "remote")]
-pub(crate) use folder::{Entry, RemoteFolder};
+pub(crate) use folder::{RemoteEntry, RemoteFolder};
 #[cfg(feature = "remote")]
-pub(crate) use read::RemoteRead;
-pub use stores::Stores;
+pub(crate) use read::RemoteCursor;
+pub use stores::ObjectStores;
 #[cfg(feature = "remote")]
-pub(crate) use write::RemoteWrite;
+pub(crate) use write::RemoteWriter;
 
 /// Tells which names of objects are meant.
-pub(crate) type Matcher = Box<dyn Fn(&str) -> bool>;
+pub(crate) type NameMatcher = Box<dyn Fn(&str) -> bool>;

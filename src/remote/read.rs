@@ -1,9 +1,9 @@
 //! An object from its beginning to its end: some parts of it are asked for ahead, none is held longer than it is read.
 
-use super::clients::Fault;
-use super::driver::Pending;
+use super::clients::RequestFault;
+use super::driver::PendingRequest;
 use super::error::RemoteError;
-use super::fetch::{Attempts, Body, Known, RemoteObject, heard};
+use super::fetch::{ByteBody, ObjectVersion, RemoteObject, RetryState, heard};
 use futures::StreamExt;
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ const PIECE: usize = 1 << 20;
 const FIRST: u64 = 256 << 10;
 
 /// An object being read.
-pub(crate) struct RemoteRead {
+pub(crate) struct RemoteCursor {
     object: RemoteObject,
     /// Bytes of a part.
     part: u64,
@@ -25,9 +25,9 @@ pub(crate) struct RemoteRead {
     asked: u64,
     /// How many may be under way.
     window: usize,
-    parts: VecDeque<Pending<Vec<u8>>>,
+    parts: VecDeque<PendingRequest<Vec<u8>>>,
     /// Where the server gives whole files only.
-    whole: Option<Pending<Whole>>,
+    whole: Option<PendingRequest<WholeObjectRead>>,
     current: Vec<u8>,
     at: usize,
     /// Bytes before `current`.
@@ -35,14 +35,14 @@ pub(crate) struct RemoteRead {
 }
 
 /// An answer that is read to its end, whatever is cut.
-struct Whole {
-    body: Option<Body>,
+struct WholeObjectRead {
+    body: Option<ByteBody>,
     /// Bytes that were read of the object.
     reached: u64,
     piece: Vec<u8>,
 }
 
-impl RemoteRead {
+impl RemoteCursor {
     /// Opens an object, of which about `ahead` bytes may be held. Nothing is asked for yet.
     pub(crate) fn new(object: &RemoteObject, ahead: u64) -> Self {
         Self {
@@ -84,8 +84,11 @@ impl RemoteRead {
             Ok(bytes) => self.current = bytes,
             Err(RemoteError::NoRanges { .. }) => {
                 self.parts.clear();
-                self.whole =
-                    Some(self.pull(Whole { body: None, reached: self.before, piece: Vec::new() }));
+                self.whole = Some(self.pull(WholeObjectRead {
+                    body: None,
+                    reached: self.before,
+                    piece: Vec::new(),
+                }));
                 return self.fill_of_whole();
             }
             Err(error) => return Err(error),
@@ -103,16 +106,16 @@ impl RemoteRead {
         Ok(())
     }
 
-    fn pull(&self, whole: Whole) -> Pending<Whole> {
+    fn pull(&self, whole: WholeObjectRead) -> PendingRequest<WholeObjectRead> {
         let known = Arc::clone(&self.object.known);
         self.object.known.client.driver.begin(async move { whole.pull(&known).await })
     }
 }
 
-impl Whole {
+impl WholeObjectRead {
     /// Reads the next piece. Where the answer was cut it is asked for once more, and what was read is passed over.
-    async fn pull(mut self, known: &Known) -> Result<Self, RemoteError> {
-        let mut attempts = Attempts::default();
+    async fn pull(mut self, known: &ObjectVersion) -> Result<Self, RemoteError> {
+        let mut attempts = RetryState::default();
         while self.piece.len() < PIECE && self.reached < known.size {
             let before = self.reached;
             if let Err(fault) = self.attempt(known).await {
@@ -123,7 +126,7 @@ impl Whole {
         Ok(self)
     }
 
-    async fn attempt(&mut self, known: &Known) -> Result<(), Fault> {
+    async fn attempt(&mut self, known: &ObjectVersion) -> Result<(), RequestFault> {
         let mut skip = 0;
         let mut body = match self.body.take() {
             Some(body) => body,
@@ -136,7 +139,7 @@ impl Whole {
             let Some(bytes) = heard(body.next()).await? else {
                 return match self.reached == known.size {
                     true => Ok(()),
-                    false => Err(Fault::Passing("the connection was cut".to_owned())),
+                    false => Err(RequestFault::Passing("the connection was cut".to_owned())),
                 };
             };
             let bytes = bytes.map_err(|error| known.fault(&error))?;
@@ -152,7 +155,7 @@ impl Whole {
     }
 }
 
-impl Read for RemoteRead {
+impl Read for RemoteCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at >= self.current.len() {
             self.fill()?;

@@ -1,7 +1,7 @@
 //! How stores are reached: settings by name, and the clients that are made of them.
 
 #[cfg(feature = "remote")]
-use super::clients::Clients;
+use super::clients::ClientPool;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 /// variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`
 /// ..). Copies share their connections.
 #[derive(Clone)]
-pub struct Stores {
+pub struct ObjectStores {
     settings: Arc<BTreeMap<String, String>>,
     #[cfg(feature = "remote")]
-    pub(super) clients: Arc<Clients>,
+    pub(super) clients: Arc<ClientPool>,
 }
 
-impl Stores {
+impl ObjectStores {
     /// Stores that are reached with these settings; others than of stores are passed over, so that a whole environment
     /// may be given. Without any, what is open to everybody can be read from web servers.
     pub fn new(settings: impl IntoIterator<Item = (String, String)>) -> Self {
@@ -31,27 +31,27 @@ impl Stores {
         let settings = Arc::new(settings);
         Self {
             #[cfg(feature = "remote")]
-            clients: Arc::new(Clients::new(Arc::clone(&settings))),
+            clients: Arc::new(ClientPool::new(Arc::clone(&settings))),
             settings,
         }
     }
 }
 
-impl Default for Stores {
+impl Default for ObjectStores {
     fn default() -> Self {
         Self::new([])
     }
 }
 
-impl PartialEq for Stores {
+impl PartialEq for ObjectStores {
     fn eq(&self, other: &Self) -> bool {
         self.settings == other.settings
     }
 }
 
-impl Eq for Stores {}
+impl Eq for ObjectStores {}
 
-impl fmt::Debug for Stores {
+impl fmt::Debug for ObjectStores {
     /// The names alone: values may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Stores").field(&self.settings.keys()).finish()

@@ -1,8 +1,8 @@
 //! An object being written: in parts, of which some are under way while the next one is made; it appears when all are
 //! there.
 
-use super::clients::{Client, fault};
-use super::driver::Pending;
+use super::clients::{StoreClient, fault};
+use super::driver::PendingRequest;
 use super::error::RemoteError;
 use super::fetch::{heard, retried};
 use crate::model::Interrupt;
@@ -21,34 +21,34 @@ const UNDER_WAY: usize = 2;
 const MOST: usize = 10_000;
 
 /// An object under way. Dropped unfinished, it leaves nothing.
-pub(crate) struct RemoteWrite {
-    object: Arc<Target>,
+pub(crate) struct RemoteWriter {
+    object: Arc<UploadTarget>,
     interrupt: Interrupt,
     part: usize,
     buffer: Vec<u8>,
     upload: Option<Arc<MultipartId>>,
-    under_way: VecDeque<Pending<PartId>>,
+    under_way: VecDeque<PendingRequest<PartId>>,
     done: Vec<PartId>,
     started: usize,
     is_finished: bool,
 }
 
-struct Target {
-    client: Client,
+struct UploadTarget {
+    client: StoreClient,
     multipart: Arc<dyn MultipartStore>,
     location: Path,
     address: String,
 }
 
-impl Target {
-    fn fault(&self, error: &object_store::Error) -> super::clients::Fault {
+impl UploadTarget {
+    fn fault(&self, error: &object_store::Error) -> super::clients::RequestFault {
         fault(error, self.client.kind, &self.address)
     }
 }
 
-impl RemoteWrite {
+impl RemoteWriter {
     pub(super) fn new(
-        client: Client,
+        client: StoreClient,
         location: Path,
         address: String,
         interrupt: &Interrupt,
@@ -60,7 +60,7 @@ impl RemoteWrite {
         };
         let part = (memory / 64).clamp(*PARTS.start(), *PARTS.end());
         Ok(Self {
-            object: Arc::new(Target { client, multipart, location, address }),
+            object: Arc::new(UploadTarget { client, multipart, location, address }),
             interrupt: interrupt.clone(),
             part: usize::try_from(part).unwrap_or(usize::MAX),
             buffer: Vec::new(),
@@ -158,7 +158,7 @@ impl RemoteWrite {
     }
 }
 
-impl Write for RemoteWrite {
+impl Write for RemoteWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.part - self.buffer.len();
         let now = bytes.get(..room).unwrap_or(bytes);
@@ -174,7 +174,7 @@ impl Write for RemoteWrite {
     }
 }
 
-impl Drop for RemoteWrite {
+impl Drop for RemoteWriter {
     fn drop(&mut self) {
         let Some(upload) = self.upload.take().filter(|_| !self.is_finished) else { return };
         self.under_way.clear();

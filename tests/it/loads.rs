@@ -8,7 +8,7 @@ use crate::support::{
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
 use corpusdb::dedup::{KeepOrder, MatchKind, StandingsDigest};
-use corpusdb::ingest::{Format, LoadOptions, LoadReport, ReadOptions};
+use corpusdb::ingest::{InputFormat, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
@@ -223,7 +223,7 @@ pub fn same_ingest(writer: &mut CorpusWriter, directory: &Path) {
 
 fn same_ingest_without(writer: &mut CorpusWriter, directory: &Path, columns: &[&str]) {
     let read = ReadOptions {
-        format: Format::Parquet,
+        format: InputFormat::Parquet,
         text_field: Some("text".to_owned()),
         id_field: Some("key".to_owned()),
         source_field: Some("source".to_owned()),

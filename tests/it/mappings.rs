@@ -40,7 +40,7 @@ fn mappings_are_what_the_lines_of_a_file_are() {
     let text = lines(&crawl(43, 200, true));
     let file = scratch.write("crawl", &text);
     let options = IngestOptions {
-        read: ReadOptions { format: corpusdb::ingest::Format::Jsonl, ..by_id().read },
+        read: ReadOptions { format: corpusdb::ingest::InputFormat::Jsonl, ..by_id().read },
         ..by_id()
     };
     for name in ["file", "mappings"] {

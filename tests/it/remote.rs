@@ -5,7 +5,7 @@ use crate::support::{
 };
 use crate::web::{Server, State};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::remote::Stores;
+use corpusdb::remote::ObjectStores;
 use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
 use serde_json::Value;
 use std::process::Stdio;
@@ -210,7 +210,7 @@ fn a_stop_is_heard_while_a_server_is_silent() {
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let server = Server::start(State { silent: true, ..State::default() });
     let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path).unwrap();
-    let stores = Stores::new(server.store().map(|(name, value)| (name.to_owned(), value)));
+    let stores = ObjectStores::new(server.store().map(|(name, value)| (name.to_owned(), value)));
     let read = ReadOptions { stores, ..ReadOptions::default() };
     let options = IngestOptions { read, ..IngestOptions::new("web") };
     for path in ["s3://b/x/".to_owned(), server.url("x.jsonl")] {

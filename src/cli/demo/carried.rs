@@ -3,7 +3,7 @@
 use super::directory::DemoDirectory;
 use super::input::{Input, Inputs};
 use anyhow::Context as _;
-use corpusdb::ingest::Format;
+use corpusdb::ingest::InputFormat;
 use std::fs;
 
 /// Crawl, source, JSON lines. Later versions of one language stand in the second crawl.
@@ -27,7 +27,7 @@ pub(super) fn write(place: &DemoDirectory) -> anyhow::Result<Inputs> {
             crawl.push(Input {
                 source: source.to_owned(),
                 path: place.show(&path),
-                format: Format::Auto,
+                format: InputFormat::Auto,
                 id_field: Some("id"),
                 files: 1,
                 bytes: lines.len() as u64,

@@ -6,7 +6,7 @@ use super::teller::command;
 use super::{differ, examples};
 use crate::cli::print;
 use corpusdb::duplicates::DuplicatePair;
-use corpusdb::ingest::{Format, ReadOptions};
+use corpusdb::ingest::{InputFormat, ReadOptions};
 use corpusdb::{Corpus, DocId, IngestOptions, IngestReport};
 
 /// Ingests one crawl, each input as its source.
@@ -50,7 +50,7 @@ pub(super) fn again(demo: &Demo<'_>, crawls: &[Vec<Input>]) -> anyhow::Result<u6
 
 fn words<'a>(demo: &'a Demo<'_>, input: &'a Input) -> Vec<&'a str> {
     let mut words = vec!["ingest", &demo.corpus, &input.path, "--source", &input.source];
-    if input.format == Format::Text {
+    if input.format == InputFormat::Text {
         words.extend(["--format", "text"]);
     }
     if let Some(field) = input.id_field {

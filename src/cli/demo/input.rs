@@ -5,7 +5,7 @@ use super::directory::DemoDirectory;
 use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::Interrupt;
-use corpusdb::ingest::Format;
+use corpusdb::ingest::InputFormat;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) struct Input {
     /// The argument, as a user would write it.
     pub(super) path: String,
     /// How its files are read.
-    pub(super) format: Format,
+    pub(super) format: InputFormat,
     /// The field with the key of a record, where known.
     pub(super) id_field: Option<&'static str>,
     /// Files, where known.
@@ -78,7 +78,7 @@ pub(super) fn gather(
 
 fn empty(place: &DemoDirectory, directory: &Path, source: &str) -> Input {
     let path = place.show(&directory.join(source));
-    let format = Format::Text;
+    let format = InputFormat::Text;
     Input { source: source.to_owned(), path, format, id_field: None, files: 0, bytes: 0 }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn given(paths: &[String]) -> Inputs {
             (2..).map(|number| format!("{name}-{number}")).find(|other| !names.contains(other));
         let source = if names.contains(&name) { unused.unwrap_or_default() } else { name };
         names.insert(source.clone());
-        let (path, format) = (path.clone(), Format::Auto);
+        let (path, format) = (path.clone(), InputFormat::Auto);
         Input { source, path, format, id_field: None, files: 0, bytes: 0 }
     });
     Inputs { crawls: vec![inputs.collect()], crates: None, is_carried: false }

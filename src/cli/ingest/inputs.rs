@@ -2,7 +2,7 @@
 
 use crate::cli::setup::{bytes, stores};
 use clap::ValueEnum;
-use corpusdb::ingest::{Format, ReadOptions, TableOptions, TextBy};
+use corpusdb::ingest::{CsvOptions, InputFormat, ReadOptions, TextUnit};
 
 /// How inputs are read.
 #[derive(clap::Args)]
@@ -47,20 +47,20 @@ impl InputArgs {
     /// What they come to, with so much memory.
     pub(super) fn options(&self, memory: u64) -> anyhow::Result<ReadOptions> {
         let format = match self.format {
-            FileFormat::Auto => Format::Auto,
-            FileFormat::Jsonl => Format::Jsonl,
-            FileFormat::Json => Format::Json,
-            FileFormat::Csv => Format::Csv,
-            FileFormat::Tsv => Format::Tsv,
-            FileFormat::Warc => Format::Warc,
-            FileFormat::Arrow => Format::Arrow,
-            FileFormat::Parquet => Format::Parquet,
-            FileFormat::Text => Format::Text,
+            FileFormat::Auto => InputFormat::Auto,
+            FileFormat::Jsonl => InputFormat::Jsonl,
+            FileFormat::Json => InputFormat::Json,
+            FileFormat::Csv => InputFormat::Csv,
+            FileFormat::Tsv => InputFormat::Tsv,
+            FileFormat::Warc => InputFormat::Warc,
+            FileFormat::Arrow => InputFormat::Arrow,
+            FileFormat::Parquet => InputFormat::Parquet,
+            FileFormat::Text => InputFormat::Text,
         };
         let text_by = match self.text_by {
-            Parts::File => TextBy::File,
-            Parts::Line => TextBy::Line,
-            Parts::Paragraph => TextBy::Paragraph,
+            Parts::File => TextUnit::File,
+            Parts::Line => TextUnit::Line,
+            Parts::Paragraph => TextUnit::Paragraph,
         };
         let (delimiter, quotes) = (self.delimiter, !self.no_quotes);
         let mut options = ReadOptions {
@@ -72,7 +72,7 @@ impl InputArgs {
             drop_fields: self.drop_fields.clone(),
             max_doc_bytes: self.max_doc_bytes,
             text_by,
-            table: TableOptions { delimiter, quotes, ..TableOptions::default() },
+            table: CsvOptions { delimiter, quotes, ..CsvOptions::default() },
             max_batch_bytes: ReadOptions::max_batch_bytes_within(memory),
             stores: stores(),
             ..ReadOptions::default()
@@ -96,7 +96,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
-        [byte] if TableOptions::is_delimiter(*byte) => Ok(*byte),
+        [byte] if CsvOptions::is_delimiter(*byte) => Ok(*byte),
         _ => Err("write one ASCII character, such as `;`, or `tab`".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::print;
 use corpusdb::IngestReport;
-use corpusdb::ingest::{Alarm, AlarmPair, Passed};
+use corpusdb::ingest::{Alarm, AlarmPair, SkippedContent};
 
 /// The report for people.
 pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
@@ -33,7 +33,7 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
     if report.filtered > 0 {
         print::line(&format!("  {} passed over by --where", n(report.filtered)))?;
     }
-    let Passed { html, other } = report.passed;
+    let SkippedContent { html, other } = report.passed;
     if html + other > 0 {
         let (html, other) = (n(html), n(other));
         print::line(&format!(

@@ -23,5 +23,5 @@ mod values;
 mod work;
 
 pub use options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
-pub(super) use spans::Chats;
+pub(super) use spans::ChatRenderer;
 pub use template::{ChatTemplate, TemplateError};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// A conversation, in the fields that chat templates know.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Turns {
+pub(super) struct Conversation {
     /// Objects with role and content, and whatever else the record has of them.
     pub(super) messages: Vec<Map<String, Value>>,
     /// Of each message what it counts in the loss; 0 for all but the assistant's.
@@ -21,7 +21,7 @@ pub(super) fn turns(
     record: &Map<String, Value>,
     shape: ChatShape,
     field: Option<&str>,
-) -> Result<Turns, String> {
+) -> Result<Conversation, String> {
     let has = |name: &str| record.get(name).is_some_and(|value| !value.is_null());
     let shape = match shape {
         ChatShape::Auto if has(field.unwrap_or("messages")) => ChatShape::Messages,
@@ -43,7 +43,7 @@ pub(super) fn turns(
         ChatShape::PromptCompletion => prompt_completion(record)?,
         ChatShape::Auto | ChatShape::Messages => {
             let name = field.unwrap_or("messages");
-            let mut turns = Turns::default();
+            let mut turns = Conversation::default();
             for message in list(record, name)? {
                 turns.push(message)?;
             }
@@ -57,7 +57,7 @@ pub(super) fn turns(
     Ok(turns)
 }
 
-impl Turns {
+impl Conversation {
     fn push(&mut self, message: Map<String, Value>) -> Result<(), String> {
         let number = self.messages.len();
         if !message.get("role").is_some_and(Value::is_string) {
@@ -141,8 +141,8 @@ fn context(record: &Map<String, Value>) -> Result<Map<String, Value>, String> {
 }
 
 /// Lists of `from` and `value`; those of `role` and `content` are taken as they are.
-fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Turns, String> {
-    let mut turns = Turns::default();
+fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Conversation, String> {
+    let mut turns = Conversation::default();
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
         turns.say("system", system)?;
     }
@@ -189,11 +189,11 @@ fn expect_text(record: &Map<String, Value>, name: &str) -> Result<String, String
 }
 
 /// `instruction`, `input`, `output`; without a template in the words that Alpaca was trained with.
-fn alpaca(record: &Map<String, Value>) -> Result<Turns, String> {
+fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
     let instruction = expect_text(record, "instruction")?;
     let output = expect_text(record, "output")?;
     let input = text(record, "input")?.filter(|input| !input.is_empty());
-    let mut turns = Turns::default();
+    let mut turns = Conversation::default();
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
         turns.say("system", system)?;
     }
@@ -230,8 +230,8 @@ fn alpaca_prompt(instruction: &str, input: Option<&str>) -> String {
 }
 
 /// Two strings, or two lists of messages of which only the second is trained on.
-fn prompt_completion(record: &Map<String, Value>) -> Result<Turns, String> {
-    let mut turns = Turns::default();
+fn prompt_completion(record: &Map<String, Value>) -> Result<Conversation, String> {
+    let mut turns = Conversation::default();
     if record.get("prompt").is_some_and(Value::is_array) {
         for message in list(record, "prompt")? {
             turns.push(message)?;

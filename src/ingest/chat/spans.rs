@@ -1,10 +1,10 @@
 //! The text of a conversation, and which bytes of it are trained on.
 
 use super::options::{ChatOptions, SpecialInContent};
-use super::record::{self, Turns};
-use super::specials::Specials;
+use super::record::{self, Conversation};
+use super::specials::ForbiddenSpellings;
 use super::template::{ChatTemplate, MARKS};
-use super::work::{Limits, Work};
+use super::work::{RenderBudget, RenderLimits};
 use crate::model::{Interrupt, LossSpan, TextForm};
 use minijinja::value::Value;
 use serde_json::{Map, Value as Json};
@@ -12,16 +12,16 @@ use serde_json::{Map, Value as Json};
 const RESERVED: &str = "a character that is reserved for generation marks (U+FDD0, U+FDD1)";
 
 /// Makes texts of conversations.
-pub(in super::super) struct Chats {
+pub(in super::super) struct ChatRenderer {
     options: ChatOptions,
     field: Option<String>,
-    specials: Specials,
+    specials: ForbiddenSpellings,
     /// Generation marks, which no record may hold.
-    marks: Specials,
-    limits: Limits,
+    marks: ForbiddenSpellings,
+    limits: RenderLimits,
 }
 
-impl Chats {
+impl ChatRenderer {
     /// `specials` are spellings that tokenizers of the corpus know; `field` is the list's name, if it has
     /// another than usual.
     pub(in super::super) fn new(
@@ -33,21 +33,22 @@ impl Chats {
         Self {
             options: options.clone(),
             field: field.map(str::to_owned),
-            specials: Specials::new(specials.into_iter().chain(template)),
-            marks: Specials::new(MARKS.map(String::from)),
-            limits: Limits::default(),
+            specials: ForbiddenSpellings::new(specials.into_iter().chain(template)),
+            marks: ForbiddenSpellings::new(MARKS.map(String::from)),
+            limits: RenderLimits::default(),
         }
     }
 
     /// With a bound on what a template writes, and a way to stop it.
     pub(in super::super) fn within(self, max_doc_bytes: u64, interrupt: &Interrupt) -> Self {
-        let limits = Limits { bytes: max_doc_bytes, interrupt: interrupt.clone(), ..self.limits };
+        let limits =
+            RenderLimits { bytes: max_doc_bytes, interrupt: interrupt.clone(), ..self.limits };
         Self { limits, ..self }
     }
 
     #[cfg(test)]
     pub(super) fn with_steps(self, steps: u64) -> Self {
-        Self { limits: Limits { steps, ..self.limits }, ..self }
+        Self { limits: RenderLimits { steps, ..self.limits }, ..self }
     }
 
     /// The text of one record, with its form; the reason why it is rejected otherwise.
@@ -61,12 +62,12 @@ impl Chats {
             };
             let weight = turns.weights.last().copied().unwrap_or(1.0);
             let text = prompt.clone() + &completion;
-            let spans = Spans::default().and(prompt.len(), text.len(), weight)?;
+            let spans = SpanBuilder::default().and(prompt.len(), text.len(), weight)?;
             let form = TextForm { specials: false, given: None, spans: Some(spans.0) };
             return Ok((text, form));
         };
         self.check_specials(&turns)?;
-        let mut work = Work::new(&self.limits);
+        let mut work = RenderBudget::new(&self.limits);
         let (text, spans) = if template.is_marked() {
             if turns.messages.iter().any(|message| self.marks.find_in(message).is_some()) {
                 return Err(RESERVED.to_owned());
@@ -78,7 +79,7 @@ impl Chats {
         Ok((text, TextForm { specials: true, given: None, spans: Some(spans) }))
     }
 
-    fn check_specials(&self, turns: &Turns) -> Result<(), String> {
+    fn check_specials(&self, turns: &Conversation) -> Result<(), String> {
         if self.options.special_in_content == SpecialInContent::Allow {
             return Ok(());
         }
@@ -104,9 +105,9 @@ impl Chats {
 
 /// Trained bytes, ascending.
 #[derive(Default)]
-struct Spans(Vec<LossSpan>);
+struct SpanBuilder(Vec<LossSpan>);
 
-impl Spans {
+impl SpanBuilder {
     fn and(mut self, start: usize, end: usize, weight: f32) -> Result<Self, String> {
         let narrow = |at: usize| u32::try_from(at).map_err(|_| "longer than 4 GiB".to_owned());
         let (start, end) = (narrow(start)?, narrow(end)?);
@@ -120,7 +121,7 @@ impl Spans {
     }
 }
 
-fn values(turns: &Turns) -> Vec<Value> {
+fn values(turns: &Conversation) -> Vec<Value> {
     turns.messages.iter().map(Value::from_serialize).collect()
 }
 
@@ -128,12 +129,12 @@ fn values(turns: &Turns) -> Vec<Value> {
 /// answer, when the turn is there; this and all that follows must only ever add.
 fn by_prefixes(
     template: &ChatTemplate,
-    turns: &Turns,
-    work: &mut Work<'_>,
+    turns: &Conversation,
+    work: &mut RenderBudget<'_>,
 ) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
     let whole = template.render(&messages, &turns.context, false, work)?;
-    let mut spans = Spans::default();
+    let mut spans = SpanBuilder::default();
     for (number, weight) in turns.weights.iter().enumerate() {
         if *weight <= 0.0 {
             continue;
@@ -179,8 +180,8 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
 /// The template marks what is trained on; the marks are taken out.
 fn by_marks(
     template: &ChatTemplate,
-    turns: &Turns,
-    work: &mut Work<'_>,
+    turns: &Conversation,
+    work: &mut RenderBudget<'_>,
 ) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
     let marked = template.render(&messages, &turns.context, false, work)?;
@@ -214,7 +215,7 @@ fn by_marks(
             weights.len()
         ));
     }
-    let mut spans = Spans::default();
+    let mut spans = SpanBuilder::default();
     for (number, (start, end)) in found.into_iter().enumerate() {
         let weight = if is_plain { 1.0 } else { weights.get(number).copied().unwrap_or(1.0) };
         spans = spans.and(start, end, weight)?;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 /// Spellings of special tokens, by their first byte.
 #[derive(Default)]
-pub(super) struct Specials(BTreeMap<u8, Vec<String>>);
+pub(super) struct ForbiddenSpellings(BTreeMap<u8, Vec<String>>);
 
-impl Specials {
+impl ForbiddenSpellings {
     pub(super) fn new(spellings: impl IntoIterator<Item = String>) -> Self {
         let mut by_first: BTreeMap<u8, Vec<String>> = BTreeMap::new();
         for spelling in spellings {

@@ -3,10 +3,10 @@
 //! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
 //! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
 
-use super::bound::{self, Allowance, Program};
+use super::bound::{self, CompiledTemplate, RenderAllowance};
 use super::markers;
-use super::values::{self, Day};
-use super::work::{STEPS, Work};
+use super::values::{self, CalendarDay};
+use super::work::{RenderBudget, STEPS};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
@@ -52,9 +52,9 @@ pub struct ChatTemplate {
     source: String,
     variables: Map<String, Json>,
     specials: Vec<String>,
-    day: Option<Day>,
+    day: Option<CalendarDay>,
     environment: Environment<'static>,
-    program: Program,
+    program: CompiledTemplate,
     is_marked: bool,
     /// A configuration says which tokens are special; others only look so.
     is_declared: bool,
@@ -79,7 +79,7 @@ impl ChatTemplate {
             specials: Vec::new(),
             day: None,
             environment: environment(None),
-            program: Program::compile(compiled)
+            program: CompiledTemplate::compile(compiled)
                 .map_err(|error| TemplateError::Compile(words(&error)))?,
             is_marked,
             is_declared: false,
@@ -191,7 +191,7 @@ impl ChatTemplate {
     /// # Errors
     /// [`TemplateError::Date`].
     pub fn set_date(&mut self, date: &str) -> Result<(), TemplateError> {
-        let day = Day::parse(date).ok_or_else(|| TemplateError::Date(date.to_owned()))?;
+        let day = CalendarDay::parse(date).ok_or_else(|| TemplateError::Date(date.to_owned()))?;
         self.day = Some(day);
         self.environment = environment(self.day);
         self.variables.insert("date".to_owned(), Json::from(date));
@@ -230,7 +230,7 @@ impl ChatTemplate {
         messages: &[Value],
         context: &Map<String, Json>,
         add_generation_prompt: bool,
-        work: &mut Work<'_>,
+        work: &mut RenderBudget<'_>,
     ) -> Result<String, String> {
         work.go_on()?;
         let named = self.variables.iter().chain(context);
@@ -240,7 +240,7 @@ impl ChatTemplate {
             ("add_generation_prompt".to_owned(), Value::from(add_generation_prompt)),
         ];
         let values: Value = named.chain(ours).collect();
-        let allowance = Allowance::begin(work.limits());
+        let allowance = RenderAllowance::begin(work.limits());
         let rendered = self.program.render(&self.environment, values);
         drop(allowance);
         let (text, steps) = rendered.map_err(|error| match error.kind() {
@@ -256,7 +256,7 @@ impl ChatTemplate {
     }
 }
 
-fn environment(day: Option<Day>) -> Environment<'static> {
+fn environment(day: Option<CalendarDay>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(STEPS));
     environment.set_formatter(values::write);

@@ -1,6 +1,6 @@
 //! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
 
-use super::bound::{Sink, made, wrote};
+use super::bound::{BoundedSink, made, wrote};
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::io;
 
 /// A calendar day, the only time that a template can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Day {
+pub(super) struct CalendarDay {
     year: u32,
     month: u32,
     day: u32,
@@ -32,7 +32,7 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-impl Day {
+impl CalendarDay {
     /// Reads `YYYY-MM-DD`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-').map(|part| part.parse::<u32>().ok());
@@ -102,7 +102,7 @@ impl Day {
 }
 
 /// `strftime_now`: the day given by option; never the clock, or the same record would become another text.
-pub(super) fn strftime_now(day: Option<Day>, format: &str) -> Result<String, Error> {
+pub(super) fn strftime_now(day: Option<CalendarDay>, format: &str) -> Result<String, Error> {
     match day {
         Some(day) => {
             // The longest name of a month stands for two letters.
@@ -131,7 +131,7 @@ pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     let _: Option<bool> = options.get("ensure_ascii")?;
     let _: Option<bool> = options.get("sort_keys")?;
     options.assert_all_used()?;
-    let mut out = Sink::new(Vec::new());
+    let mut out = BoundedSink::new(Vec::new());
     let written = match indent {
         None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
         Some(width) => {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn days_are_written_as_python_writes_them() {
-        let day = Day::parse("2024-02-29").unwrap();
+        let day = CalendarDay::parse("2024-02-29").unwrap();
         assert_eq!(day.format("%d %b %Y").unwrap(), "29 Feb 2024");
         assert_eq!(
             day.format("%A, %B %-d, %y %% %F").unwrap(),
@@ -212,7 +212,7 @@ mod tests {
         );
         assert!(day.format("%j").is_err() && strftime_now(None, "%d").is_err());
         for bad in ["2023-02-29", "2024-13-01", "2024-1", "today", "2024-04-31", "0-1-1"] {
-            assert_eq!(Day::parse(bad), None, "{bad}");
+            assert_eq!(CalendarDay::parse(bad), None, "{bad}");
         }
     }
 }

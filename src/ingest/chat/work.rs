@@ -10,7 +10,7 @@ const RECORD_STEPS: u64 = 200_000_000;
 
 /// Bounds for every record.
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(super) struct RenderLimits {
     /// Bytes of a text.
     pub(super) bytes: u64,
     /// Steps of all renderings of a record.
@@ -18,25 +18,25 @@ pub(super) struct Limits {
     pub(super) interrupt: Interrupt,
 }
 
-impl Default for Limits {
+impl Default for RenderLimits {
     fn default() -> Self {
         Self { bytes: 64 << 20, steps: RECORD_STEPS, interrupt: Interrupt::default() }
     }
 }
 
 /// What is left of them for one record.
-pub(super) struct Work<'a> {
-    limits: &'a Limits,
+pub(super) struct RenderBudget<'a> {
+    limits: &'a RenderLimits,
     left: u64,
 }
 
-impl<'a> Work<'a> {
-    pub(super) const fn new(limits: &'a Limits) -> Self {
+impl<'a> RenderBudget<'a> {
+    pub(super) const fn new(limits: &'a RenderLimits) -> Self {
         Self { limits, left: limits.steps }
     }
 
     /// The bounds of every rendering.
-    pub(super) const fn limits(&self) -> &'a Limits {
+    pub(super) const fn limits(&self) -> &'a RenderLimits {
         self.limits
     }
 

@@ -2,33 +2,33 @@
 //! takes.
 
 use super::LoadOptions;
-use super::manifest::Manifest;
-use super::said::Said;
-use crate::ingest::decided::{Restood, restood};
+use super::manifest::LoadManifest;
+use super::said::ExpectedStatus;
+use crate::ingest::decided::{StoredStatusChange, restood};
 use crate::ingest::error::IngestError;
 use crate::ingest::judge::wrong;
 use crate::ingest::produce::inputs;
-use crate::input::{Format, Input, Item, ReadOptions, Reader};
+use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use crate::model::{DocId, Interrupt, Standing, key_identity};
 use crate::store::View;
 use roaring::RoaringTreemap;
 
 /// The files of these documents.
-pub(super) struct Changed {
-    files: Vec<Input>,
+pub(super) struct StatusChangeFiles {
+    files: Vec<InputFile>,
     read: ReadOptions,
     /// Documents that the corpus had before the load.
     before: u64,
 }
 
-impl Changed {
+impl StatusChangeFiles {
     /// Those of a load.
     ///
     /// # Errors
     /// [`IngestError`] when the files are not there or cannot be looked up.
     pub(super) fn of(
         directory: &str,
-        manifest: &Manifest,
+        manifest: &LoadManifest,
         options: &LoadOptions,
         interrupt: &Interrupt,
     ) -> Result<Self, IngestError> {
@@ -40,8 +40,12 @@ impl Changed {
         };
         files.retain(|file| file.name().ends_with(".parquet"));
         let stores = options.stores.clone();
-        let read =
-            ReadOptions { format: Format::Parquet, whole: true, stores, ..ReadOptions::default() };
+        let read = ReadOptions {
+            format: InputFormat::Parquet,
+            whole: true,
+            stores,
+            ..ReadOptions::default()
+        };
         Ok(Self { files, read, before: manifest.before })
     }
 
@@ -51,7 +55,7 @@ impl Changed {
     /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] when there are more or less.
     pub(super) fn superseded(
         &self,
-        manifest: &Manifest,
+        manifest: &LoadManifest,
         interrupt: &Interrupt,
     ) -> Result<RoaringTreemap, IngestError> {
         let (mut all, mut superseded) = (RoaringTreemap::new(), RoaringTreemap::new());
@@ -88,7 +92,7 @@ impl Changed {
         &self,
         view: &View,
         interrupt: &Interrupt,
-        mut each: impl FnMut(Said) -> Result<(), IngestError>,
+        mut each: impl FnMut(ExpectedStatus) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         self.rows(interrupt, |row, file, number| {
             let document = DocId(row.id);
@@ -105,7 +109,7 @@ impl Changed {
                 );
                 return Err(wrong(&file.path, number, why));
             }
-            each(Said {
+            each(ExpectedStatus {
                 document,
                 identity: key_identity(source, &key),
                 standing: row.standing,
@@ -120,17 +124,17 @@ impl Changed {
     fn rows(
         &self,
         interrupt: &Interrupt,
-        mut each: impl FnMut(Restood, &Input, u64) -> Result<(), IngestError>,
+        mut each: impl FnMut(StoredStatusChange, &InputFile, u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         for file in &self.files {
-            let mut reader = Reader::open(file, &self.read)?;
+            let mut reader = InputReader::open(file, &self.read)?;
             while let Some(item) = reader.next()? {
                 if interrupt.is_raised() {
                     return Err(IngestError::Interrupted { report: Box::default() });
                 }
                 let record = match item {
-                    Item::Record(record) => record,
-                    Item::Reject(reject) => {
+                    ReadItem::Record(record) => record,
+                    ReadItem::Reject(reject) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
                         return Err(wrong(path, row, reject.reason.to_string()));
                     }

@@ -4,14 +4,14 @@
 //! the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a removal
 //! is decided, and the rows are read until nothing is left to do.
 
-use super::changed::Changed;
-use super::said::{Said, of_said};
+use super::changed::StatusChangeFiles;
+use super::said::{ExpectedStatus, of_said};
 use crate::decide::{LoadedTokenizer, Refused, Session, encode_again};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::{Judge, as_said};
+use crate::ingest::judge::{LoadValidator, as_said};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::report::IngestReport;
-use crate::input::{Input, Reader};
+use crate::input::{InputFile, InputReader};
 use crate::model::{Context, DocId, Match, Standing};
 use crate::store::{BlockStandings, CommitRecord, Writer};
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ const PART: usize = 2048;
 const ROUNDS: usize = 16;
 
 /// What is read, and by what documents are encoded that are kept again.
-pub(super) struct End<'a> {
-    pub(super) files: &'a [Input],
-    pub(super) changed: &'a Changed,
+pub(super) struct LoadFinisher<'a> {
+    pub(super) files: &'a [InputFile],
+    pub(super) changed: &'a StatusChangeFiles,
     pub(super) options: &'a IngestOptions,
     pub(super) tokenizers: &'a [LoadedTokenizer],
     /// What the load did so far: commits, tokens and refused texts are added to it.
@@ -33,13 +33,13 @@ pub(super) struct End<'a> {
 
 /// What reading the rows once came to.
 #[derive(Default)]
-struct Round {
+struct FinishRound {
     has_removed: bool,
     /// The first row that is not true yet, and cannot be made so.
     open: Option<IngestError>,
 }
 
-impl End<'_> {
+impl LoadFinisher<'_> {
     /// Removes what waited for its witness.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl End<'_> {
     pub(super) fn reach(
         &mut self,
         writer: &mut Writer,
-        judge: &mut Judge,
+        judge: &mut LoadValidator,
         context: &Context<'_>,
     ) -> Result<(), IngestError> {
         for _ in 0..ROUNDS {
@@ -70,13 +70,13 @@ impl End<'_> {
     fn round(
         &mut self,
         writer: &mut Writer,
-        judge: &mut Judge,
+        judge: &mut LoadValidator,
         context: &Context<'_>,
-    ) -> Result<Round, IngestError> {
+    ) -> Result<FinishRound, IngestError> {
         let (kept, view) = (writer.view().kept()?, writer.view().clone());
         let documents = view.documents().saturating_sub(judge.before);
         context.progress.begin("removing what waited for its witness", Some(documents));
-        let (mut round, mut rows, mut part) = (Round::default(), 0, Vec::new());
+        let (mut round, mut rows, mut part) = (FinishRound::default(), 0, Vec::new());
         let (changed, files) = (self.changed, self.files);
         changed.said(&view, context.interrupt, |said| {
             part.push(said);
@@ -87,7 +87,7 @@ impl End<'_> {
         })?;
         let read = self.options.reads_all();
         for file in files {
-            let mut reader = Reader::open(file, &read)?;
+            let mut reader = InputReader::open(file, &read)?;
             while let Some(item) = reader.next()? {
                 if context.interrupt.is_raised() {
                     return Err(IngestError::Interrupted { report: Box::default() });
@@ -99,7 +99,7 @@ impl End<'_> {
                 if !is_kept && !judge.changes {
                     continue;
                 }
-                let said = Said::of(item, document, judge)?;
+                let said = ExpectedStatus::of(item, document, judge)?;
                 if !said.is_just(is_kept) {
                     part.push(said);
                 }
@@ -118,10 +118,10 @@ impl End<'_> {
     fn part(
         &mut self,
         writer: &mut Writer,
-        part: &[Said],
-        judge: &mut Judge,
+        part: &[ExpectedStatus],
+        judge: &mut LoadValidator,
         context: &Context<'_>,
-        round: &mut Round,
+        round: &mut FinishRound,
     ) -> Result<(), IngestError> {
         let given = to_be_removed(writer, part, judge, round)?;
         if given.is_empty() {
@@ -168,13 +168,14 @@ impl End<'_> {
 /// told.
 fn to_be_removed(
     writer: &Writer,
-    part: &[Said],
-    judge: &Judge,
-    round: &mut Round,
+    part: &[ExpectedStatus],
+    judge: &LoadValidator,
+    round: &mut FinishRound,
 ) -> Result<BTreeMap<DocId, Match>, IngestError> {
     let view = writer.view();
     let own: Vec<[u8; 16]> = part.iter().map(|one| one.identity).collect();
-    let witness = |one: &Said| one.removal.as_ref().map(|of| judge.identity(of, &one.source));
+    let witness =
+        |one: &ExpectedStatus| one.removal.as_ref().map(|of| judge.identity(of, &one.source));
     let witnesses: Vec<[u8; 16]> =
         part.iter().map(|one| witness(one).unwrap_or_default()).collect();
     let (own, witnesses) = (view.identities(&own)?, view.identities(&witnesses)?);
@@ -216,7 +217,7 @@ fn to_be_removed(
 }
 
 /// What is told of a document that does not stand as said.
-fn not_so(one: &Said, found: Standing) -> String {
+fn not_so(one: &ExpectedStatus, found: Standing) -> String {
     let Err(why) = as_said(one.standing, found) else {
         return "its witness is not kept".to_owned();
     };

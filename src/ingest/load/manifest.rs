@@ -1,9 +1,9 @@
 //! What a load was decided with, as it says itself: it must be what the corpus decides with.
 
 use super::LoadOptions;
-use crate::ingest::decided::IdsColumn;
+use crate::ingest::decided::TokenIdsColumn;
 use crate::ingest::error::IngestError;
-use crate::input::{Format, Item, ReadOptions, Reader, expand};
+use crate::input::{InputFormat, InputReader, ReadItem, ReadOptions, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;
 use serde::Deserialize;
@@ -17,16 +17,16 @@ const IDS: &str = "_ids";
 /// What stands in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct LoadManifestFile {
     format: u32,
     signature_version: u32,
     policy: serde_json::Value,
     documents: u64,
     source: String,
     #[serde(default)]
-    tokenizers: Vec<TokenizerOfLoad>,
+    tokenizers: Vec<LoadTokenizer>,
     #[serde(default)]
-    against: Against,
+    against: LoadBase,
     /// Documents of each shard, where the load is in shards.
     #[serde(default)]
     shards: Vec<u64>,
@@ -35,7 +35,7 @@ struct Told {
 /// The corpus that the documents were decided against.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Against {
+struct LoadBase {
     documents: u64,
     /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
     #[serde(default)]
@@ -48,7 +48,7 @@ struct Against {
 /// A tokenizer that the corpus must have.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TokenizerOfLoad {
+struct LoadTokenizer {
     name: String,
     hash: String,
     /// The column with the ids that it makes of the texts.
@@ -57,7 +57,7 @@ struct TokenizerOfLoad {
 }
 
 /// What the loader needs of it.
-pub(super) struct Manifest {
+pub(super) struct LoadManifest {
     /// The folder with the documents that the corpus takes.
     pub(super) folder: String,
     /// How many these are.
@@ -69,12 +69,12 @@ pub(super) struct Manifest {
     /// How many of them stand otherwise in the end.
     pub(super) changed: u64,
     /// The columns that have token ids.
-    pub(super) ids: Vec<IdsColumn>,
+    pub(super) ids: Vec<TokenIdsColumn>,
     /// The source of documents that name none, under which the files are booked.
     pub(super) source: String,
 }
 
-impl Manifest {
+impl LoadManifest {
     /// Reads the manifest of a directory, here or in a store, and holds it against a corpus.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Manifest {
         let stores = &options.stores;
         let fail = |why: &str| IngestError::Load(format!("{path}: {why}"));
         let read = ReadOptions {
-            format: Format::Json,
+            format: InputFormat::Json,
             whole: true,
             stores: stores.clone(),
             ..ReadOptions::default()
@@ -101,11 +101,11 @@ impl Manifest {
         let (Some(file), None) = (files.next(), files.next()) else {
             return Err(fail("there is not one file in it"));
         };
-        let Some(Item::Record(record)) = Reader::open(file, &read)?.next()? else {
+        let Some(ReadItem::Record(record)) = InputReader::open(file, &read)?.next()? else {
             return Err(fail("it is no JSON object"));
         };
         let told = |error: serde_json::Error| fail(&format!("not a manifest of a load: {error}"));
-        let manifest: Told = serde_json::from_str(&record.metadata).map_err(told)?;
+        let manifest: LoadManifestFile = serde_json::from_str(&record.metadata).map_err(told)?;
         let differs = |what: &str, has: &dyn std::fmt::Display, corpus: &dyn std::fmt::Display| {
             fail(&format!("the load was decided with {what} {has}, and the corpus has {corpus}"))
         };
@@ -125,7 +125,7 @@ impl Manifest {
         }
         refuse_changes(&manifest, &policy).map_err(|why| fail(&why))?;
         let mut ids = Vec::new();
-        for TokenizerOfLoad { name, hash, ids: column } in &manifest.tokenizers {
+        for LoadTokenizer { name, hash, ids: column } in &manifest.tokenizers {
             let of_corpus = view.tokenizers().find(|(_, record)| record.name == *name);
             let has =
                 of_corpus.as_ref().map(|(_, record)| blake3::Hash::from(record.hash).to_hex());
@@ -139,19 +139,19 @@ impl Manifest {
                     return Err(fail(&why));
                 }
                 let (column, vocab_size) = (column.clone(), record.vocab_size);
-                ids.push(IdsColumn { column, tokenizer, vocab_size });
+                ids.push(TokenIdsColumn { column, tokenizer, vocab_size });
             }
         }
         let (folder, documents) =
             shard(&manifest.shards, manifest.documents, options.shard).map_err(|why| fail(&why))?;
-        let Told { source, against, .. } = manifest;
-        let Against { documents: before, standings, changed } = against;
+        let LoadManifestFile { source, against, .. } = manifest;
+        let LoadBase { documents: before, standings, changed } = against;
         Ok(Self { folder, documents, before, standings, changed, ids, source })
     }
 }
 
 /// Stored documents stand otherwise only by what a load can make them.
-fn refuse_changes(manifest: &Told, policy: &Policy) -> Result<(), String> {
+fn refuse_changes(manifest: &LoadManifestFile, policy: &Policy) -> Result<(), String> {
     let changed = manifest.against.changed;
     if changed == 0 {
         return Ok(());

@@ -11,20 +11,20 @@ mod end;
 mod manifest;
 mod said;
 
-use self::changed::Changed;
-use self::end::End;
-use self::manifest::Manifest;
+use self::changed::StatusChangeFiles;
+use self::end::LoadFinisher;
+use self::manifest::LoadManifest;
 use super::decided::COLUMNS;
 use super::error::IngestError;
-use super::judge::Judge;
+use super::judge::LoadValidator;
 use super::options::{IngestOptions, OnError};
-use super::produce::{Inlet, inputs};
+use super::produce::{IngestInput, inputs};
 use super::report::IngestReport;
-use super::run::{Crafts, ingest, pool};
+use super::run::{IngestResources, ingest, pool};
 use crate::dedup::StandingsDigest;
-use crate::input::{Format, Input, ReadOptions};
+use crate::input::{InputFile, InputFormat, ReadOptions};
 use crate::model::{Context, DocId, KeepOrder, Standing};
-use crate::remote::Stores;
+use crate::remote::ObjectStores;
 use crate::store::{View, Writer};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
@@ -45,14 +45,20 @@ pub struct LoadOptions {
     /// Which shard of a load in shards the corpus takes, counted from 0.
     pub shard: Option<u32>,
     /// How objects of stores are reached (`s3://` and the like).
-    pub stores: Stores,
+    pub stores: ObjectStores,
 }
 
 impl Default for LoadOptions {
     /// One thread a core, 16 MiB a batch, a sample is compared, no shard.
     fn default() -> Self {
         let IngestOptions { threads, batch_bytes, .. } = IngestOptions::new("");
-        Self { threads, batch_bytes, check_all: false, shard: None, stores: Stores::default() }
+        Self {
+            threads,
+            batch_bytes,
+            check_all: false,
+            shard: None,
+            stores: ObjectStores::default(),
+        }
     }
 }
 
@@ -80,12 +86,12 @@ pub fn load(
     writer: &mut Writer,
     directory: &str,
     options: &LoadOptions,
-    crafts: Crafts<'_>,
+    crafts: IngestResources<'_>,
     context: &Context<'_>,
 ) -> Result<LoadReport, IngestError> {
     let directory = directory.trim_end_matches('/');
     let (stores, interrupt) = (&options.stores, context.interrupt);
-    let manifest = Manifest::read(directory, options, writer.view(), interrupt)?;
+    let manifest = LoadManifest::read(directory, options, writer.view(), interrupt)?;
     let paths = [format!("{directory}/{}", manifest.folder)];
     let stopped = || IngestError::Interrupted { report: Box::default() };
     // A shard that no document fell into has no folder.
@@ -99,14 +105,14 @@ pub fn load(
     refuse_others(writer.view(), &files, &manifest)?;
     let is_resumed = writer.view().documents() > manifest.before;
     let first = DocId(writer.view().documents());
-    let changed = Changed::of(directory, &manifest, options, interrupt)?;
+    let changed = StatusChangeFiles::of(directory, &manifest, options, interrupt)?;
     let superseded = changed.superseded(&manifest, interrupt)?;
     let (before, changes) = (manifest.before, manifest.changed > 0);
-    let judge = Judge::new(manifest.source, manifest.ids, options.check_all);
+    let judge = LoadValidator::new(manifest.source, manifest.ids, options.check_all);
     let mut judge = judge.against(before, changes, superseded);
     let tokenizers = crafts.tokenizers;
-    let crafts = Crafts { judge: Some(&mut judge), ..crafts };
-    let inlets = files.iter().cloned().map(Inlet::File).collect();
+    let crafts = IngestResources { judge: Some(&mut judge), ..crafts };
+    let inlets = files.iter().cloned().map(IngestInput::File).collect();
     let mut report = ingest(writer, inlets, &as_ingest, crafts, context)?;
     let documents = writer.view().documents().saturating_sub(before);
     if documents != manifest.documents {
@@ -118,20 +124,21 @@ pub fn load(
     let may_wait = writer.view().policy().keep != KeepOrder::First;
     if changes || may_wait && (judge.later > 0 || is_resumed) {
         let (files, options, ending) = (&files, &as_ingest, Instant::now());
-        let mut end = End { files, changed: &changed, options, tokenizers, report: &mut report };
+        let mut end =
+            LoadFinisher { files, changed: &changed, options, tokenizers, report: &mut report };
         pool(context)?.install(|| end.reach(writer, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
         report.seconds += ending.elapsed().as_secs_f64();
     }
-    let Judge { compared, later, brought, .. } = judge;
+    let LoadValidator { compared, later, brought, .. } = judge;
     Ok(LoadReport { ingest: report, compared, later, brought })
 }
 
 /// The ingest that would store the same.
-fn as_ingest(manifest: &Manifest, options: &LoadOptions) -> IngestOptions {
+fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
     let of_ids = manifest.ids.iter().map(|ids| ids.column.clone());
     let read = ReadOptions {
-        format: Format::Parquet,
+        format: InputFormat::Parquet,
         text_field: Some("text".to_owned()),
         id_field: Some("key".to_owned()),
         source_field: Some("source".to_owned()),
@@ -149,7 +156,11 @@ fn as_ingest(manifest: &Manifest, options: &LoadOptions) -> IngestOptions {
 }
 
 /// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
-fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<(), IngestError> {
+fn refuse_others(
+    view: &View,
+    files: &[InputFile],
+    manifest: &LoadManifest,
+) -> Result<(), IngestError> {
     let (documents, before) = (view.documents(), manifest.before);
     let mut of_load = 0;
     if let Some((source, _)) = view.source_named(&manifest.source) {
@@ -182,7 +193,7 @@ fn refuse_others(view: &View, files: &[Input], manifest: &Manifest) -> Result<()
 /// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
 /// because of the load itself, nothing else decided about documents since it began. Nor did their ranks change since
 /// then.
-fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), IngestError> {
     if view.documents() > manifest.before {
         refuse_others_since(view, manifest)?;
         if manifest.changed > 0 {
@@ -209,7 +220,7 @@ fn refuse_others_before(view: &View, manifest: &Manifest) -> Result<(), IngestEr
 
 /// No commit but those of the load decided about stored documents that it changes, or gave documents another rank,
 /// since its first one.
-fn refuse_others_since(view: &View, manifest: &Manifest) -> Result<(), IngestError> {
+fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), IngestError> {
     let ranking = match &view.policy().keep {
         KeepOrder::Field(name) => Some(name.as_str()),
         _ => None,

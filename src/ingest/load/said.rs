@@ -1,34 +1,38 @@
 //! How a document is said to stand, of the load or stored before, and what is wrong with the row that says so.
 
 use crate::decide::DecideError;
-use crate::ingest::decided::{Removal, decided};
+use crate::ingest::decided::{ImportedMatch, decided};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::{Judge, agrees, matched, named, wrong};
-use crate::input::Item;
+use crate::ingest::judge::{LoadValidator, agrees, matched, named, wrong};
+use crate::input::ReadItem;
 use crate::model::{DocId, Match, ReadRecord, RecordKey, Standing, key_identity};
 use crate::store::{StoreError, View};
 use std::path::PathBuf;
 
 /// A document, and how it is said to stand.
-pub(super) struct Said {
+pub(super) struct ExpectedStatus {
     pub(super) document: DocId,
     pub(super) identity: [u8; 16],
     pub(super) standing: Standing,
-    pub(super) removal: Option<Removal>,
+    pub(super) removal: Option<ImportedMatch>,
     pub(super) source: String,
     pub(super) path: PathBuf,
     pub(super) row: u64,
 }
 
-impl Said {
+impl ExpectedStatus {
     /// What the row of a document of the load says.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for a row that cannot be read.
-    pub(super) fn of(item: Item, document: DocId, judge: &Judge) -> Result<Self, IngestError> {
+    pub(super) fn of(
+        item: ReadItem,
+        document: DocId,
+        judge: &LoadValidator,
+    ) -> Result<Self, IngestError> {
         let record = match item {
-            Item::Record(record) => record,
-            Item::Reject(reject) => {
+            ReadItem::Record(record) => record,
+            ReadItem::Reject(reject) => {
                 let (path, row) = (&reject.origin.path, reject.origin.number);
                 return Err(wrong(path, row, reject.reason.to_string()));
             }
@@ -62,7 +66,7 @@ impl Said {
     pub(super) fn matched(
         &self,
         view: &View,
-        judge: &Judge,
+        judge: &LoadValidator,
         found: Option<DocId>,
     ) -> Result<Option<Match>, IngestError> {
         let Some(removal) = &self.removal else { return Ok(None) };
@@ -101,7 +105,7 @@ impl Said {
 }
 
 /// An error of decisions as that of the row it is about.
-pub(super) fn of_said(error: DecideError, said: &[Said]) -> IngestError {
+pub(super) fn of_said(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
     match error {
         // What was committed stays: the same command goes on.
         DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },

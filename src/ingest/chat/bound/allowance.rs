@@ -1,6 +1,6 @@
 //! Bytes that the rendering of this thread may still make and write.
 
-use super::super::work::Limits;
+use super::super::work::RenderLimits;
 use crate::model::Interrupt;
 use minijinja::{Error, ErrorKind};
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ const WRITTEN: u64 = 4;
 /// A stop is looked for when a value of this size is made; smaller ones are as many as there are steps.
 const POLLED: u64 = 4096;
 
-struct Running {
+struct AllowanceState {
     made: u64,
     made_of: u64,
     written: u64,
@@ -25,24 +25,24 @@ struct Running {
 thread_local! {
     // Filters and operators are functions of the compiled template, which all threads share; they are
     // called by the thread that renders, and a rendering neither yields nor starts another.
-    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<AllowanceState>> = const { RefCell::new(None) };
 }
 
 /// The allowance of one rendering, for as long as it lives.
-pub(in super::super) struct Allowance(Option<Running>);
+pub(in super::super) struct RenderAllowance(Option<AllowanceState>);
 
-impl Allowance {
+impl RenderAllowance {
     /// Begins a rendering on this thread.
-    pub(in super::super) fn begin(limits: &Limits) -> Self {
+    pub(in super::super) fn begin(limits: &RenderLimits) -> Self {
         let made = limits.bytes.saturating_mul(MADE).max(LEAST);
         let written = limits.bytes.saturating_mul(WRITTEN).saturating_add(4096);
         let interrupt = limits.interrupt.clone();
-        let running = Running { made, made_of: made, written, interrupt };
+        let running = AllowanceState { made, made_of: made, written, interrupt };
         Self(RUNNING.replace(Some(running)))
     }
 }
 
-impl Drop for Allowance {
+impl Drop for RenderAllowance {
     fn drop(&mut self) {
         RUNNING.replace(self.0.take());
     }
@@ -87,14 +87,14 @@ pub(in super::super) fn wrote(bytes: usize) -> Result<(), Error> {
     })
 }
 
-fn with(act: impl FnOnce(&mut Running) -> Result<(), Error>) -> Result<(), Error> {
+fn with(act: impl FnOnce(&mut AllowanceState) -> Result<(), Error>) -> Result<(), Error> {
     RUNNING.with_borrow_mut(|running| match running {
         Some(running) => act(running),
         None => Err(refusal("a template's function is called outside a rendering".to_owned())),
     })
 }
 
-fn too_much(running: &Running) -> Error {
+fn too_much(running: &AllowanceState) -> Error {
     refusal(format!(
         "the template makes values of more than {} bytes for one text: it multiplies what it is given, or the record is too long for it; a higher --max-doc-bytes allows more ({MADE} times as much)",
         running.made_of

@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, State};
 
 /// What bounds a filter.
 #[derive(Clone, Copy)]
-enum Rule {
+enum FilterRule {
     /// Gives a number, a truth value, an item, or what it was given.
     Refers,
     /// Gives a text at most three times as long as its own, which a capital letter can be.
@@ -32,58 +32,58 @@ enum Rule {
 }
 
 /// A filter's name, the name of its checked form, which no template can spell, and what bounds it.
-struct Checked(&'static str, &'static str, Rule);
+struct CheckedFilter(&'static str, &'static str, FilterRule);
 
-const FILTERS: &[Checked] = &[
-    Checked("abs", "checked:abs", Rule::Refers),
-    Checked("attr", "checked:attr", Rule::Refers),
-    Checked("batch", "checked:batch", Rule::Told(in_batches)),
-    Checked("bool", "checked:bool", Rule::Refers),
-    Checked("capitalize", "checked:capitalize", Rule::Text),
-    Checked("chain", "checked:chain", Rule::Anew(chain)),
-    Checked("count", "checked:count", Rule::Refers),
-    Checked("d", "checked:d", Rule::Refers),
-    Checked("default", "checked:default", Rule::Refers),
-    Checked("dictsort", "checked:dictsort", Rule::Nested),
-    Checked("e", "checked:e", Rule::Escaped),
-    Checked("escape", "checked:escape", Rule::Escaped),
-    Checked("first", "checked:first", Rule::Refers),
-    Checked("float", "checked:float", Rule::Refers),
-    Checked("format", "checked:format", Rule::Told(in_format)),
-    Checked("generation", "checked:generation", Rule::Text),
-    Checked("groupby", "checked:groupby", Rule::Nested),
-    Checked("indent", "checked:indent", Rule::Told(indented)),
-    Checked("int", "checked:int", Rule::Refers),
-    Checked("items", "checked:items", Rule::Passing),
-    Checked("join", "checked:join", Rule::Told(in_one)),
-    Checked("last", "checked:last", Rule::Refers),
-    Checked("length", "checked:length", Rule::Refers),
-    Checked("lines", "checked:lines", Rule::Pieces),
-    Checked("list", "checked:list", Rule::Items),
-    Checked("lower", "checked:lower", Rule::Text),
-    Checked("map", "checked:map", Rule::Anew(map)),
-    Checked("max", "checked:max", Rule::Items),
-    Checked("min", "checked:min", Rule::Items),
-    Checked("pprint", "checked:pprint", Rule::Told(in_lines)),
-    Checked("reject", "checked:reject", Rule::Items),
-    Checked("rejectattr", "checked:rejectattr", Rule::Items),
-    Checked("replace", "checked:replace", Rule::Told(with_others)),
-    Checked("reverse", "checked:reverse", Rule::Passing),
-    Checked("round", "checked:round", Rule::Refers),
-    Checked("safe", "checked:safe", Rule::Text),
-    Checked("select", "checked:select", Rule::Items),
-    Checked("selectattr", "checked:selectattr", Rule::Items),
-    Checked("slice", "checked:columns", Rule::Told(in_columns)),
-    Checked("sort", "checked:sort", Rule::Items),
-    Checked("split", "checked:split", Rule::Pieces),
-    Checked("string", "checked:string", Rule::Text),
-    Checked("sum", "checked:sum", Rule::Refers),
-    Checked("title", "checked:title", Rule::Text),
-    Checked("tojson", "checked:tojson", Rule::Itself),
-    Checked("trim", "checked:trim", Rule::Text),
-    Checked("unique", "checked:unique", Rule::Items),
-    Checked("upper", "checked:upper", Rule::Text),
-    Checked("zip", "checked:zip", Rule::Passing),
+const FILTERS: &[CheckedFilter] = &[
+    CheckedFilter("abs", "checked:abs", FilterRule::Refers),
+    CheckedFilter("attr", "checked:attr", FilterRule::Refers),
+    CheckedFilter("batch", "checked:batch", FilterRule::Told(in_batches)),
+    CheckedFilter("bool", "checked:bool", FilterRule::Refers),
+    CheckedFilter("capitalize", "checked:capitalize", FilterRule::Text),
+    CheckedFilter("chain", "checked:chain", FilterRule::Anew(chain)),
+    CheckedFilter("count", "checked:count", FilterRule::Refers),
+    CheckedFilter("d", "checked:d", FilterRule::Refers),
+    CheckedFilter("default", "checked:default", FilterRule::Refers),
+    CheckedFilter("dictsort", "checked:dictsort", FilterRule::Nested),
+    CheckedFilter("e", "checked:e", FilterRule::Escaped),
+    CheckedFilter("escape", "checked:escape", FilterRule::Escaped),
+    CheckedFilter("first", "checked:first", FilterRule::Refers),
+    CheckedFilter("float", "checked:float", FilterRule::Refers),
+    CheckedFilter("format", "checked:format", FilterRule::Told(in_format)),
+    CheckedFilter("generation", "checked:generation", FilterRule::Text),
+    CheckedFilter("groupby", "checked:groupby", FilterRule::Nested),
+    CheckedFilter("indent", "checked:indent", FilterRule::Told(indented)),
+    CheckedFilter("int", "checked:int", FilterRule::Refers),
+    CheckedFilter("items", "checked:items", FilterRule::Passing),
+    CheckedFilter("join", "checked:join", FilterRule::Told(in_one)),
+    CheckedFilter("last", "checked:last", FilterRule::Refers),
+    CheckedFilter("length", "checked:length", FilterRule::Refers),
+    CheckedFilter("lines", "checked:lines", FilterRule::Pieces),
+    CheckedFilter("list", "checked:list", FilterRule::Items),
+    CheckedFilter("lower", "checked:lower", FilterRule::Text),
+    CheckedFilter("map", "checked:map", FilterRule::Anew(map)),
+    CheckedFilter("max", "checked:max", FilterRule::Items),
+    CheckedFilter("min", "checked:min", FilterRule::Items),
+    CheckedFilter("pprint", "checked:pprint", FilterRule::Told(in_lines)),
+    CheckedFilter("reject", "checked:reject", FilterRule::Items),
+    CheckedFilter("rejectattr", "checked:rejectattr", FilterRule::Items),
+    CheckedFilter("replace", "checked:replace", FilterRule::Told(with_others)),
+    CheckedFilter("reverse", "checked:reverse", FilterRule::Passing),
+    CheckedFilter("round", "checked:round", FilterRule::Refers),
+    CheckedFilter("safe", "checked:safe", FilterRule::Text),
+    CheckedFilter("select", "checked:select", FilterRule::Items),
+    CheckedFilter("selectattr", "checked:selectattr", FilterRule::Items),
+    CheckedFilter("slice", "checked:columns", FilterRule::Told(in_columns)),
+    CheckedFilter("sort", "checked:sort", FilterRule::Items),
+    CheckedFilter("split", "checked:split", FilterRule::Pieces),
+    CheckedFilter("string", "checked:string", FilterRule::Text),
+    CheckedFilter("sum", "checked:sum", FilterRule::Refers),
+    CheckedFilter("title", "checked:title", FilterRule::Text),
+    CheckedFilter("tojson", "checked:tojson", FilterRule::Itself),
+    CheckedFilter("trim", "checked:trim", FilterRule::Text),
+    CheckedFilter("unique", "checked:unique", FilterRule::Items),
+    CheckedFilter("upper", "checked:upper", FilterRule::Text),
+    CheckedFilter("zip", "checked:zip", FilterRule::Passing),
 ];
 
 const UNKNOWN: &str = "checked:unknown";
@@ -91,7 +91,7 @@ const UNKNOWN: &str = "checked:unknown";
 /// The checked form of a filter; `Err` is the name of a filter that refuses, with the name as its argument.
 pub(super) fn checked(name: &str) -> Result<&'static str, &'static str> {
     // As the engine reads it: a name may be written with spaces around dots.
-    let same = |filter: &&Checked| {
+    let same = |filter: &&CheckedFilter| {
         filter.0.chars().eq(name.chars().filter(|letter| !letter.is_ascii_whitespace()))
     };
     FILTERS.iter().find(same).map(|filter| filter.1).ok_or(UNKNOWN)
@@ -104,7 +104,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) fn add(environment: &mut Environment<'static>) {
-    for Checked(name, checked, rule) in FILTERS {
+    for CheckedFilter(name, checked, rule) in FILTERS {
         environment.add_filter(*checked, move |state: &State<'_, '_>, values: Rest<Value>| {
             apply(state, name, *rule, &values)
         });
@@ -112,12 +112,17 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter(UNKNOWN, |name: String, _: Rest<Value>| Err::<Value, _>(unknown(&name)));
 }
 
-fn apply(state: &State<'_, '_>, name: &str, rule: Rule, values: &[Value]) -> Result<Value, Error> {
+fn apply(
+    state: &State<'_, '_>,
+    name: &str,
+    rule: FilterRule,
+    values: &[Value],
+) -> Result<Value, Error> {
     let first = values.first().cloned().unwrap_or_default();
     match rule {
-        Rule::Refers | Rule::Itself => state.apply_filter(name, values),
-        Rule::Text | Rule::Escaped => {
-            let times = if matches!(rule, Rule::Escaped) { 6 } else { 3 };
+        FilterRule::Refers | FilterRule::Itself => state.apply_filter(name, values),
+        FilterRule::Text | FilterRule::Escaped => {
+            let times = if matches!(rule, FilterRule::Escaped) { 6 } else { 3 };
             let most = longest(values)?.saturating_mul(times);
             // What is far from the allowance is not worth a look.
             if most >= left() {
@@ -127,20 +132,20 @@ fn apply(state: &State<'_, '_>, name: &str, rule: Rule, values: &[Value]) -> Res
             made(made_of.as_str().map_or(0, str::len))?;
             Ok(made_of)
         }
-        Rule::Items => {
+        FilterRule::Items => {
             made(weight(&first)?)?;
             state.apply_filter(name, values)
         }
-        Rule::Nested => {
+        FilterRule::Nested => {
             made(weight(&first)?.saturating_mul(2))?;
             nested(state.apply_filter(name, values)?)
         }
-        Rule::Pieces => {
+        FilterRule::Pieces => {
             let (length, pieces) = pieces(&first, values.get(1))?;
             made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
             state.apply_filter(name, values)
         }
-        Rule::Passing => {
+        FilterRule::Passing => {
             let made_of = state.apply_filter(name, values)?;
             if made_of.kind() == ValueKind::Iterable {
                 return nested(flat(&made_of)?);
@@ -148,12 +153,12 @@ fn apply(state: &State<'_, '_>, name: &str, rule: Rule, values: &[Value]) -> Res
             made(made_of.as_str().map_or(0, str::len))?;
             Ok(made_of)
         }
-        Rule::Told(tell) => {
+        FilterRule::Told(tell) => {
             let escaped = if state.auto_escape() == minijinja::AutoEscape::None { 1 } else { 6 };
             made(tell(values)?.saturating_mul(escaped))?;
             nested(state.apply_filter(name, values)?)
         }
-        Rule::Anew(call) => call(state, values),
+        FilterRule::Anew(call) => call(state, values),
     }
 }
 

@@ -24,10 +24,10 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
-pub(super) use allowance::{Allowance, made, wrote};
+pub(super) use allowance::{RenderAllowance, made, wrote};
 use minijinja::Environment;
-pub(super) use program::Program;
-pub(super) use sizes::Sink;
+pub(super) use program::CompiledTemplate;
+pub(super) use sizes::BoundedSink;
 
 /// Gives an environment the checked functions that compiled templates call.
 pub(super) fn check(environment: &mut Environment<'static>) {

@@ -91,11 +91,11 @@ pub(super) fn held() -> Error {
 }
 
 /// The engine's own operators, for operands that are not told apart here.
-struct Plain(LazyLock<Environment<'static>>);
+struct EngineOperators(LazyLock<Environment<'static>>);
 
-static PLAIN: Plain = Plain(LazyLock::new(Environment::new));
+static PLAIN: EngineOperators = EngineOperators(LazyLock::new(Environment::new));
 
-impl Plain {
+impl EngineOperators {
     fn eval(&self, expression: &'static str, a: &Value, b: &Value) -> Result<Value, Error> {
         let compiled = self.0.compile_expression(expression)?;
         let value = compiled.eval(context! { a => a, b => b });

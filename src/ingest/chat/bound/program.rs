@@ -12,21 +12,21 @@ use std::collections::BTreeMap;
 const NAME: &str = "chat template";
 
 /// Instructions that name parts of the text they were compiled from.
-struct Code<'source> {
+struct CompiledCode<'source> {
     main: Instructions<'source>,
     blocks: BTreeMap<&'source str, Instructions<'source>>,
 }
 
 self_cell::self_cell!(
     /// A template with its text.
-    pub(in super::super) struct Program {
+    pub(in super::super) struct CompiledTemplate {
         owner: String,
         #[covariant]
-        dependent: Code,
+        dependent: CompiledCode,
     }
 );
 
-impl Program {
+impl CompiledTemplate {
     /// Compiles a template as transformers does: blocks take the line end behind them and the space before.
     pub(in super::super) fn compile(source: String) -> Result<Self, Error> {
         Self::try_new(source, |source| {
@@ -40,7 +40,7 @@ impl Program {
             let mut generator = CodeGenerator::new(NAME, source);
             generator.compile_stmt(&tree);
             let (main, blocks) = generator.finish();
-            Ok(Code { main, blocks })
+            Ok(CompiledCode { main, blocks })
         })
     }
 

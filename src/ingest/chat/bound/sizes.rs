@@ -31,7 +31,7 @@ pub(super) fn shown_in_lines(value: &Value) -> Result<usize, Error> {
 }
 
 fn measure(arguments: fmt::Arguments<'_>) -> Result<usize, Error> {
-    let mut sink = Sink::new(Vec::new());
+    let mut sink = BoundedSink::new(Vec::new());
     sink.is_kept = false;
     match sink.write_fmt(arguments) {
         Ok(()) => Ok(sink.length),
@@ -65,7 +65,7 @@ pub(super) fn count(value: &Value) -> Result<usize, Error> {
 }
 
 /// Where text goes that must end: with too many bytes, or too deep.
-pub(in super::super) struct Sink {
+pub(in super::super) struct BoundedSink {
     bytes: Vec<u8>,
     length: usize,
     limit: usize,
@@ -74,7 +74,7 @@ pub(in super::super) struct Sink {
     is_deep: bool,
 }
 
-impl Sink {
+impl BoundedSink {
     /// With as many bytes as can still be made.
     pub(in super::super) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, length: 0, limit: left(), stack: stack(), is_kept: true, is_deep: false }
@@ -115,13 +115,13 @@ fn stack() -> usize {
     std::ptr::from_ref(&here).addr()
 }
 
-impl Write for Sink {
+impl Write for BoundedSink {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.take(text.as_bytes()) { Ok(()) } else { Err(fmt::Error) }
     }
 }
 
-impl io::Write for Sink {
+impl io::Write for BoundedSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.take(bytes) { Ok(bytes.len()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
     }

@@ -1,8 +1,8 @@
 //! Templates that multiply what they are given, and that every builtin of the engine is accounted for.
 
-use super::super::work::Limits;
-use super::super::{ChatOptions, ChatTemplate, Chats};
-use super::{Allowance, filters, functions};
+use super::super::work::RenderLimits;
+use super::super::{ChatOptions, ChatRenderer, ChatTemplate};
+use super::{RenderAllowance, filters, functions};
 use crate::model::Interrupt;
 use minijinja::Environment;
 use serde_json::json;
@@ -14,7 +14,7 @@ const LIMIT: u64 = 100_000;
 fn rendered(source: &str) -> Result<String, String> {
     let template = Some(Arc::new(ChatTemplate::new(source).map_err(|error| error.to_string())?));
     let options = ChatOptions { template, ..ChatOptions::default() };
-    let chats = Chats::new(&options, None, []).within(LIMIT, &Interrupt::default());
+    let chats = ChatRenderer::new(&options, None, []).within(LIMIT, &Interrupt::default());
     let record = json!({"messages": [{"role": "user", "content": "Hello, hello. It is a text."}]});
     chats.text(&record.to_string()).map(|(text, _)| text)
 }
@@ -159,7 +159,7 @@ fn checked_operators_and_filters_give_what_the_engine_gives() {
         let mut plain = Environment::new();
         plain.set_formatter(super::super::values::write);
         plain.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        let allowance = Allowance::begin(&Limits::default());
+        let allowance = RenderAllowance::begin(&RenderLimits::default());
         let plain = plain.render_str(source, minijinja::context! {});
         drop(allowance);
         let ours = rendered(source);
