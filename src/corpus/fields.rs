@@ -92,7 +92,7 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<JoinReport, Error> {
         let stopped = || IngestError::JoinInterrupted { report: Box::default() };
-        let inlets = ingest::inlets(paths, &options.read.stores, interrupt, stopped)?;
+        let inlets = ingest::expand_inputs(paths, &options.read.stores, interrupt, stopped)?;
         let context = Context::new(progress, interrupt, self.memory);
         Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
     }

@@ -444,7 +444,7 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
         let stopped = || IngestError::Interrupted { report: Box::default() };
-        let inlets = ingest::inlets(paths, &options.read.stores, interrupt, stopped)?;
+        let inlets = ingest::expand_inputs(paths, &options.read.stores, interrupt, stopped)?;
         self.pour(inlets, options, tokenizers, progress, interrupt)
     }
 

@@ -196,7 +196,7 @@ impl CorpusWriter {
     ) -> Result<Added, Error> {
         let loaded = curate::load(self.view(), Some(name))?;
         curate::prove(&mut self.writer, &loaded)?;
-        let ordinary_markers = ingest::ordinary_markers(self.view(), &loaded)?;
+        let ordinary_markers = ingest::markers_read_as_text(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let context = Context::new(progress, interrupt, self.memory);
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;

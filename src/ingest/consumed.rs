@@ -1,6 +1,6 @@
 //! What of a chunk could not be read, and how far its files were: rejects and resume points.
 
-use super::booked::reading_of_part;
+use super::booked::reading_key_of_part;
 use super::error::IngestError;
 use super::options::IngestOptions;
 use super::prepare::{FingerprintedChunk, FingerprintedItem};
@@ -11,7 +11,7 @@ use crate::store::{Batch, FileRecord, RejectRecord};
 use std::collections::BTreeMap;
 
 /// Stores a chunk's rejects and how far each of its files was read; answers how many rejects are new.
-pub(super) fn put_consumed(
+pub(super) fn store_progress(
     batch: &mut Batch<'_>,
     sources: &ChunkSources,
     chunk: &FingerprintedChunk,
@@ -34,11 +34,11 @@ pub(super) fn put_consumed(
             };
             new += u64::from(batch.reject(*identity, &record)?);
         }
-        if !piece.known && !piece.is_within_same() {
+        if !piece.known && !piece.repeats_stored() {
             put_file(batch, sources.own(), piece, bad, &mut rejected, options)?;
             for (source, file) in sources.files(at).filter(|(source, _)| *source != sources.own()) {
                 let record = FileRecord {
-                    reading: reading_of_part(options),
+                    reading: reading_key_of_part(options),
                     ..file_record(file, piece, 0, options)
                 };
                 batch.put_file(source, piece.path(), &record)?;
@@ -86,6 +86,6 @@ fn file_record(
         records: piece.end.records,
         rejected,
         prefix: piece.end.prefix,
-        reading: options.reading(),
+        reading: options.reading_key(),
     }
 }

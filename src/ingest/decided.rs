@@ -1,6 +1,6 @@
 //! What a row of a load says was decided about its document, or about a stored one.
 
-use crate::input::apart;
+use crate::input::split_members;
 use crate::model::{Standing, TokenizerId};
 use std::str::FromStr;
 
@@ -74,13 +74,13 @@ pub struct ImportedMatch {
 ///
 /// # Errors
 /// Which column has no value that can be used.
-pub fn decided(
+pub fn split_imported_row(
     metadata: &str,
     with_ids: &[TokenIdsColumn],
 ) -> Result<(String, ImportedRow), String> {
     let mut values = [const { None }; COLUMNS.len()];
     let mut ids = Vec::new();
-    let fields = apart(metadata, |name, value| {
+    let fields = split_members(metadata, |name, value| {
         let said = (value != "null").then_some(value);
         let column = COLUMNS.iter().position(|column| *column == name);
         if let Some(slot) = column.and_then(|at| values.get_mut(at)) {
@@ -94,7 +94,7 @@ pub fn decided(
     let ids = ids.into_iter().collect::<Result<Vec<_>, String>>()?;
     let [order, removal @ .., cluster] = values;
     let order = number("_order", order)?;
-    let (standing, removal) = stands(removal, Standing::Empty)?;
+    let (standing, removal) = parse_standing(removal, Standing::Empty)?;
     let cluster = text("_cluster", cluster)?;
     Ok((fields, ImportedRow { order, standing, removal, cluster, ids }))
 }
@@ -118,10 +118,10 @@ pub struct StoredStatusChange {
 ///
 /// # Errors
 /// Which column has no value that can be used.
-pub fn restood(row: &str) -> Result<StoredStatusChange, String> {
+pub fn parse_status_change(row: &str) -> Result<StoredStatusChange, String> {
     let mut own = [const { None }; OF_STORED.len()];
     let mut values = [const { None }; COLUMNS.len()];
-    apart(row, |name, value| {
+    split_members(row, |name, value| {
         let said = (value != "null").then(|| value.to_owned());
         let at = |columns: &[&str]| columns.iter().position(|column| *column == name);
         if let Some(slot) = at(&OF_STORED).and_then(|at| own.get_mut(at)) {
@@ -133,7 +133,7 @@ pub fn restood(row: &str) -> Result<StoredStatusChange, String> {
     })?;
     let [id, key, source] = own;
     let [_, removal @ .., _] = values;
-    let (standing, removal) = stands(removal, Standing::Superseded)?;
+    let (standing, removal) = parse_standing(removal, Standing::Superseded)?;
     Ok(StoredStatusChange {
         id: number("id", id)?,
         key: text("key", key)?,
@@ -144,7 +144,7 @@ pub fn restood(row: &str) -> Result<StoredStatusChange, String> {
 }
 
 /// The standing that values say, and the removal that it is: one of those that are decided, or another one that may be.
-fn stands(
+fn parse_standing(
     values: [Option<String>; REMOVAL],
     other: Standing,
 ) -> Result<(Standing, Option<ImportedMatch>), String> {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn fields_and_decision_are_told_apart() {
-        let (fields, found) = decided(REMOVED, &[]).unwrap();
+        let (fields, found) = split_imported_row(REMOVED, &[]).unwrap();
         assert_eq!(fields, r#"{"url":"u","score":1.50}"#);
         let removal = ImportedMatch {
             witness: "a\"".to_owned(),
@@ -234,9 +234,9 @@ mod tests {
         };
         assert_eq!(found, near);
         let of_corpus = REMOVED.replace("\"_shared\"", "\"_witness_id\":7,\"_shared\"");
-        assert_eq!(decided(&of_corpus, &[]).unwrap().1.removal.unwrap().id, Some(7));
+        assert_eq!(split_imported_row(&of_corpus, &[]).unwrap().1.removal.unwrap().id, Some(7));
         let (fields, found) =
-            decided(r#"{"_order":0,"_standing":"kept","_witness":null}"#, &[]).unwrap();
+            split_imported_row(r#"{"_order":0,"_standing":"kept","_witness":null}"#, &[]).unwrap();
         assert_eq!((fields.as_str(), found.standing, found.removal), ("{}", Standing::Kept, None));
     }
 
@@ -249,17 +249,18 @@ mod tests {
         };
         let columns = [column("_ids_0", 4), column("_ids_1", 2)];
         let row = |ids: &str| format!(r#"{{"a":[1],"_order":0,"_standing":"kept",{ids}}}"#);
-        let (fields, found) = decided(&row(r#""_ids_1":[299,0],"_ids_0":null"#), &columns).unwrap();
+        let (fields, found) =
+            split_imported_row(&row(r#""_ids_1":[299,0],"_ids_0":null"#), &columns).unwrap();
         assert_eq!(
             (fields.as_str(), found.ids),
             (r#"{"a":[1]}"#, vec![(TokenizerId(2), vec![299, 0])])
         );
-        let (fields, _) = decided(&row(r#""_ids_1":[1]"#), &columns[..1]).unwrap();
+        let (fields, _) = split_imported_row(&row(r#""_ids_1":[1]"#), &columns[..1]).unwrap();
         assert_eq!(fields, r#"{"a":[1],"_ids_1":[1]}"#);
         for (ids, told) in
             [("[300]", "`_ids_0` has the id 300"), ("[-1]", "`_ids_0` is not a list")]
         {
-            let why = decided(&row(&format!("\"_ids_0\":{ids}")), &columns).unwrap_err();
+            let why = split_imported_row(&row(&format!("\"_ids_0\":{ids}")), &columns).unwrap_err();
             assert!(why.contains(told), "{why}");
         }
     }
@@ -279,7 +280,7 @@ mod tests {
         ] {
             let changed = REMOVED.replace(from, to);
             assert_ne!(changed, REMOVED, "{from}");
-            let why = decided(&changed, &[]).unwrap_err();
+            let why = split_imported_row(&changed, &[]).unwrap_err();
             assert!(why.contains(told), "{why}");
         }
     }
@@ -287,17 +288,17 @@ mod tests {
     #[test]
     fn a_stored_document_is_told_by_its_number() {
         let row = REMOVED.replace("\"_order\":3", "\"id\":12,\"key\":\"b\",\"source\":null");
-        let found = restood(&row).unwrap();
+        let found = parse_status_change(&row).unwrap();
         assert_eq!((found.id, found.key.as_deref(), found.source), (12, Some("b"), None));
-        assert_eq!(found.removal, decided(REMOVED, &[]).unwrap().1.removal);
-        let gone = restood(r#"{"id":3,"_standing":"superseded"}"#).unwrap();
+        assert_eq!(found.removal, split_imported_row(REMOVED, &[]).unwrap().1.removal);
+        let gone = parse_status_change(r#"{"id":3,"_standing":"superseded"}"#).unwrap();
         assert_eq!((gone.id, gone.standing, gone.removal), (3, Standing::Superseded, None));
         for (row, told) in [
             (r#"{"_standing":"kept"}"#, "`id` has no value"),
             (r#"{"id":3,"_standing":"empty"}"#, "\"empty\", not kept, exact, near or superseded"),
             (r#"{"id":3,"_standing":"superseded","_witness":"a"}"#, "`_witness` has a value"),
         ] {
-            let why = restood(row).unwrap_err();
+            let why = parse_status_change(row).unwrap_err();
             assert!(why.contains(told), "{why}");
         }
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
 /// encoder could give them again.
-pub(super) fn store_form(
+pub(super) fn store_text_form(
     batch: &mut Batch<'_>,
     tokenizers: &[LoadedTokenizer],
     id: DocId,
@@ -46,7 +46,7 @@ pub(super) struct EncodedDocuments {
 }
 
 /// The ids that came with a document of a load.
-fn brought<'p>(
+fn supplied_ids<'p>(
     prepared: &'p FingerprintedRecord,
     tokenizer: &LoadedTokenizer,
 ) -> Option<&'p [u32]> {
@@ -58,7 +58,7 @@ fn brought<'p>(
 ///
 /// # Errors
 /// [`IngestError::LoadRow`] when they are not; [`IngestError`] when the tokenizer cannot be used.
-fn check_brought(
+fn check_supplied_ids(
     prepared: &FingerprintedRecord,
     tokenizer: &LoadedTokenizer,
     encoder: &mut Encoder<'_>,
@@ -102,9 +102,9 @@ pub(super) fn encode(
                         continue;
                     }
                     let (text, form) = (&prepared.record.text, prepared.form.as_ref());
-                    if let Some(ids) = brought(prepared, tokenizer) {
+                    if let Some(ids) = supplied_ids(prepared, tokenizer) {
                         if judge.is_some_and(|judge| judge.is_compared(&prepared.identity)) {
-                            check_brought(prepared, tokenizer, encoder, ids)?;
+                            check_supplied_ids(prepared, tokenizer, encoder, ids)?;
                         }
                         out.push_made(&tokenizer.tokenizer, text, ids)?;
                         continue;
@@ -131,7 +131,7 @@ pub(super) fn encode(
             made.refused.add(*document, why);
         }
     }
-    let came = kept.iter().filter(|(_, prepared)| brought(prepared, tokenizer).is_some());
+    let came = kept.iter().filter(|(_, prepared)| supplied_ids(prepared, tokenizer).is_some());
     made.brought = came.count() as u64;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {

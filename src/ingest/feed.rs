@@ -37,7 +37,7 @@ impl SignalFields {
     ///
     /// # Errors
     /// In words, for metadata that are no object.
-    pub(super) fn fed(&self, text: &str, metadata: String) -> Result<String, String> {
+    pub(super) fn with_signals(&self, text: &str, metadata: String) -> Result<String, String> {
         if self.signals.is_empty() {
             return Ok(metadata);
         }

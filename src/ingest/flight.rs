@@ -32,7 +32,7 @@ impl InFlightBudget {
     }
 
     /// Waits until there is room for a chunk, or nothing else is under way.
-    pub(super) fn enter(&self, chunk: u64) {
+    pub(super) fn acquire(&self, chunk: u64) {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |bytes: &mut Option<u64>| {
             bytes.is_some_and(|bytes| bytes > 0 && bytes.saturating_add(chunk) > self.limit)
@@ -43,14 +43,14 @@ impl InFlightBudget {
     }
 
     /// A chunk is gone, committed or not.
-    pub(super) fn leave(&self, chunk: u64) {
+    pub(super) fn release(&self, chunk: u64) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes = bytes.map(|bytes| bytes.saturating_sub(chunk));
         self.landed.notify_all();
     }
 
     /// Whoever takes chunks holds this while it does.
-    pub(super) const fn taker(&self) -> BudgetGuard<'_> {
+    pub(super) const fn guard(&self) -> BudgetGuard<'_> {
         BudgetGuard(self)
     }
 }
@@ -69,20 +69,20 @@ mod tests {
             std::thread::scope(|scope| {
                 for _ in 0..16 {
                     scope.spawn(|| {
-                        flight.enter(chunk);
+                        flight.acquire(chunk);
                         peak.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         std::thread::yield_now();
                         inside.fetch_sub(1, Ordering::SeqCst);
-                        flight.leave(chunk);
+                        flight.release(chunk);
                     });
                 }
             });
             assert!(peak.into_inner() <= most, "chunks of {chunk}");
         }
         let flight = InFlightBudget::of(100);
-        let taker = flight.taker();
-        (0..5).for_each(|_| flight.enter(100));
+        let taker = flight.guard();
+        (0..5).for_each(|_| flight.acquire(100));
         drop(taker);
-        (0..5).for_each(|_| flight.enter(100));
+        (0..5).for_each(|_| flight.acquire(100));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use super::chat::{ChatRenderer, ChatTemplate, TemplateMarkers};
-use super::decided::{ImportedRow, TokenIdsColumn, decided};
+use super::decided::{ImportedRow, TokenIdsColumn, split_imported_row};
 use super::error::IngestError;
 use super::given::{self, SuppliedTokens};
 use super::options::{IngestOptions, RecordForm};
@@ -27,7 +27,7 @@ pub(super) struct ConvertedText {
 ///
 /// # Errors
 /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
-fn unknown_markers(
+fn unknown_markers_of(
     template: &ChatTemplate,
     tokenizer: &LoadedTokenizer,
 ) -> Result<Vec<(String, usize)>, TokenizerError> {
@@ -46,7 +46,7 @@ fn unknown_markers(
 ///
 /// # Errors
 /// [`IngestError`] when a template cannot be read or the tokenizer cannot be used.
-pub fn ordinary_markers(
+pub fn markers_read_as_text(
     view: &View,
     tokenizer: &LoadedTokenizer,
 ) -> Result<Vec<(String, usize)>, IngestError> {
@@ -54,7 +54,7 @@ pub fn ordinary_markers(
     for source in view.templates()? {
         // One that was used compiles.
         if let Ok(template) = ChatTemplate::new(&source) {
-            found.extend(unknown_markers(&template, tokenizer)?);
+            found.extend(unknown_markers_of(&template, tokenizer)?);
         }
     }
     found.sort_unstable();
@@ -98,7 +98,7 @@ impl RecordConverter {
             RecordForm::Text => ConverterKind::Text,
             RecordForm::Chat(chat) => {
                 if let Some(template) = &chat.template {
-                    alarms = markers(template, chat.markers, tokenizers)?;
+                    alarms = marker_alarms(template, chat.markers, tokenizers)?;
                 }
                 let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
                 let specials = specials.map(|(_, spelling)| spelling);
@@ -176,19 +176,19 @@ impl RecordConverter {
 
     /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
     /// what is made of the record must not be stored.
-    pub(super) fn is_cut_short(&self) -> bool {
+    pub(super) fn is_interrupted(&self) -> bool {
         !matches!(self.kind, ConverterKind::Text | ConverterKind::Decided(_))
             && self.interrupt.is_raised()
     }
 
     /// The record as it is stored, or why it is not.
-    pub(super) fn form(&self, record: ReadRecord) -> Result<ConvertedText, Reject> {
+    pub(super) fn convert(&self, record: ReadRecord) -> Result<ConvertedText, Reject> {
         let (text, metadata, form, given) = match &self.kind {
             ConverterKind::Text => {
                 return Ok(ConvertedText { record, form: None, given: None, decided: None });
             }
             ConverterKind::Decided(ids) => {
-                return match decided(&record.metadata, ids) {
+                return match split_imported_row(&record.metadata, ids) {
                     Ok((metadata, decided)) => Ok(ConvertedText {
                         record: ReadRecord { metadata, ..record },
                         form: None,
@@ -203,7 +203,7 @@ impl RecordConverter {
                 Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
             },
             ConverterKind::Given { tokenizer, specials } => {
-                match given::read(&record.metadata, tokenizer, specials) {
+                match given::read_pretokenized(&record.metadata, tokenizer, specials) {
                     Ok(made) => (made.text, Some(made.metadata), made.form, Some(made.given)),
                     Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
                 }
@@ -223,7 +223,9 @@ impl RecordConverter {
     pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
         match self.kind {
             ConverterKind::Text | ConverterKind::Decided(_) => None,
-            ConverterKind::Chat(_) | ConverterKind::Given { .. } => self.form(record.clone()).err(),
+            ConverterKind::Chat(_) | ConverterKind::Given { .. } => {
+                self.convert(record.clone()).err()
+            }
         }
     }
 
@@ -232,14 +234,14 @@ impl RecordConverter {
     }
 }
 
-fn markers(
+fn marker_alarms(
     template: &ChatTemplate,
     otherwise: TemplateMarkers,
     tokenizers: &[LoadedTokenizer],
 ) -> Result<Vec<Alarm>, IngestError> {
     let mut alarms = Vec::new();
     for known in tokenizers {
-        let Some((marker, tokens)) = unknown_markers(template, known)?.into_iter().next() else {
+        let Some((marker, tokens)) = unknown_markers_of(template, known)?.into_iter().next() else {
             continue;
         };
         let tokenizer = known.name.clone();

@@ -25,7 +25,7 @@ pub(super) struct PretokenizedRecord {
 }
 
 /// Reads `input_ids`, `labels` and `text` of a record; the other fields stay as they are.
-pub(super) fn read(
+pub(super) fn read_pretokenized(
     record: &str,
     tokenizer: &LoadedTokenizer,
     specials: &[u32],
@@ -49,7 +49,9 @@ pub(super) fn read(
         .collect::<Result<_, _>>()?;
     let spans = match record.shift_remove("labels") {
         None | Some(Value::Null) => None,
-        Some(labels) => trained(&ids, labels.as_array().ok_or("field `labels` is not a list")?)?,
+        Some(labels) => {
+            spans_of_labels(&ids, labels.as_array().ok_or("field `labels` is not a list")?)?
+        }
     };
     let decoded = tokenizer.tokenizer.decode(&ids).map_err(|error| error.to_string())?;
     let text = match record.shift_remove("text") {
@@ -68,7 +70,7 @@ pub(super) fn read(
         Some(spans) => {
             let mut decode =
                 |ids: &[u32]| tokenizer.tokenizer.decode(ids).map_err(|error| error.to_string());
-            Some(of_text(spans, &ids, &text, &mut decode)?)
+            Some(spans_in_text(spans, &ids, &text, &mut decode)?)
         }
     };
     let has_specials = ids.iter().any(|id| specials.binary_search(id).is_ok());
@@ -78,7 +80,7 @@ pub(super) fn read(
 }
 
 /// Runs of labels that are not ignored, each of which must be the id at its own place.
-fn trained(ids: &[u32], labels: &[Value]) -> Result<Option<Vec<LossSpan>>, String> {
+fn spans_of_labels(ids: &[u32], labels: &[Value]) -> Result<Option<Vec<LossSpan>>, String> {
     if labels.len() != ids.len() {
         return Err(format!("{} labels for {} ids", labels.len(), ids.len()));
     }
@@ -110,7 +112,7 @@ const CONTEXT: usize = 16;
 /// From place to place: only the ids between, and some before them, are decoded, and what they spell must go
 /// on in the text where the place before it was. Where it does not, the decoder looks further, and all ids up
 /// to the place are decoded, as long as that is not too much.
-fn of_text(
+fn spans_in_text(
     spans: &[LossSpan],
     ids: &[u32],
     text: &str,
@@ -157,9 +159,9 @@ impl SuppliedTokenOffsets<'_> {
         if id >= self.ids.len() {
             self.byte = self.text.len();
         } else if id > self.id {
-            self.byte = match self.by_what_follows(id, decode)? {
+            self.byte = match self.offset_by_context(id, decode)? {
                 Some(byte) => byte,
-                None => self.by_all_before(id, decode)?,
+                None => self.offset_by_prefix(id, decode)?,
             };
         }
         self.id = id;
@@ -167,7 +169,7 @@ impl SuppliedTokenOffsets<'_> {
     }
 
     /// By what the ids between spell; none when that is not how the text goes on.
-    fn by_what_follows(
+    fn offset_by_context(
         &self,
         id: usize,
         decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
@@ -175,16 +177,16 @@ impl SuppliedTokenOffsets<'_> {
         let from = self.id.saturating_sub(CONTEXT);
         let before = decode(self.ids.get(from..self.id).unwrap_or_default())?;
         let with = decode(self.ids.get(from..id).unwrap_or_default())?;
-        let known = common(&before, &with);
+        let known = common_prefix(&before, &with);
         let rest = self.text.get(self.byte..).unwrap_or_default();
         let spelled = with.get(known..).unwrap_or_default();
-        let same = common(spelled, rest);
+        let same = common_prefix(spelled, rest);
         // What differs at the end is a character that is cut there, which is spelled otherwise.
         let is_cut = spelled.get(same..).is_some_and(|tail| tail.chars().all(|c| c == '\u{fffd}'));
         Ok(is_cut.then_some(self.byte + same))
     }
 
-    fn by_all_before(
+    fn offset_by_prefix(
         &mut self,
         id: usize,
         decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
@@ -194,12 +196,12 @@ impl SuppliedTokenOffsets<'_> {
         )?;
         let spelled = decode(self.ids.get(..id).unwrap_or_default())?;
         // A character that is cut here is spelled otherwise: it belongs to what follows.
-        Ok(common(&spelled, self.text))
+        Ok(common_prefix(&spelled, self.text))
     }
 }
 
 /// Bytes of whole characters that both begin with.
-fn common(a: &str, b: &str) -> usize {
+fn common_prefix(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     b.floor_char_boundary(same).min(a.floor_char_boundary(same))
 }
@@ -247,7 +249,7 @@ mod tests {
             let end = if before.len() == ids.len() {
                 text.len()
             } else {
-                common(&decode(before).expect("decodes"), text)
+                common_prefix(&decode(before).expect("decodes"), text)
             };
             u32::try_from(end).expect("short")
         };
@@ -270,7 +272,7 @@ mod tests {
             for (ids, decode) in [(&ids, bytes as fn(&[u32]) -> _), (&numbers, words), (&numbers, counted)] {
                 let text = decode(ids).expect("decodes");
                 let spans = spans(&cuts, ids.len());
-                let found = of_text(&spans, ids, &text, &mut |ids| decode(ids)).expect("is told");
+                let found = spans_in_text(&spans, ids, &text, &mut |ids| decode(ids)).expect("is told");
                 prop_assert_eq!(found, by_definition(&spans, ids, &text, decode));
             }
         }
@@ -286,7 +288,7 @@ mod tests {
                 .map(|at| LossSpan { start: at * 4, end: at * 4 + 2, weight: 1.0 })
                 .collect();
             let mut decoded = 0;
-            let found = of_text(&spans, &ids, &text, &mut |ids| {
+            let found = spans_in_text(&spans, &ids, &text, &mut |ids| {
                 decoded += ids.len();
                 words(ids)
             });
@@ -299,7 +301,7 @@ mod tests {
         let text = counted(&ids).expect("decodes");
         let spans = spans(&(0..2_000).map(|at| at * 2).collect::<Vec<_>>(), ids.len());
         let mut decoded = 0;
-        let told = of_text(&spans, &ids, &text, &mut |ids| {
+        let told = spans_in_text(&spans, &ids, &text, &mut |ids| {
             decoded += ids.len();
             counted(ids)
         });

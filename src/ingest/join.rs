@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
-use super::produce::{IngestInput, is_stop};
+use super::produce::{IngestInput, is_interrupt};
 use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::{Context, DocId, FieldDeclaration, ReadRecord, RecordKey, key_identity};
 use crate::store::{CommitRecord, View, Writer, is_of_kind};
@@ -84,7 +84,7 @@ pub fn join(
 
 /// An error of reading, or the stop that was asked for while it waited.
 fn stopped(error: IngestError, report: &JoinReport) -> IngestError {
-    match is_stop(&error) {
+    match is_interrupt(&error) {
         true => IngestError::JoinInterrupted { report: Box::new(report.clone()) },
         false => error,
     }

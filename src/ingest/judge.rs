@@ -42,7 +42,7 @@ pub struct LoadValidator {
 }
 
 /// What is wrong with a row.
-pub(super) fn wrong(path: &Path, row: u64, why: impl Into<String>) -> IngestError {
+pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> IngestError {
     IngestError::LoadRow { path: path.to_path_buf(), row, why: why.into() }
 }
 
@@ -80,7 +80,7 @@ impl LoadValidator {
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for the first that is not.
-    pub(super) fn rows(
+    pub(super) fn validate_rows(
         &mut self,
         view: &View,
         chunk: &FingerprintedChunk,
@@ -95,7 +95,7 @@ impl LoadValidator {
                     FingerprintedItem::Document(prepared) => prepared.as_ref(),
                     FingerprintedItem::Reject(reject, _) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(wrong(path, row, reject.reason.to_string()));
+                        return Err(load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let order = decided(prepared)?.order;
@@ -142,7 +142,7 @@ impl LoadValidator {
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
-    pub(super) fn settle(
+    pub(super) fn apply(
         &mut self,
         session: &mut Session,
         view: &View,
@@ -165,7 +165,7 @@ impl LoadValidator {
                     };
                     match witness {
                         Some(witness) => {
-                            let matched = matched(decided.standing, removal, witness);
+                            let matched = stored_match(decided.standing, removal, witness);
                             if self.is_compared(&prepared.identity) {
                                 sample.push((*id, matched));
                             }
@@ -179,20 +179,21 @@ impl LoadValidator {
                     }
                 }
             };
-            agrees(decided, key).map_err(|why| of_row(prepared, why))?;
+            check_consistency(decided, key).map_err(|why| of_row(prepared, why))?;
             later += u64::from(taken == Given::Later);
             given.insert(*id, taken);
         }
         let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
-        let named =
-            |error| named(error, |document, why| prepared_of(document).map(|row| of_row(row, why)));
+        let named = |error| {
+            load_row_error(error, |document, why| prepared_of(document).map(|row| of_row(row, why)))
+        };
         session.settle_given(given.clone(), self.takeover()).map_err(named)?;
         for PendingDocument { id, prepared, .. } in new {
             let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
             match given.get(id) {
                 Some(Given::Later) => {}
-                Some(given) if self.changes && is_yet_to_be(*given, &found) => later += 1,
-                _ => as_said(said, found.standing).map_err(|why| of_row(prepared, why))?,
+                Some(given) if self.changes && awaits_changes(*given, &found) => later += 1,
+                _ => check_standing(said, found.standing).map_err(|why| of_row(prepared, why))?,
             }
         }
         session.compare_given(&sample).map_err(named)?;
@@ -277,7 +278,7 @@ impl LoadValidator {
 
 /// Whether stored documents that are yet to change keep a document from standing as it is said to: it is kept, or there
 /// is another witness for it.
-fn is_yet_to_be(given: Given, found: &Decision) -> bool {
+fn awaits_changes(given: Given, found: &Decision) -> bool {
     let witness = |matched: &Match| matched.witness;
     let said = match given {
         Given::Removed(matched) => Some(matched.witness),
@@ -287,7 +288,7 @@ fn is_yet_to_be(given: Given, found: &Decision) -> bool {
 }
 
 /// A removal as it is stored.
-pub(super) fn matched(standing: Standing, removal: &ImportedMatch, witness: DocId) -> Match {
+pub(super) fn stored_match(standing: Standing, removal: &ImportedMatch, witness: DocId) -> Match {
     let ImportedMatch { shared, removed_shingles, witness_shingles, .. } = *removal;
     let kind = if standing == Standing::Exact { MatchKind::Exact } else { MatchKind::Near };
     Match { kind, witness, shared, removed_shingles, witness_shingles }
@@ -297,7 +298,7 @@ pub(super) fn matched(standing: Standing, removal: &ImportedMatch, witness: DocI
 ///
 /// # Errors
 /// What is not.
-pub(super) fn agrees(decided: &ImportedRow, key: &str) -> Result<(), String> {
+pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), String> {
     let ImportedRow { standing, removal, cluster, .. } = decided;
     let kept = match removal {
         Some(removal) => Some(removal.witness.as_str()),
@@ -312,7 +313,7 @@ pub(super) fn agrees(decided: &ImportedRow, key: &str) -> Result<(), String> {
     if let Some(removal) = removal
         && let Some(said) = removal.jaccard
     {
-        let computed = matched(*standing, removal, DocId(0)).jaccard();
+        let computed = stored_match(*standing, removal, DocId(0)).jaccard();
         // Written as a text and read again, it is the same to the last digit.
         if (said - computed).abs() > 1e-12 || said.is_nan() {
             return Err(format!("`_jaccard` is {said}, and its counts make {computed}"));
@@ -322,7 +323,7 @@ pub(super) fn agrees(decided: &ImportedRow, key: &str) -> Result<(), String> {
 }
 
 /// A decision that cannot be true, as an error of its row; `row` makes that of the document and the reason.
-pub(super) fn named(
+pub(super) fn load_row_error(
     error: DecideError,
     row: impl Fn(DocId, &str) -> Option<IngestError>,
 ) -> IngestError {
@@ -338,7 +339,7 @@ pub(super) fn named(
 ///
 /// # Errors
 /// What is told when it has not.
-pub(super) fn as_said(said: Standing, found: Standing) -> Result<(), String> {
+pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), String> {
     if said == found {
         return Ok(());
     }
@@ -359,5 +360,5 @@ fn key_of(prepared: &FingerprintedRecord) -> &str {
 /// What is wrong with the row of a document.
 pub(super) fn of_row(prepared: &FingerprintedRecord, why: impl Into<String>) -> IngestError {
     let origin = &prepared.record.origin;
-    wrong(&origin.path, origin.number, why)
+    load_row(&origin.path, origin.number, why)
 }

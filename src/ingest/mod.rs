@@ -73,13 +73,13 @@ pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
 };
 pub use error::IngestError;
-pub(crate) use form::ordinary_markers;
+pub(crate) use form::markers_read_as_text;
 pub(crate) use join::join;
 pub use joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
 pub use options::{IngestOptions, OnError, RecordForm};
-pub(crate) use produce::{IngestInput, inlets};
+pub(crate) use produce::{IngestInput, expand_inputs};
 pub use report::{IngestReport, StageSeconds};
 pub(crate) use run::{IngestResources, ingest};
 pub(crate) use suites::{each_text, read_suite};

@@ -1,6 +1,6 @@
 //! The newcomers of a chunk: whose texts they share, what is stored of them, and their arrival where it is decided.
 
-use super::encode::store_form;
+use super::encode::store_text_form;
 use super::error::IngestError;
 use super::identify::PendingDocument;
 use super::prepare::FingerprintedRecord;
@@ -18,7 +18,7 @@ pub(super) struct Admission<'a> {
 
 impl Admission<'_> {
     /// Stores a newcomer, and has it arrive in the session that decides about it.
-    pub(super) fn admit(
+    pub(super) fn store_document(
         &self,
         batch: &mut Batch<'_>,
         session: &mut Session,
@@ -26,7 +26,7 @@ impl Admission<'_> {
         document: &mut PendingDocument<'_>,
     ) -> Result<(), IngestError> {
         let prepared = document.prepared;
-        let owner = owner(session, document)?;
+        let owner = text_owner(session, document)?;
         if owner.is_none() && document.text.is_none() {
             document.text = Some(self.encoder.encode(&prepared.record.text)?);
         }
@@ -44,7 +44,7 @@ impl Admission<'_> {
         for (suite, found) in &prepared.sightings {
             batch.put_sightings(*suite, id, found)?;
         }
-        store_form(batch, self.tokenizers, id, prepared)?;
+        store_text_form(batch, self.tokenizers, id, prepared)?;
         session.arrive(Arrival {
             id,
             header,
@@ -59,7 +59,7 @@ impl Admission<'_> {
 }
 
 /// Names, for each document, the stored one that has its text.
-pub(super) fn find_twins(
+pub(super) fn find_equal_texts(
     session: &mut Session,
     new: &mut [PendingDocument<'_>],
 ) -> Result<(), IngestError> {
@@ -70,7 +70,7 @@ pub(super) fn find_twins(
         let twins = session.text_twins(source, &texts)?;
         for (new, twin) in new.iter_mut().filter(|new| new.source == source).zip(twins) {
             new.twin = match twin {
-                Some(twin) if is_compared_alike(session, twin, new.prepared)? => Some(twin),
+                Some(twin) if has_equal_compared_text(session, twin, new.prepared)? => Some(twin),
                 _ => None,
             };
         }
@@ -80,7 +80,7 @@ pub(super) fn find_twins(
 
 /// Whether a stored document of the same text may lend its sketch too: always, but where something else than
 /// the text is compared.
-fn is_compared_alike(
+fn has_equal_compared_text(
     session: &Session,
     other: DocId,
     prepared: &FingerprintedRecord,
@@ -90,7 +90,7 @@ fn is_compared_alike(
 }
 
 /// Compresses, in parallel, the texts that no stored document has.
-pub(super) fn compress(
+pub(super) fn compress_texts(
     encoder: &TextEncoder,
     new: &mut [PendingDocument<'_>],
 ) -> Result<(), StoreError> {
@@ -101,11 +101,14 @@ pub(super) fn compress(
 }
 
 /// The document whose stored text is this one's; none when it stores its own.
-fn owner(session: &mut Session, new: &PendingDocument<'_>) -> Result<Option<DocId>, IngestError> {
+fn text_owner(
+    session: &mut Session,
+    new: &PendingDocument<'_>,
+) -> Result<Option<DocId>, IngestError> {
     let raw = new.prepared.raw;
     if let Some(old) = new.supersedes {
         let header = session.header(old)?;
-        if header.raw == raw && is_compared_alike(session, old, new.prepared)? {
+        if header.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
             return Ok(Some(header.text_owner(old)));
         }
     }

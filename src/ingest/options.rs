@@ -97,7 +97,7 @@ impl IngestOptions {
     }
 
     /// The options that decide what the records of a file are: if they change, a file is read anew.
-    pub(super) fn reading(&self) -> String {
+    pub(super) fn reading_key(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
         let ReadOptions { renamed, source_field, text_by, table, .. } = &self.read;
         let ReadOptions { meta_field, drop_fields, .. } = &self.read;

@@ -79,13 +79,13 @@ pub(super) struct FingerprintedChunk {
 
 impl FingerprintedChunk {
     /// Whether files were read further than the store knows.
-    pub(super) fn moves_on(&self) -> bool {
-        self.chunk.pieces.iter().any(|piece| !piece.known && !piece.is_within_same())
+    pub(super) fn advances_files(&self) -> bool {
+        self.chunk.pieces.iter().any(|piece| !piece.known && !piece.repeats_stored())
     }
 }
 
 /// Prepares every record of a chunk, in parallel.
-pub(super) fn prepare(
+pub(super) fn fingerprint_chunk(
     mut chunk: IngestChunk,
     source: &str,
     policy: &Policy,
@@ -96,7 +96,7 @@ pub(super) fn prepare(
     let items = chunk.pieces.iter_mut().map(|piece: &mut InputPart| {
         let mut items = std::mem::take(&mut piece.items);
         if let Some(sieve) = former.sieve().filter(|_| !piece.sifted) {
-            let (kept, out) = sieve.sift(items);
+            let (kept, out) = sieve.apply(items);
             items = kept;
             filtered += out;
         }
@@ -107,14 +107,14 @@ pub(super) fn prepare(
                 || (Fingerprinter::new(policy), SuiteScanner::new(former.seeds(), policy)),
                 |crafts, item| match item {
                     // The chunk will not be written: the rest of it need not be made.
-                    ReadItem::Record(record) if former.is_cut_short() => rejected(
+                    ReadItem::Record(record) if former.is_interrupted() => rejected(
                         Reject::of(record, None, RejectReason::Form(String::new())),
                         source,
                     ),
-                    ReadItem::Record(record) => match former.form(record) {
+                    ReadItem::Record(record) => match former.convert(record) {
                         Ok(formed) => {
                             let compared = policy.compared;
-                            match one(formed, source, compared, feed, crafts) {
+                            match fingerprint_record(formed, source, compared, feed, crafts) {
                                 Ok(prepared) => FingerprintedItem::Document(Box::new(prepared)),
                                 Err(reject) => rejected(*reject, source),
                             }
@@ -136,7 +136,7 @@ fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
     FingerprintedItem::Reject(reject, identity)
 }
 
-fn one(
+fn fingerprint_record(
     formed: ConvertedText,
     source: &str,
     compared: Compared,
@@ -148,12 +148,12 @@ fn one(
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
     let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
-    let sightings = sighter.look(&record.text, &fingerprint, craft);
+    let sightings = sighter.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     let identity = record_identity(&record, record.source.as_deref().unwrap_or(source), &content);
     // A record is recognised by what it came with.
-    match feed.fed(&record.text, std::mem::take(&mut record.metadata)) {
+    match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,
         Err(why) => return Err(Box::new(Reject::of(record, None, RejectReason::Form(why)))),
     }

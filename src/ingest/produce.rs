@@ -1,6 +1,6 @@
 //! Reads inputs in order and cuts their records into chunks; skips what is known to be unchanged.
 
-use super::booked::sources_of_files;
+use super::booked::file_sources;
 use super::error::IngestError;
 use super::form::RecordConverter;
 use super::options::{IngestOptions, OnError};
@@ -48,15 +48,15 @@ impl InputPart {
 
     /// Records that the store has seen before, in front of others of them: until the last of them, what
     /// is stored of the file stays, so that an interrupted ingest begins with the first again.
-    pub(super) const fn is_within_same(&self) -> bool {
+    pub(super) const fn repeats_stored(&self) -> bool {
         self.end.records < self.same && !self.whole
     }
 
     /// The file is read anew, and all it said before is said again with this piece, or it says something
     /// else from its first record on.
-    pub(super) const fn says_it_again(&self) -> bool {
+    pub(super) const fn reread_is_complete(&self) -> bool {
         let is_first = !self.continues && self.same == 0;
-        self.anew && !self.known && (is_first || self.same > 0 && !self.is_within_same())
+        self.anew && !self.known && (is_first || self.same > 0 && !self.repeats_stored())
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) struct InputState<'m> {
 
 /// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
 /// the ingest, or nothing that it writes could be compacted to the end meanwhile.
-pub(super) fn look_up<'m>(
+pub(super) fn load_input_states<'m>(
     inlets: Vec<IngestInput<'m>>,
     view: &View,
     options: &IngestOptions,
@@ -144,11 +144,11 @@ pub(super) fn look_up<'m>(
         let is_untold = input.modified_ns == 0 && (input.size == 0 || input.object.is_some());
         let is_pipe = input.is_stdin || is_untold;
         let was_read = found.is_some();
-        let record = found.filter(|record| !is_pipe && record.reading == options.reading());
+        let record = found.filter(|record| !is_pipe && record.reading == options.reading_key());
         known.push(InputState { input, records, record, was_read, is_overtaken: false });
     }
-    for source in sources_of_files(view, options) {
-        let files = in_source(&known, source, view)?;
+    for source in file_sources(view, options) {
+        let files = files_in_source(&known, source, view)?;
         // Inputs of one ingest keep the order that they came in: else the same command, given twice,
         // would turn it around and around.
         for overtaken in view.overtaken(source)? {
@@ -164,7 +164,7 @@ pub(super) fn look_up<'m>(
 }
 
 /// The numbers that inputs have as files of a source, each with its place among them.
-fn in_source(
+fn files_in_source(
     known: &[InputState<'_>],
     source: SourceId,
     view: &View,
@@ -178,7 +178,7 @@ fn in_source(
 }
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
-pub(super) fn produce(
+pub(super) fn read_chunks(
     inputs: Vec<InputState<'_>>,
     options: &IngestOptions,
     former: &RecordConverter,
@@ -208,7 +208,7 @@ pub(super) fn produce(
         let size = known.input.size;
         if let Err(error) = producer.input(known) {
             // Who waits for a store hears the request to stop; that is no error of the input.
-            producer.chunk.error = (!is_stop(&error)).then_some(error);
+            producer.chunk.error = (!is_interrupt(&error)).then_some(error);
             producer.stopped = true;
         }
         producer.finished_bytes += size;
@@ -218,18 +218,18 @@ pub(super) fn produce(
 }
 
 /// The inputs that path arguments stand for; `stopped` is the error when a stop is asked for meanwhile.
-pub fn inlets(
+pub fn expand_inputs(
     paths: &[String],
     stores: &ObjectStores,
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
 ) -> Result<Vec<IngestInput<'static>>, IngestError> {
-    let inputs = inputs(paths, stores, interrupt, stopped)?;
+    let inputs = expand_files(paths, stores, interrupt, stopped)?;
     Ok(inputs.into_iter().map(IngestInput::File).collect())
 }
 
 /// The files that path arguments stand for; `stopped` as for [`inlets`].
-pub(super) fn inputs(
+pub(super) fn expand_files(
     paths: &[String],
     stores: &ObjectStores,
     interrupt: &Interrupt,
@@ -237,11 +237,11 @@ pub(super) fn inputs(
 ) -> Result<Vec<InputFile>, IngestError> {
     expand(paths, stores, interrupt)
         .map_err(IngestError::from)
-        .map_err(|error| if is_stop(&error) { stopped() } else { error })
+        .map_err(|error| if is_interrupt(&error) { stopped() } else { error })
 }
 
 /// Whether reading ended because a stop was asked for.
-pub(super) const fn is_stop(error: &IngestError) -> bool {
+pub(super) const fn is_interrupt(error: &IngestError) -> bool {
     matches!(error, IngestError::Read(ReadError::Remote(RemoteError::Interrupted)))
 }
 
@@ -371,7 +371,7 @@ impl ChunkReader<'_> {
         loop {
             // A known stretch and what follows are pieces of their own.
             if again > 0 && known_left == 0 && !continues {
-                self.piece(
+                self.end_part(
                     input,
                     reader,
                     &mut items,
@@ -383,11 +383,11 @@ impl ChunkReader<'_> {
             let item = match reader.next() {
                 Ok(Some(item)) => item,
                 Ok(None) => {
-                    self.piece(input, reader, &mut items, PartKind { whole: true, ..kind });
+                    self.end_part(input, reader, &mut items, PartKind { whole: true, ..kind });
                     return Ok(());
                 }
                 Err(error) => {
-                    self.piece(input, reader, &mut items, kind);
+                    self.end_part(input, reader, &mut items, kind);
                     return Err(error.into());
                 }
             };
@@ -395,7 +395,7 @@ impl ChunkReader<'_> {
             let Some(item) = self.sifted(item) else {
                 known_left = known_left.saturating_sub(1);
                 self.out += 1;
-                let Some(cut) = self.goes_on(input, reader, &mut items, kind) else {
+                let Some(cut) = self.end_chunk_if_full(input, reader, &mut items, kind) else {
                     return Ok(());
                 };
                 continues |= cut && known_left == 0;
@@ -407,7 +407,7 @@ impl ChunkReader<'_> {
                 }
                 item => item,
             };
-            if self.former.is_cut_short() {
+            if self.former.is_interrupted() {
                 self.stopped = true;
                 return Ok(());
             }
@@ -427,14 +427,14 @@ impl ChunkReader<'_> {
                     };
                     // The next run goes on at the bad record, not behind it.
                     if !items.is_empty() || self.out > 0 {
-                        self.push(input, reader.point_before(), &mut items, kind);
+                        self.add_part(input, reader.point_before(), &mut items, kind);
                     }
                     return Err(error);
                 }
                 ReadItem::Reject(reject) => self.bytes += reject.raw.len() as u64,
             }
             items.push(item);
-            let Some(cut) = self.goes_on(input, reader, &mut items, kind) else {
+            let Some(cut) = self.end_chunk_if_full(input, reader, &mut items, kind) else {
                 return Ok(());
             };
             continues |= cut && known_left == 0;
@@ -442,7 +442,7 @@ impl ChunkReader<'_> {
     }
 
     /// Hands a full chunk on, `items` as its last piece; says whether it did, or nothing when reading is to stop.
-    fn goes_on(
+    fn end_chunk_if_full(
         &mut self,
         input: &InputFile,
         reader: &mut InputReader<'_>,
@@ -453,7 +453,7 @@ impl ChunkReader<'_> {
         if self.bytes < self.options.batch_bytes && self.records < CHUNK_RECORDS {
             return Some(false);
         }
-        self.piece(input, reader, items, kind);
+        self.end_part(input, reader, items, kind);
         self.chunk.input_bytes = self.finished_bytes + reader.input_bytes();
         self.stopped = !self.flush() || self.interrupt.is_raised();
         (!self.stopped).then_some(true)
@@ -468,21 +468,26 @@ impl ChunkReader<'_> {
         }
     }
 
-    fn piece(
+    fn end_part(
         &mut self,
         input: &InputFile,
         reader: &mut InputReader<'_>,
         items: &mut Vec<ReadItem>,
         kind: PartKind,
     ) {
-        self.chunk.passed += reader.take_passed();
+        self.chunk.passed += reader.take_skipped();
         if items.is_empty() && !kind.whole && self.out == 0 {
             return;
         }
-        self.push(input, reader.point(), items, PartKind { single: reader.is_single(), ..kind });
+        self.add_part(
+            input,
+            reader.point(),
+            items,
+            PartKind { single: reader.is_single(), ..kind },
+        );
     }
 
-    fn push(
+    fn add_part(
         &mut self,
         input: &InputFile,
         end: ResumePoint,
@@ -551,7 +556,7 @@ mod tests {
                 is_overtaken: false,
                 was_read: false,
             }];
-            produce(inputs, &options, &former, &Interrupt::default(), &mut |chunk| {
+            read_chunks(inputs, &options, &former, &Interrupt::default(), &mut |chunk| {
                 read += chunk.pieces.iter().map(|piece| piece.items.len()).sum::<usize>();
                 failed |= matches!(chunk.error, Some(IngestError::Rejected { .. }));
                 true

@@ -8,8 +8,8 @@ use super::flight::InFlightBudget;
 use super::form::RecordConverter;
 use super::judge::LoadValidator;
 use super::options::IngestOptions;
-use super::prepare::{FingerprintedChunk, prepare};
-use super::produce::{IngestChunk, IngestInput, InputState, look_up, produce};
+use super::prepare::{FingerprintedChunk, fingerprint_chunk};
+use super::produce::{IngestChunk, IngestInput, InputState, load_input_states, read_chunks};
 use super::report::IngestReport;
 use super::sift::IngestFilter;
 use super::waiting::ChunkMerger;
@@ -58,7 +58,7 @@ pub fn ingest(
     let first = DocId(writer.view().documents());
     let watch = IngestMonitor::new(options, writer.view());
     let inputs_size = inlets.iter().map(IngestInput::size).sum();
-    let inputs = look_up(inlets, writer.view(), options)?;
+    let inputs = load_input_states(inlets, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),
         policy: writer.view().policy().to_string(),
@@ -79,7 +79,7 @@ pub fn ingest(
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }
-    let unseen = former.sieve().map(IngestFilter::unseen).unwrap_or_default();
+    let unseen = former.sieve().map(IngestFilter::unknown_fields).unwrap_or_default();
     if report.filtered > 0 && !unseen.is_empty() {
         report.alarms.push(Alarm::UnknownFields { fields: unseen });
     }
@@ -120,8 +120,8 @@ fn in_stages(
     std::thread::scope(|scope| {
         let (policy, feed, flight) = (&policy, &feed, &flight);
         let reading = scope.spawn(move || {
-            produce(inputs, options, former, interrupt, &mut |chunk| {
-                flight.enter(chunk.bytes);
+            read_chunks(inputs, options, former, interrupt, &mut |chunk| {
+                flight.acquire(chunk.bytes);
                 send_raw.send(chunk).is_ok()
             });
         });
@@ -129,9 +129,10 @@ fn in_stages(
             let mut seconds = 0.0;
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready = pool.install(|| prepare(chunk, &options.source, policy, feed, former));
+                let ready = pool
+                    .install(|| fingerprint_chunk(chunk, &options.source, policy, feed, former));
                 seconds += started.elapsed().as_secs_f64();
-                if former.is_cut_short() {
+                if former.is_interrupted() {
                     break;
                 }
                 if send_ready.send(ready).is_err() {
@@ -140,7 +141,7 @@ fn in_stages(
             }
             seconds
         });
-        let taker = flight.taker();
+        let taker = flight.guard();
         let written = drain(writer, receive_ready, commits, pool, progress, flight);
         drop(taker);
         match (reading.join(), fingerprinting.join()) {
@@ -170,20 +171,20 @@ fn drain(
         let is_last = next.is_none();
         let bytes = next.as_ref().map_or(0, |chunk| chunk.chunk.bytes);
         commits.report.stages.read += next.as_ref().map_or(0.0, |chunk| chunk.chunk.seconds);
-        let Some(mut chunk) = waiting.take_with(next) else { break };
+        let Some(mut chunk) = waiting.merge(next) else { break };
         // What waits is bounded by itself: were it under way too, nothing could come to it.
         let may_wait = !is_last && waiting.admits(&chunk);
-        if may_wait && waiting.wants_more(&chunk) {
-            waiting.hold(chunk);
-            flight.leave(bytes);
+        if may_wait && waiting.needs_more(&chunk) {
+            waiting.keep(chunk);
+            flight.release(bytes);
             continue;
         }
         // Only the work goes to the pool: a thread of it that waited here would be one too few.
         let written = pool.install(|| commits.write(writer, &chunk, may_wait));
         let fates = match written {
             Ok(ChunkOutcome::Waits(want)) => {
-                waiting.hold_until(chunk, want);
-                flight.leave(bytes);
+                waiting.keep_until(chunk, want);
+                flight.release(bytes);
                 continue;
             }
             Ok(ChunkOutcome::Committed(fates)) => fates,
@@ -200,8 +201,8 @@ fn drain(
             return Err(error);
         }
         drop(chunk);
-        waiting.end();
-        flight.leave(bytes);
+        waiting.reset();
+        flight.release(bytes);
     }
     decisions.map_or(Ok(()), DecisionsFile::finish)
 }

@@ -31,20 +31,20 @@ impl IngestFilter {
     }
 
     /// Fields that the condition names and that no record had.
-    pub(super) fn unseen(&self) -> Vec<String> {
+    pub(super) fn unknown_fields(&self) -> Vec<String> {
         self.filter.unseen()
     }
 
     /// What comes in of `items`, in their order, and how many do not. A record about which the question has no answer
     /// is one that could not be read.
-    pub(super) fn sift(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
+    pub(super) fn apply(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
         let verdicts: Vec<Verdict> =
             items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
         let before = items.len();
         let kept: Vec<ReadItem> = items
             .into_iter()
             .zip(verdicts)
-            .filter_map(|(item, verdict)| self.after(item, verdict))
+            .filter_map(|(item, verdict)| self.keep_or_reject(item, verdict))
             .collect();
         let filtered = before - kept.len();
         (kept, filtered as u64)
@@ -53,10 +53,10 @@ impl IngestFilter {
     /// The same of one item, on this thread.
     pub(super) fn one(&self, item: ReadItem) -> Option<ReadItem> {
         let verdict = self.verdicts(std::slice::from_ref(&item)).pop();
-        self.after(item, verdict.unwrap_or(Verdict::In))
+        self.keep_or_reject(item, verdict.unwrap_or(Verdict::In))
     }
 
-    fn after(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
+    fn keep_or_reject(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
         match (item, verdict) {
             (ReadItem::Record(_), Verdict::Out) => None,
             (ReadItem::Record(record), Verdict::Unanswered(why)) => {

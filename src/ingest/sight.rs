@@ -22,7 +22,7 @@ impl<'a> SuiteScanner<'a> {
     }
 
     /// What the text has whose fingerprint `craft` made last.
-    pub(super) fn look(
+    pub(super) fn scan(
         &mut self,
         text: &str,
         fingerprint: &Fingerprint,

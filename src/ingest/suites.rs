@@ -1,7 +1,7 @@
 //! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
 
 use super::error::IngestError;
-use super::produce::{IngestInput, is_stop};
+use super::produce::{IngestInput, is_interrupt};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::input::{ReadItem, ReadOptions};
 use crate::model::{Context, Origin, RecordKey};
@@ -94,7 +94,7 @@ fn each(
                 return Err(IngestError::Stopped);
             }
             let item = reader.next().map_err(IngestError::from);
-            let item = item.map_err(|error| match is_stop(&error) {
+            let item = item.map_err(|error| match is_interrupt(&error) {
                 true => IngestError::Stopped,
                 false => error,
             })?;

@@ -24,10 +24,7 @@ impl ChunkMerger {
     }
 
     /// What waits, with the chunk that comes behind it.
-    pub(super) fn take_with(
-        &mut self,
-        next: Option<FingerprintedChunk>,
-    ) -> Option<FingerprintedChunk> {
+    pub(super) fn merge(&mut self, next: Option<FingerprintedChunk>) -> Option<FingerprintedChunk> {
         let Some(mut chunk) = self.chunk.take() else { return next };
         if let Some(FingerprintedChunk { chunk: behind, items }) = next {
             chunk.items.extend(items);
@@ -49,24 +46,24 @@ impl ChunkMerger {
     }
 
     /// Whether what waited waits on.
-    pub(super) fn wants_more(&self, chunk: &FingerprintedChunk) -> bool {
+    pub(super) fn needs_more(&self, chunk: &FingerprintedChunk) -> bool {
         records(chunk) < self.until
     }
 
     /// A chunk waits on.
-    pub(super) fn hold(&mut self, chunk: FingerprintedChunk) {
+    pub(super) fn keep(&mut self, chunk: FingerprintedChunk) {
         self.chunk = Some(chunk);
     }
 
     /// A chunk waits until it has as many documents as it wants, if further records are as often new ones as these.
-    pub(super) fn hold_until(&mut self, chunk: FingerprintedChunk, want: MinBatch) {
+    pub(super) fn keep_until(&mut self, chunk: FingerprintedChunk, want: MinBatch) {
         let records = records(&chunk);
         self.until = records.saturating_mul(want.documents) / want.has.max(1);
         self.chunk = Some(chunk);
     }
 
     /// What waited is committed: what comes next waits for reasons of its own.
-    pub(super) const fn end(&mut self) {
+    pub(super) const fn reset(&mut self) {
         self.until = 0;
     }
 }

@@ -88,7 +88,7 @@ impl IngestMonitor {
     }
 
     /// Takes note of one newcomer.
-    pub(super) fn see(&mut self, document: DocId, outcome: &Decision) {
+    pub(super) fn count_decision(&mut self, document: DocId, outcome: &Decision) {
         self.added += 1;
         let (Standing::Exact | Standing::Near, Some(matched)) = (outcome.standing, outcome.matched)
         else {
@@ -113,13 +113,17 @@ impl IngestMonitor {
     }
 
     /// Takes note of decisions that left candidates out.
-    pub(super) fn see_open(&mut self, (count, pair): (u64, Option<(DocId, DocId)>)) {
+    pub(super) fn count_unsettled(&mut self, (count, pair): (u64, Option<(DocId, DocId)>)) {
         self.open += count;
         self.open_pair = self.open_pair.or(pair);
     }
 
     /// Refuses the batch with which the share of removed documents would cross the limit.
-    pub(super) fn allow(&self, session: &Session, view: &View) -> Result<(), IngestError> {
+    pub(super) fn check_removed_share(
+        &self,
+        session: &Session,
+        view: &View,
+    ) -> Result<(), IngestError> {
         let Some(limit) = self.max_removed else { return Ok(()) };
         let share = self.share();
         if self.added < SETTLED || share <= limit {
@@ -225,13 +229,13 @@ impl IngestMonitor {
 fn crowded_pair(view: &View, (a, b): (DocId, DocId)) -> Result<CrowdedPair, StoreError> {
     Ok(CrowdedPair {
         document: a.0,
-        text: beginning(&view.text(a)?),
+        text: excerpt_of(&view.text(a)?),
         other: b.0,
-        other_text: beginning(&view.text(b)?),
+        other_text: excerpt_of(&view.text(b)?),
     })
 }
 
-fn beginning(text: &str) -> String {
+fn excerpt_of(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }
 
@@ -242,10 +246,10 @@ fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError
     let Some(matched) = view.match_of(document)? else { return Ok(None) };
     Ok(Some(AlarmPair {
         removed: document.0,
-        removed_text: beginning(&view.text(document)?),
+        removed_text: excerpt_of(&view.text(document)?),
         witness: matched.witness.0,
         witness_key: view.display_key(&view.expect_header(matched.witness)?)?,
-        witness_text: beginning(&view.text(matched.witness)?),
+        witness_text: excerpt_of(&view.text(matched.witness)?),
         jaccard: matched.jaccard(),
     }))
 }

@@ -1,12 +1,12 @@
 //! One prepared chunk into one commit: identity, decision, token ids, rows.
 
-use super::booked::sources_of_files;
-use super::consumed::put_consumed;
+use super::booked::file_sources;
+use super::consumed::store_progress;
 use super::encode::{EncodedDocuments, encode};
 use super::error::IngestError;
 use super::identify::{IdentifiedChunk, PendingDocument, RecordOutcome, identify};
 use super::judge::LoadValidator;
-use super::newcomers::{Admission, compress, find_twins};
+use super::newcomers::{Admission, compress_texts, find_equal_texts};
 use super::options::{IngestOptions, RecordForm};
 use super::prepare::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::report::IngestReport;
@@ -74,19 +74,19 @@ impl Committer<'_> {
             return Ok(ChunkOutcome::Waits(MinBatch { documents, has: new.len() }));
         }
         if let Some(judge) = &mut self.judge {
-            judge.rows(batch.view(), chunk, &sources, (&new, &fates))?;
+            judge.validate_rows(batch.view(), chunk, &sources, (&new, &fates))?;
         }
         let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
         for (source, file, by) in overtaken {
             batch.overtake(source, file, by)?;
         }
         let mut session = self.session(&batch, &sources, orphans);
-        find_twins(&mut session, &mut new)?;
+        find_equal_texts(&mut session, &mut new)?;
         self.report.stages.decide += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
         let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
-        compress(&encoder, &mut new)?;
+        compress_texts(&encoder, &mut new)?;
         self.report.stages.encode += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
@@ -94,7 +94,7 @@ impl Committer<'_> {
         let mut blockade = Blockade::new(&view)?;
         let admission = Admission { encoder: &encoder, tokenizers: self.tokenizers };
         for document in &mut new {
-            admission.admit(&mut batch, &mut session, &mut blockade, document)?;
+            admission.store_document(&mut batch, &mut session, &mut blockade, document)?;
         }
         let kept = self.decide(&mut batch, session, &new, &mut counts)?;
         self.report.stages.decide += started.elapsed().as_secs_f64();
@@ -105,8 +105,8 @@ impl Committer<'_> {
 
         let started = Instant::now();
         self.watch_rejects(chunk);
-        counts.rejected = put_consumed(&mut batch, &sources, chunk, self.options)?;
-        if counts.rejected > 0 || !new.is_empty() || chunk.moves_on() {
+        counts.rejected = store_progress(&mut batch, &sources, chunk, self.options)?;
+        if counts.rejected > 0 || !new.is_empty() || chunk.advances_files() {
             batch.commit(&CommitRecord {
                 kind: "ingest".to_owned(),
                 subject: self.options.source.clone(),
@@ -140,8 +140,8 @@ impl Committer<'_> {
         {
             batch.template(template.source(), &template.variables_words())?;
         }
-        for piece in chunk.chunk.pieces.iter().filter(|piece| piece.says_it_again()) {
-            for source in sources_of_files(batch.view(), self.options) {
+        for piece in chunk.chunk.pieces.iter().filter(|piece| piece.reread_is_complete()) {
+            for source in file_sources(batch.view(), self.options) {
                 if let Some(record) = batch.view().file(source, piece.path())? {
                     batch.forget_overtaken(source, FileId(record.file))?;
                 }
@@ -171,7 +171,7 @@ impl Committer<'_> {
     ) -> Result<KeptDocuments<'c>, IngestError> {
         match &mut self.judge {
             None => session.settle()?,
-            Some(judge) => judge.settle(&mut session, batch.view(), new)?,
+            Some(judge) => judge.apply(&mut session, batch.view(), new)?,
         }
         let mut newcomers = Vec::new();
         for document in new {
@@ -180,10 +180,10 @@ impl Committer<'_> {
             if outcome.standing == Standing::Kept {
                 newcomers.push((document.id, document.prepared));
             }
-            self.watch.see(document.id, &outcome);
+            self.watch.count_decision(document.id, &outcome);
         }
-        self.watch.see_open(session.left_open());
-        self.watch.allow(&session, batch.view())?;
+        self.watch.count_unsettled(session.left_open());
+        self.watch.check_removed_share(&session, batch.view())?;
         let again = session.newly_kept(true);
         // The session ends, with the shingles of all newcomers: ids take their place.
         self.report.dedup += session.apply(batch)?.counts;

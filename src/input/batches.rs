@@ -1,7 +1,7 @@
 //! Record batches as records: one batch is held, and as many of its rows as records as memory should hold.
 
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, length};
+use super::item::{ReadItem, ReadOptions, byte_len};
 use super::table::{ArrowRows, Columns};
 use crate::model::Origin;
 use arrow::array::RecordBatch;
@@ -58,7 +58,7 @@ impl<S: BatchReader> BatchRows<S> {
                 self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });
                 continue;
             };
-            if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.are_done()) {
+            if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.is_empty()) {
                 return Ok(Some(rows.take(&held.columns, options.max_doc_bytes, origin)));
             }
             held.rows = None;
@@ -75,7 +75,7 @@ impl<S: BatchReader> BatchRows<S> {
                 row: origin.number,
                 what,
             })?;
-            let average = (rows.bytes() / length(count).max(1)).max(1);
+            let average = (rows.bytes() / byte_len(count).max(1)).max(1);
             let (_, most) = ROWS;
             self.rows_next = (BYTES / average).clamp(1, most.min(self.rows_next.saturating_mul(2)));
             held.rows = Some(rows);

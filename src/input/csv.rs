@@ -3,8 +3,8 @@
 use super::cells::{CsvCell, CsvDialect, CsvRowEnd, without_line_end};
 use super::error::ReadError;
 use super::guess;
-use super::item::{ReadItem, ReadOptions, length, line_limit, reject};
-use super::metadata::{RecordBuilder, is_number, quoted};
+use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
+use super::metadata::{RecordBuilder, is_number, json_string};
 use super::sequence::{FormatReader, RecordPlace};
 use super::sniff::likely_delimiter;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
@@ -90,7 +90,7 @@ impl CsvReader {
                     "a table of separated values without a text among {found}: name its column with --text-field, or take the file as one document with --format text"
                 );
                 let origin = place.clone().at(at);
-                Ok(Some(reject(RejectReason::NotText(why), origin, row, length(row.len()))))
+                Ok(Some(reject(RejectReason::NotText(why), origin, row, byte_len(row.len()))))
             }
             Err(error) => Err(error),
         }
@@ -103,14 +103,14 @@ impl FormatReader for CsvReader {
         stream: &mut ByteStream,
         place: RecordPlace,
     ) -> Result<Option<ReadItem>, ReadError> {
-        stream.ask();
+        stream.mark_record();
         if self.header.is_none() && !self.is_done {
             let refused = self.open(stream, &place)?;
             if refused.is_some() {
                 return Ok(refused);
             }
             // A row that cannot be read is reached again behind the names, not before them.
-            stream.ask();
+            stream.mark_record();
         }
         let Some(header) = self.header.as_ref().filter(|_| !self.is_done) else { return Ok(None) };
         loop {
@@ -133,7 +133,7 @@ impl FormatReader for CsvReader {
                     }
                 }
                 BoundedBytes::TooLong { head, bytes } => {
-                    let reason = RejectReason::TooLong { bytes, limit: length(limit) };
+                    let reason = RejectReason::TooLong { bytes, limit: byte_len(limit) };
                     return Ok(Some(reject(reason, place.at(row.at), head, bytes)));
                 }
             }
@@ -155,22 +155,23 @@ impl CsvHeader {
             found.map(|at| (at, column.to_owned())).ok_or_else(|| ReadError::NoColumn {
                 path: path.to_path_buf(),
                 column: column.to_owned(),
-                found: guess::list(listed()),
+                found: guess::field_names_for_message(listed()),
             })
         };
         let text = match &options.text_field {
             _ if options.whole => None,
             Some(name) => Some(find(name)?),
             None => {
-                let found = guess::text_field(listed()).ok_or_else(|| ReadError::NoTextField {
-                    path: path.to_path_buf(),
-                    found: guess::list(listed()),
-                })?;
+                let found =
+                    guess::vote_text_field(listed()).ok_or_else(|| ReadError::NoTextField {
+                        path: path.to_path_buf(),
+                        found: guess::field_names_for_message(listed()),
+                    })?;
                 Some(find(found)?)
             }
         };
         let id = options.id_field.as_deref().map(find).transpose()?;
-        let names = names.iter().map(|name| quoted(name)).collect();
+        let names = names.iter().map(|name| json_string(name)).collect();
         Ok(Self { dialect, names, text, id })
     }
 
@@ -179,7 +180,7 @@ impl CsvHeader {
             Ok((key, text, metadata)) => {
                 ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
             }
-            Err(reason) => reject(reason, origin, row, length(row.len())),
+            Err(reason) => reject(reason, origin, row, byte_len(row.len())),
         }
     }
 
@@ -190,7 +191,7 @@ impl CsvHeader {
         options: &ReadOptions,
     ) -> Result<(RecordKey, String, String), RejectReason> {
         let not_utf8 =
-            |error: std::str::Utf8Error| RejectReason::NotUtf8(length(error.valid_up_to()));
+            |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
         std::str::from_utf8(row).map_err(not_utf8)?;
         let cells = self.dialect.cells(row);
         if cells.len() != self.names.len() {
@@ -209,7 +210,7 @@ impl CsvHeader {
                 column.as_ref().is_some_and(|(place, _)| *place == at)
             };
             if is(&self.text) {
-                let bytes = length(value.len());
+                let bytes = byte_len(value.len());
                 if bytes > options.max_doc_bytes {
                     return Err(RejectReason::TooLong { bytes, limit: options.max_doc_bytes });
                 }
@@ -220,13 +221,13 @@ impl CsvHeader {
                 }
                 key = RecordKey::Given(value.into_owned());
             } else if cell.is_quoted || !options.table.numbers {
-                metadata.push_raw(name, &quoted(&value));
+                metadata.push_raw(name, &json_string(&value));
             } else if value.is_empty() {
                 metadata.push_raw(name, "null");
             } else if is_number(&value) {
                 metadata.push_raw(name, &value);
             } else {
-                metadata.push_raw(name, &quoted(&value));
+                metadata.push_raw(name, &json_string(&value));
             }
         }
         Ok((key, text, metadata.finish()))
@@ -242,7 +243,7 @@ fn next_row<'s>(
 ) -> Result<Option<CsvRow<'s>>, ReadError> {
     let mut end = CsvRowEnd::new(dialect);
     let before = *lines;
-    let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
+    let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
     *lines += end.lines;
     Ok(piece.map(|piece| match piece.is_closed || !end.is_open() {
         true => CsvRow::Piece(piece),

@@ -13,9 +13,7 @@ const MOST_STATE: u64 = 16 << 20;
 
 /// Takes from the files of a folder, and of those in it, what is no record of a dataset. A file that a dataset lists
 /// and that is not there is an error.
-pub(super) fn without_descriptions<T>(
-    files: Vec<(PathBuf, T)>,
-) -> Result<Vec<(PathBuf, T)>, ReadError> {
+pub(super) fn data_files_only<T>(files: Vec<(PathBuf, T)>) -> Result<Vec<(PathBuf, T)>, ReadError> {
     let mut folders: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
     for (file, _) in &files {
         if let (Some(folder), Some(name)) = (file.parent(), file.file_name()) {

@@ -39,7 +39,7 @@ impl Decompressor {
     pub(super) fn new(mut raw: Box<dyn Read + Send>) -> Result<Self> {
         let mut head = Vec::new();
         raw.by_ref().take(HEAD).read_to_end(&mut head)?;
-        let compression = recognise(&head);
+        let compression = detect_compression(&head);
         let consumed = Arc::new(AtomicU64::new(0));
         let failed = Arc::new(AtomicBool::new(false));
         let file = CountedReader {
@@ -99,7 +99,7 @@ impl Read for Decompressor {
     }
 }
 
-fn recognise(head: &[u8]) -> InputCompression {
+fn detect_compression(head: &[u8]) -> InputCompression {
     match head {
         [0x1f, 0x8b, ..] => InputCompression::Gzip,
         // A frame, or a skippable frame before it.

@@ -1,10 +1,10 @@
 //! Files that are neither records nor a text: told by their first bytes, and by their name where a format has no mark.
 
-use super::tagged::tagged;
+use super::tagged::annotated_text;
 
 /// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
 /// beginning, decompressed; `name` its name in lower case, without the end that says the compression.
-pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
+pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
     if let Some((what, way)) = mark(head) {
         return Some(format!("{what}, not a text: {way}"));
     }
@@ -14,7 +14,7 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
         "called a web archive (WARC), but no record of one begins it: repair it"
     } else if ends(&[".json", ".jsonl", ".ndjson"]) && text.is_some_and(is_json_value) {
         "JSON over several lines, not one object a line: read its objects with --format json"
-    } else if let Some(what) = text.and_then(|text| tagged(text, name)) {
+    } else if let Some(what) = text.and_then(|text| annotated_text(text, name)) {
         what
     } else if text.is_none() {
         return Some("not a text: bytes that are not UTF-8, or NUL".to_owned());
@@ -107,7 +107,7 @@ mod tests {
             (b"a\0b", "a.txt", "NUL"),
             (b"abc\xff\xfe", "a.txt", "UTF-8"),
         ] {
-            let why = foreign(head, name).unwrap_or_default();
+            let why = describe_foreign(head, name).unwrap_or_default();
             assert!(why.contains(words), "{name}: {why}");
         }
         for (head, name) in [
@@ -118,7 +118,7 @@ mod tests {
             (b"[link](x) and\n", "a.md"),
             ("cut \u{e9}".as_bytes().split_last().expect("is long").1, "a.txt"),
         ] {
-            assert_eq!(foreign(head, name), None, "{name}");
+            assert_eq!(describe_foreign(head, name), None, "{name}");
         }
     }
 }

@@ -495,8 +495,8 @@ fn texts_of_web_archives_are_records_and_their_pages_are_counted() {
     assert_eq!(record(&items[2]).key, RecordKey::Given("https://a.example/6".into()));
     let mut reader = InputReader::open(input, &by_url).expect("opens");
     drain(&mut reader).expect("reads");
-    assert_eq!(reader.take_passed(), SkippedContent { html: 1, other: 2 });
-    assert_eq!(reader.take_passed(), SkippedContent::default());
+    assert_eq!(reader.take_skipped(), SkippedContent { html: 1, other: 2 });
+    assert_eq!(reader.take_skipped(), SkippedContent::default());
 }
 
 /// A record of a web archive as it should be, but for its length.

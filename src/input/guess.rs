@@ -4,14 +4,14 @@
 const USUAL: [&str; 5] = ["text", "content", "raw_content", "document", "body"];
 
 /// The best of the usual names among `fields`.
-pub(super) fn text_field<'a>(
+pub(super) fn vote_text_field<'a>(
     fields: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<&'static str> {
     USUAL.into_iter().find(|usual| fields.clone().any(|field| field == *usual))
 }
 
 /// Field names for an error message.
-pub(super) fn list<'a>(fields: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn field_names_for_message<'a>(fields: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 40;
     let mut names: Vec<String> = fields.map(|field| format!("`{field}`")).collect();
     if names.is_empty() {

@@ -1,6 +1,6 @@
 //! Answers of web servers as archives keep them: header, kind, and the body as it was before it was sent.
 
-use super::item::length;
+use super::item::byte_len;
 use crate::model::RejectReason;
 use std::borrow::Cow;
 use std::io::Read;
@@ -69,8 +69,8 @@ impl<'r> HttpResponse<'r> {
                 decoder.read_to_end(&mut text).map_err(|error| {
                     RejectReason::Form(format!("its body cannot be decompressed (gzip): {error}"))
                 })?;
-                match length(text.len()) > most {
-                    true => Err(RejectReason::TooLong { bytes: length(text.len()), limit: most }),
+                match byte_len(text.len()) > most {
+                    true => Err(RejectReason::TooLong { bytes: byte_len(text.len()), limit: most }),
                     false => Ok(Cow::Owned(text)),
                 }
             }

@@ -5,7 +5,7 @@
 
 use super::batches::BatchReader;
 use super::error::ReadError;
-use super::item::{length, size};
+use super::item::{byte_len, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
@@ -32,7 +32,7 @@ pub(super) fn is_arrow(stream: &mut ByteStream) -> Result<bool, ReadError> {
     if head.starts_with(FILE_MARK) || bytes == 0 || bytes > MOST_METADATA {
         return Ok(head.starts_with(FILE_MARK));
     }
-    let message = stream.peek(size(bytes) + 8)?.get(8..).unwrap_or_default();
+    let message = stream.peek(to_usize(bytes) + 8)?.get(8..).unwrap_or_default();
     Ok(root_as_message(message).is_ok_and(|message| message.header_as_schema().is_some()))
 }
 
@@ -61,7 +61,7 @@ impl ArrowReader {
     pub(super) fn new(mut stream: Box<ByteStream>, limit: u64) -> Result<Self, ReadError> {
         let is_file = stream.peek(FILE_MARK.len())? == FILE_MARK;
         if is_file {
-            take(&mut stream, length(FILE_MARK.len()))?;
+            take(&mut stream, byte_len(FILE_MARK.len()))?;
         }
         Ok(Self {
             stream,
@@ -216,7 +216,7 @@ fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), ArrowD
         // -1: as it is.
         let said = u64::try_from(i64::from_le_bytes(*said)).unwrap_or(0);
         bytes = bytes.saturating_add(said);
-        let could_be = length(data.len()).saturating_mul(LZ4_RATIO);
+        let could_be = byte_len(data.len()).saturating_mul(LZ4_RATIO);
         if is_lz4 && said > 0 && could_be > limit && lz4_bytes(data, said) > said {
             return Err(damaged("a buffer is longer than it says"));
         }
@@ -242,8 +242,8 @@ fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, Re
     if bytes == 0 {
         return Ok(Some(MutableBuffer::new(0)));
     }
-    let mut left = size(bytes);
-    let piece = stream.piece(size(bytes), 0, |ahead| match ahead.len() >= left {
+    let mut left = to_usize(bytes);
+    let piece = stream.next_piece(to_usize(bytes), 0, |ahead| match ahead.len() >= left {
         true => Some(left),
         false => {
             left -= ahead.len();
@@ -262,7 +262,7 @@ fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, Re
 
 /// At most so many bytes, none at the end.
 fn take_up_to(stream: &mut ByteStream, bytes: usize) -> Result<Option<MutableBuffer>, ReadError> {
-    let ahead = length(stream.peek(bytes)?.len());
+    let ahead = byte_len(stream.peek(bytes)?.len());
     let taken = take(stream, ahead)?;
     Ok(taken.filter(|taken| !taken.is_empty()))
 }

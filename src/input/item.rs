@@ -211,21 +211,21 @@ impl SkippedContent {
 }
 
 /// Bytes of an object of a store that are read ahead, at most, or held of a Parquet file.
-pub(super) fn ahead(options: &ReadOptions) -> u64 {
+pub(super) fn read_ahead_bytes(options: &ReadOptions) -> u64 {
     (options.max_batch_bytes / 8).clamp(1 << 20, 64 << 20)
 }
 
 /// How long a line or a row may be.
 pub(super) fn line_limit(options: &ReadOptions) -> usize {
-    size(options.max_doc_bytes.saturating_mul(LINE_SLACK))
+    to_usize(options.max_doc_bytes.saturating_mul(LINE_SLACK))
 }
 
-pub(super) fn size(bytes: u64) -> usize {
+pub(super) fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// A length as reports and limits have it.
-pub(super) fn length(bytes: usize) -> u64 {
+pub(super) fn byte_len(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 

@@ -61,7 +61,7 @@ impl JsonValuesReader {
                 }
                 _ => return Ok(JsonGap::Value),
             }
-            stream.piece(1, 0, |bytes| (!bytes.is_empty()).then_some(1))?;
+            stream.next_piece(1, 0, |bytes| (!bytes.is_empty()).then_some(1))?;
         }
     }
 
@@ -83,7 +83,7 @@ impl FormatReader for JsonValuesReader {
         stream: &mut ByteStream,
         place: RecordPlace,
     ) -> Result<Option<ReadItem>, ReadError> {
-        stream.ask();
+        stream.mark_record();
         if self.is_done {
             return Ok(None);
         }
@@ -92,7 +92,7 @@ impl FormatReader for JsonValuesReader {
         }
         let mut end = JsonValueEnd::default();
         let limit = self.objects.limit();
-        let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
+        let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
         let Some(piece) = piece else { return Ok(None) };
         self.is_behind_value = self.in_array;
         let is_guess = self.is_guess && place.number == 0;

@@ -47,7 +47,7 @@ pub(super) fn parse(line: &[u8], fields: &JsonRecordSeed<'_>) -> Result<Parsed, 
     }
     let key = match fields.id {
         Some(field) => RecordKey::Given(
-            object.id.and_then(id_text).ok_or_else(|| RejectReason::BadId(field.to_owned()))?,
+            object.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?,
         ),
         None => RecordKey::Position,
     };
@@ -60,7 +60,7 @@ pub(super) fn guess_field(line: &[u8]) -> Result<Result<&'static str, String>, R
     let names =
         utf8(line).and_then(|line| serde_json::from_str::<Names<'_>>(line).map_err(not_json))?;
     let names = names.0.iter().map(|name| name.0.as_ref());
-    Ok(guess::text_field(names.clone()).ok_or_else(|| guess::list(names)))
+    Ok(guess::vote_text_field(names.clone()).ok_or_else(|| guess::field_names_for_message(names)))
 }
 
 fn utf8(line: &[u8]) -> Result<&str, RejectReason> {
@@ -81,7 +81,7 @@ fn not_json(error: serde_json::Error) -> RejectReason {
 }
 
 /// A string's content, a number's literal spelling; nothing else identifies a record.
-fn id_text(raw: &RawValue) -> Option<String> {
+fn key(raw: &RawValue) -> Option<String> {
     let raw = raw.get();
     match raw.as_bytes().first()? {
         b'"' => serde_json::from_str(raw).ok(),

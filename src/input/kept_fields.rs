@@ -1,9 +1,9 @@
 //! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object,
 //! as an export writes them.
 
-use super::item::{ReadItem, ReadOptions, length, reject};
+use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::jsonl;
-use super::metadata::{JsonMembers, RecordBuilder, quoted};
+use super::metadata::{JsonMembers, RecordBuilder, json_string};
 use crate::model::{ReadRecord, RejectReason};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(super) fn kept(item: ReadItem, options: &ReadOptions) -> ReadItem {
         Ok(metadata) => ReadItem::Record(ReadRecord { metadata, ..record }),
         Err(why) => {
             let raw = record.metadata.as_bytes();
-            reject(RejectReason::Form(why), record.origin, raw, length(raw.len()))
+            reject(RejectReason::Form(why), record.origin, raw, byte_len(raw.len()))
         }
     }
 }
@@ -34,7 +34,7 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
     let mut kept = RecordBuilder::new();
     for (name, value) in parsed(&whole)? {
         if !options.drop_fields.iter().any(|dropped| *dropped == name) {
-            kept.push_raw(&quoted(&name), value.get());
+            kept.push_raw(&json_string(&name), value.get());
         }
     }
     Ok(kept.finish())
@@ -44,11 +44,14 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
 ///
 /// # Errors
 /// Why the object cannot be read.
-pub fn apart(metadata: &str, mut take: impl FnMut(&str, &str) -> bool) -> Result<String, String> {
+pub fn split_members(
+    metadata: &str,
+    mut take: impl FnMut(&str, &str) -> bool,
+) -> Result<String, String> {
     let mut kept = RecordBuilder::new();
     for (name, value) in parsed(metadata)? {
         if !take(&name, value.get()) {
-            kept.push_raw(&quoted(&name), value.get());
+            kept.push_raw(&json_string(&name), value.get());
         }
     }
     Ok(kept.finish())

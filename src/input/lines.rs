@@ -32,7 +32,7 @@ impl FormatReader for JsonLinesReader {
 
     /// Line by line, so that the text field is guessed from the same record as the first time, and a last line that
     /// has grown since is noticed.
-    fn pass(&mut self, stream: &mut ByteStream, _: RecordPlace) -> Result<bool, ReadError> {
+    fn skip(&mut self, stream: &mut ByteStream, _: RecordPlace) -> Result<bool, ReadError> {
         match stream.next_line(self.objects.limit(), 0)? {
             Some((_, BoundedBytes::Whole(line))) => self.objects.learn(line),
             Some(_) => {}

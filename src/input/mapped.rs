@@ -1,7 +1,7 @@
 //! Fields under other names, and the source that a record names: the same for records of every format.
 
 use super::item::ReadOptions;
-use super::metadata::{JsonMembers, RecordBuilder, quoted};
+use super::metadata::{JsonMembers, RecordBuilder, json_string};
 use crate::model::{ReadRecord, RejectReason};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl FieldRoles {
                 )));
             }
             let name = ours.map_or(name.as_ref(), |(ours, _)| ours.as_str());
-            metadata.push_raw(&quoted(name), value.get());
+            metadata.push_raw(&json_string(name), value.get());
         }
         let metadata = metadata.finish();
         record.source = named;

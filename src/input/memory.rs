@@ -3,7 +3,7 @@
 use super::batches::{BatchReader, BatchRows};
 use super::error::ReadError;
 use super::guess;
-use super::item::{ReadItem, ReadOptions, length, reject};
+use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::paths::InputFile;
 use super::table::Columns;
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
@@ -186,7 +186,7 @@ impl<'m> RecordsReader<'m> {
         };
         match &item {
             Ok(Some(ReadItem::Record(ReadRecord { text, metadata, .. }))) => {
-                self.given += length(text.len()) + length(metadata.len());
+                self.given += byte_len(text.len()) + byte_len(metadata.len());
             }
             Ok(Some(ReadItem::Reject(reject))) => self.given += reject.raw_bytes,
             // Iterators may begin anew behind their end; that would be other records.
@@ -204,7 +204,7 @@ impl<'m> RecordsReader<'m> {
 /// A record as it goes on, or why it cannot.
 fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
     let Record { key, text, mut fields } = record;
-    let bytes = length(text.len());
+    let bytes = byte_len(text.len());
     if bytes > options.max_doc_bytes {
         let reason = RejectReason::TooLong { bytes, limit: options.max_doc_bytes };
         return reject(reason, origin, text.as_bytes(), bytes);
@@ -243,10 +243,11 @@ fn mapped(
         (None, Some(field)) => &*field,
         (None, text_field @ None) => {
             let names = fields.keys().map(String::as_str);
-            let found = guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
-                path: origin.path.to_path_buf(),
-                found: guess::list(names),
-            })?;
+            let found =
+                guess::vote_text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
+                    path: origin.path.to_path_buf(),
+                    found: guess::field_names_for_message(names),
+                })?;
             &*text_field.insert(found.to_owned())
         }
     };
@@ -260,7 +261,7 @@ fn mapped(
         Some(_) => RejectReason::TextNotString(field.clone()),
     };
     let raw = Value::Object(fields).to_string();
-    Ok(reject(reason, origin, raw.as_bytes(), length(raw.len())))
+    Ok(reject(reason, origin, raw.as_bytes(), byte_len(raw.len())))
 }
 
 /// What gives record batches, and promised their columns.

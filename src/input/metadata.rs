@@ -26,7 +26,7 @@ impl RecordBuilder {
 
     /// One more field of text.
     pub(super) fn push(&mut self, name: &str, value: &str) {
-        self.push_raw(&quoted(name), &quoted(value));
+        self.push_raw(&json_string(name), &json_string(value));
     }
 
     pub(super) fn finish(mut self) -> String {
@@ -67,7 +67,7 @@ impl<'l> Visitor<'l> for JsonMembersVisitor {
 }
 
 /// A text as JSON has it.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

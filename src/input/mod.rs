@@ -56,7 +56,7 @@ pub use error::ReadError;
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
-pub use kept_fields::apart;
+pub use kept_fields::split_members;
 pub use memory::{Record, Records};
 #[cfg(test)]
 pub use paths::expand_local;

@@ -1,7 +1,7 @@
 //! JSON objects as records, wherever they stand: the text field is guessed from the first good one.
 
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, length, line_limit, reject};
+use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
 use super::jsonl;
 use super::stream::BoundedBytes;
 use crate::model::{Origin, ReadRecord, RejectReason};
@@ -52,7 +52,7 @@ impl Objects {
         let object = match object {
             BoundedBytes::Whole(object) => *object,
             BoundedBytes::TooLong { head, bytes } => {
-                let reason = RejectReason::TooLong { bytes: *bytes, limit: length(self.limit) };
+                let reason = RejectReason::TooLong { bytes: *bytes, limit: byte_len(self.limit) };
                 return Ok(reject(reason, origin, head, *bytes));
             }
         };
@@ -62,7 +62,7 @@ impl Objects {
                 Ok(Err(found)) => {
                     return Err(ReadError::NoTextField { path: origin.path.to_path_buf(), found });
                 }
-                Err(reason) => return Ok(reject(reason, origin, object, length(object.len()))),
+                Err(reason) => return Ok(reject(reason, origin, object, byte_len(object.len()))),
             }
         }
         let fields = jsonl::JsonRecordSeed {
@@ -74,7 +74,7 @@ impl Objects {
             Ok(jsonl::Parsed { key, text, metadata }) => {
                 ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
             }
-            Err(reason) => reject(reason, origin, object, length(object.len())),
+            Err(reason) => reject(reason, origin, object, byte_len(object.len())),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of a Parquet file, a row group's pages at a time.
 
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, length};
+use super::item::{ReadItem, ReadOptions, byte_len};
 use super::places::RandomAccessFile;
 use super::table::{ArrowRows, Columns};
 use crate::model::{Origin, contain};
@@ -65,7 +65,8 @@ impl ColumnarReader {
         let corrupt = |what| corrupt(path, file_bytes.saturating_sub(8), what);
         let metadata = guard(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()))
             .and_then(|metadata| metadata.map_err(|error| error.to_string()));
-        let metadata = file.told(metadata, |why| corrupt(format!("no Parquet footer: {why}")))?;
+        let metadata =
+            file.blame_store_first(metadata, |why| corrupt(format!("no Parquet footer: {why}")))?;
         let columns = Columns::of(metadata.schema(), path, options)?;
         let groups = groups(metadata.metadata());
         let runs = runs(metadata.metadata());
@@ -92,7 +93,7 @@ impl ColumnarReader {
     ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             if let Some(batch) = &mut self.batch
-                && !batch.are_done()
+                && !batch.is_empty()
             {
                 let item = batch.take(&self.columns, self.max_doc_bytes, origin(self.rows));
                 self.rows += 1;
@@ -125,7 +126,7 @@ impl ColumnarReader {
             Ok(Some(batch)) => batch,
             Err(why) => {
                 self.fault = Some(why.clone());
-                return self.file.told(Err(why), |why| self.corrupt_row(why));
+                return self.file.blame_store_first(Err(why), |why| self.corrupt_row(why));
             }
         };
         self.fit(&batch);
@@ -163,7 +164,7 @@ impl ColumnarReader {
 
     /// Fewer rows at a time for the rest of the run, when those just decoded are far longer than its average.
     fn fit(&mut self, batch: &RecordBatch) {
-        let (bytes, rows) = (length(batch.get_array_memory_size()), length(batch.num_rows()));
+        let (bytes, rows) = (byte_len(batch.get_array_memory_size()), byte_len(batch.num_rows()));
         let Some(run) = self.runs.get_mut(self.run) else { return };
         if bytes <= 2 * BATCH_BYTES || run.batch_rows <= 1 || rows == 0 {
             return;

@@ -1,6 +1,6 @@
 //! Path arguments to inputs: files, directories, patterns, standard input.
 
-use super::datasets::without_descriptions;
+use super::datasets::data_files_only;
 use super::error::ReadError;
 use crate::model::Interrupt;
 use crate::remote::{NameMatcher, ObjectStores, RemoteObject, is_remote};
@@ -186,7 +186,7 @@ fn walk(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, ReadError> {
         }
     }
     files.sort_by(|(a, _), (b, _)| path_bytes(a).cmp(path_bytes(b)));
-    without_descriptions(files)
+    data_files_only(files)
 }
 
 fn is_dangling_link(error: &walkdir::Error) -> bool {

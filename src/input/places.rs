@@ -1,7 +1,7 @@
 //! Any place of a file, on disk or in a store: what a format that is read from its end asks for.
 
 use super::error::ReadError;
-use super::item::length;
+use super::item::byte_len;
 use crate::remote::RemoteReader;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
@@ -36,7 +36,7 @@ impl RandomAccessFile {
     }
 
     /// What a decoder came to; where a store failed it, that is told, and not what the decoder made of it.
-    pub(super) fn told<T>(
+    pub(super) fn blame_store_first<T>(
         &self,
         decoded: std::result::Result<T, String>,
         fault: impl FnOnce(String) -> ReadError,
@@ -74,7 +74,7 @@ impl ChunkReader for RandomAccessFile {
         };
         let read = file.read(start, bytes).map_err(|error| ParquetError::External(error.into()))?;
         if read.len() < bytes {
-            let wanted = start.saturating_add(length(bytes));
+            let wanted = start.saturating_add(byte_len(bytes));
             let has = file.size();
             return Err(ParquetError::EOF(format!("byte {wanted} of a file of {has} bytes")));
         }
@@ -91,7 +91,7 @@ struct RandomAccessCursor {
 impl Read for RandomAccessCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(self.at, buffer.len())?;
-        self.at += length(read.len());
+        self.at += byte_len(read.len());
         read.as_slice().read(buffer)
     }
 }

@@ -3,14 +3,16 @@
 use super::batches::BatchRows;
 use super::error::ReadError;
 use super::ipc::ArrowReader;
-use super::item::{InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, ahead};
+use super::item::{
+    InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, read_ahead_bytes,
+};
 use super::kept_fields::kept;
 use super::mapped::FieldRoles;
 use super::memory::{Records, RecordsReader};
 use super::parquet::ColumnarReader;
 use super::paths::InputFile;
 use super::places::RandomAccessFile;
-use super::recognise::{DetectedFormat, PARQUET_MAGIC, is_parquet, recognise};
+use super::recognise::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};
 use super::sequence::{FormatReader, RecordPlace};
 use super::stream::ByteStream;
 use crate::model::Reject;
@@ -82,7 +84,7 @@ impl<'m> InputReader<'m> {
             return Ok(false);
         }
         while stream.offset() < point.offset {
-            if !sequence.pass(stream, place.clone())? {
+            if !sequence.skip(stream, place.clone())? {
                 break;
             }
             place.number += 1;
@@ -149,7 +151,7 @@ impl<'m> InputReader<'m> {
         let records = self.records.saturating_sub(1);
         match &self.body {
             ReaderBody::Stream(stream, _) => {
-                let (offset, prefix) = stream.before();
+                let (offset, prefix) = stream.point_before_record();
                 ResumePoint { offset, records, prefix }
             }
             ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
@@ -176,7 +178,7 @@ impl<'m> InputReader<'m> {
     }
 
     /// What was no document and no reject since this was asked last.
-    pub fn take_passed(&mut self) -> SkippedContent {
+    pub fn take_skipped(&mut self) -> SkippedContent {
         match &mut self.body {
             ReaderBody::Stream(_, sequence) => sequence.take_passed(),
             ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
@@ -229,7 +231,7 @@ fn open_object<'m>(
     object: &RemoteObject,
     options: &ReadOptions,
 ) -> Result<ReaderBody<'m>, ReadError> {
-    let mut stream = RemoteCursor::new(object, ahead(options));
+    let mut stream = RemoteCursor::new(object, read_ahead_bytes(options));
     let is_parquet = match options.format {
         InputFormat::Parquet => true,
         InputFormat::Auto => {
@@ -238,7 +240,7 @@ fn open_object<'m>(
         _ => false,
     };
     if is_parquet {
-        let file = RandomAccessFile::Remote(RemoteReader::new(object, ahead(options)));
+        let file = RandomAccessFile::Remote(RemoteReader::new(object, read_ahead_bytes(options)));
         return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
             &input.path,
             file,
@@ -254,7 +256,7 @@ fn open_stream<'m>(
     options: &ReadOptions,
 ) -> Result<ReaderBody<'m>, ReadError> {
     let mut stream = ByteStream::new(Arc::clone(&input.path), raw)?;
-    match recognise(&mut stream, input, options)? {
+    match detect_format(&mut stream, input, options)? {
         DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
         DetectedFormat::Arrow => {
             let messages = ArrowReader::new(Box::new(stream), options.max_batch_bytes)?;

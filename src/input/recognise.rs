@@ -2,7 +2,7 @@
 
 use super::csv::CsvReader;
 use super::error::ReadError;
-use super::foreign::{foreign, is_marked};
+use super::foreign::{describe_foreign, is_marked};
 use super::ipc;
 use super::item::{InputFormat, ReadOptions};
 use super::json::JsonValuesReader;
@@ -12,7 +12,7 @@ use super::paths::InputFile;
 use super::sequence::FormatReader;
 use super::sniff;
 use super::stream::ByteStream;
-use super::text::{refused, sequence};
+use super::text::{foreign_reader, sequence};
 use super::warc::{self, WarcReader};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -56,13 +56,13 @@ pub(super) fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> 
 }
 
 /// How the bytes of an input are read that is no Parquet file on disk.
-pub(super) fn recognise(
+pub(super) fn detect_format(
     stream: &mut ByteStream,
     input: &InputFile,
     options: &ReadOptions,
 ) -> Result<DetectedFormat, ReadError> {
     let read: Box<dyn FormatReader> = match options.format {
-        InputFormat::Auto => return by_content(stream, input, options),
+        InputFormat::Auto => return detect_by_content(stream, input, options),
         InputFormat::Parquet => return Ok(DetectedFormat::Parquet),
         InputFormat::Arrow => return Ok(DetectedFormat::Arrow),
         InputFormat::Jsonl => Box::new(JsonLinesReader::new(options)),
@@ -76,7 +76,7 @@ pub(super) fn recognise(
 }
 
 /// By content, then by name.
-fn by_content(
+fn detect_by_content(
     stream: &mut ByteStream,
     input: &InputFile,
     options: &ReadOptions,
@@ -96,7 +96,7 @@ fn by_content(
         }
         if line.starts_with(PARQUET_MAGIC) && is_packed {
             let why = "a Parquet file in a compressed one, not a text: decompress it";
-            return sequence_of(refused(why.to_owned(), input.size));
+            return sequence_of(foreign_reader(why.to_owned(), input.size));
         }
         if line.starts_with(b"{") && jsonl::guess_field(line).is_ok() {
             return sequence_of(Box::new(JsonLinesReader::new(options)));
@@ -118,8 +118,8 @@ fn by_content(
             return sequence_of(Box::new(CsvReader::new(options, tab, true)));
         }
     }
-    if let Some(why) = foreign(head.get(..HEAD).unwrap_or(head), name) {
-        return sequence_of(refused(why, input.size));
+    if let Some(why) = describe_foreign(head.get(..HEAD).unwrap_or(head), name) {
+        return sequence_of(foreign_reader(why, input.size));
     }
     if ends(&[".jsonl", ".ndjson", ".json"]) {
         return sequence_of(Box::new(JsonLinesReader::new(options)));

@@ -26,7 +26,7 @@ pub(super) trait FormatReader: Send {
     ) -> Result<Option<ReadItem>, ReadError>;
 
     /// Passes over what stands next without making a record of it; says whether there was something.
-    fn pass(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {
+    fn skip(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {
         Ok(self.next(stream, place)?.is_some())
     }
 

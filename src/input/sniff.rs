@@ -55,7 +55,7 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     let cells = dialect.cells(names);
     let names: Vec<&str> =
         cells.iter().filter_map(|cell| std::str::from_utf8(&cell.bytes).ok()).collect();
-    let has_text = guess::text_field(names.iter().copied()).is_some();
+    let has_text = guess::vote_text_field(names.iter().copied()).is_some();
     if !are_names(&names) || (names.len() == 1 && !has_text) {
         return false;
     }

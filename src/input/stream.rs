@@ -2,7 +2,7 @@
 
 use super::decompress::Decompressor;
 use super::error::ReadError;
-use super::item::length;
+use super::item::byte_len;
 use crate::remote::RemoteError;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ impl ByteStream {
 
     /// Position of the next unread byte in the decompressed stream.
     pub(super) fn offset(&self) -> u64 {
-        self.base + length(self.start)
+        self.base + byte_len(self.start)
     }
 
     /// Hash of all bytes before [`Stream::offset`]. Hashes what is consumed of the buffer: up to some
@@ -92,22 +92,22 @@ impl ByteStream {
     }
 
     /// Where the stream stood before the last piece was asked for, and the hash of all bytes before it.
-    pub(super) fn before(&self) -> (u64, [u8; 32]) {
-        let here = || (self.base + length(self.asked_at), self.prefix_to(self.asked_at));
+    pub(super) fn point_before_record(&self) -> (u64, [u8; 32]) {
+        let here = || (self.base + byte_len(self.asked_at), self.prefix_to(self.asked_at));
         self.asked.unwrap_or_else(here)
     }
 
     fn prefix_to(&self, end: usize) -> [u8; 32] {
         let consumed = self.buffer.get(..end).unwrap_or_default();
         #[cfg(test)]
-        HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + length(consumed.len())));
+        HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + byte_len(consumed.len())));
         let mut hasher = self.hasher.clone();
         hasher.update(consumed);
         *hasher.finalize().as_bytes()
     }
 
     /// The next record begins here. Lines and the rest say so themselves, of pieces it is said before the first.
-    pub(super) fn ask(&mut self) {
+    pub(super) fn mark_record(&mut self) {
         (self.asked_at, self.asked) = (self.start, None);
     }
 
@@ -154,7 +154,7 @@ impl ByteStream {
         limit: usize,
         keep: usize,
     ) -> Result<Option<(u64, BoundedBytes<'_>)>, ReadError> {
-        self.ask();
+        self.mark_record();
         loop {
             let mut scanned = 0;
             let end = loop {
@@ -191,7 +191,7 @@ impl ByteStream {
             let piece = if too_long {
                 BoundedBytes::TooLong {
                     head: line.get(..keep).unwrap_or(line),
-                    bytes: length(line.len()),
+                    bytes: byte_len(line.len()),
                 }
             } else {
                 BoundedBytes::Whole(line)
@@ -203,7 +203,7 @@ impl ByteStream {
     /// What comes next up to the end that `find` sees, or all that is left; `None` at the end of the input. `find`
     /// is given the bytes one stretch after the other and answers how many of the last one belong to the piece. Of a
     /// piece longer than `limit` only `keep` bytes are held.
-    pub(super) fn piece(
+    pub(super) fn next_piece(
         &mut self,
         limit: usize,
         keep: usize,
@@ -236,7 +236,7 @@ impl ByteStream {
         let bytes = self.buffer.get(from..self.start).unwrap_or_default();
         let bytes = if bytes.len() > limit {
             let head = bytes.get(..keep).unwrap_or(bytes);
-            BoundedBytes::TooLong { head, bytes: length(bytes.len()) }
+            BoundedBytes::TooLong { head, bytes: byte_len(bytes.len()) }
         } else {
             BoundedBytes::Whole(bytes)
         };
@@ -258,7 +258,7 @@ impl ByteStream {
             let stretch = self.buffer.get(self.start..self.start + taken).unwrap_or_default();
             let room = keep.saturating_sub(self.head.len()).min(stretch.len());
             self.head.extend_from_slice(stretch.get(..room).unwrap_or_default());
-            bytes += length(taken);
+            bytes += byte_len(taken);
             self.start += taken;
             if end.is_some() || self.ended {
                 return Ok((bytes, end.is_some()));
@@ -289,7 +289,7 @@ impl ByteStream {
         limit: usize,
         keep: usize,
     ) -> Result<BoundedBytes<'_>, ReadError> {
-        self.ask();
+        self.mark_record();
         while !self.ended && self.ahead().len() <= limit {
             self.fill()?;
         }
@@ -321,7 +321,7 @@ impl ByteStream {
             let taken = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
             let room = keep.saturating_sub(self.head.len()).min(taken.len());
             self.head.extend_from_slice(taken.get(..room).unwrap_or_default());
-            bytes += length(taken.len());
+            bytes += byte_len(taken.len());
             self.start += taken.len();
             if end.is_some() {
                 let line_end = [taken.ends_with(b"\n"), taken.ends_with(b"\r\n")];
@@ -346,18 +346,18 @@ impl ByteStream {
         if self.start > 0 {
             // Blank lines before a line, or a line too long to be held: what stood before them goes.
             if self.asked.is_none() && self.asked_at < self.start {
-                self.asked = Some(self.before());
+                self.asked = Some(self.point_before_record());
             }
             self.asked_at = 0;
             self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
-            self.base += length(self.start);
+            self.base += byte_len(self.start);
             self.buffer.drain(..self.start);
             self.start = 0;
             if self.buffer.capacity() > LARGE {
                 self.buffer.shrink_to(CHUNK);
             }
         }
-        match self.source.by_ref().take(length(CHUNK)).read_to_end(&mut self.buffer) {
+        match self.source.by_ref().take(byte_len(CHUNK)).read_to_end(&mut self.buffer) {
             Ok(read) => self.ended = read == 0,
             // What came before the fault is given first, and decoders do not repeat themselves.
             Err(error) => self.fault = Some(error),

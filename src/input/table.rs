@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::guess;
-use super::item::{ReadItem, ReadOptions, length, reject};
+use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
@@ -42,7 +42,7 @@ impl Columns {
             schema.index_of(column).map_err(|_| ReadError::NoColumn {
                 path: path.to_path_buf(),
                 column: column.to_owned(),
-                found: guess::list(names.clone()),
+                found: guess::field_names_for_message(names.clone()),
             })
         };
         let kind = |at: usize| value_type(schema.field(at).data_type());
@@ -55,12 +55,12 @@ impl Columns {
         let text_name = match &options.text_field {
             _ if options.whole => None,
             Some(name) => Some(name.as_str()),
-            None => {
-                Some(guess::text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
+            None => Some(guess::vote_text_field(names.clone()).ok_or_else(|| {
+                ReadError::NoTextField {
                     path: path.to_path_buf(),
-                    found: guess::list(names.clone()),
-                })?)
-            }
+                    found: guess::field_names_for_message(names.clone()),
+                }
+            })?),
         };
         let text = match text_name {
             Some(name) => {
@@ -134,11 +134,11 @@ impl ArrowRows {
         // A slice of a batch shares the buffer of the whole: what counts is between its first and last place.
         let places = self.text.as_ref().map(|text| text.value_offsets());
         let text = places.and_then(|at| Some(at.last()?.abs_diff(*at.first()?))).unwrap_or(0);
-        text + self.metadata.iter().map(|fields| length(fields.len())).sum::<u64>()
+        text + self.metadata.iter().map(|fields| byte_len(fields.len())).sum::<u64>()
     }
 
     /// Whether all were given.
-    pub(super) fn are_done(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.next >= self.metadata.len()
     }
 
@@ -155,12 +155,12 @@ impl ArrowRows {
         let bytes = match (&self.text, &columns.text) {
             (Some(text), Some((_, name))) if text.is_null(row) => {
                 let reason = RejectReason::NoText(name.clone());
-                return reject(reason, origin, metadata.as_bytes(), length(metadata.len()));
+                return reject(reason, origin, metadata.as_bytes(), byte_len(metadata.len()));
             }
             (Some(text), _) => text.value(row),
             (None, _) => &[],
         };
-        let raw_bytes = length(bytes.len());
+        let raw_bytes = byte_len(bytes.len());
         if raw_bytes > max_doc_bytes {
             let reason = RejectReason::TooLong { bytes: raw_bytes, limit: max_doc_bytes };
             return reject(reason, origin, bytes, raw_bytes);
@@ -168,7 +168,7 @@ impl ArrowRows {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(error) => {
-                let reason = RejectReason::NotUtf8(length(error.valid_up_to()));
+                let reason = RejectReason::NotUtf8(byte_len(error.valid_up_to()));
                 return reject(reason, origin, bytes, raw_bytes);
             }
         };

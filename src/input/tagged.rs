@@ -6,7 +6,7 @@ const LINES: usize = 200;
 const LEAST: usize = 5;
 
 /// What a text is that would make no training text as it stands, and the way out.
-pub(super) fn tagged(text: &str, name: &str) -> Option<&'static str> {
+pub(super) fn annotated_text(text: &str, name: &str) -> Option<&'static str> {
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     // The last line may be cut.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -152,7 +152,7 @@ mod tests {
             ("text\nfirst row\nsecond row\nthird row\n", "-", "one column"),
             ("text\n\"first, row\"\n\"second\"\n\"third \"\"row\"\"\"\n", "x.txt", "one column"),
         ] {
-            let why = tagged(text, name).unwrap_or_default();
+            let why = annotated_text(text, name).unwrap_or_default();
             assert!(why.contains(words), "{text}: {why}");
         }
         for (text, name) in [
@@ -168,7 +168,7 @@ mod tests {
             ("text\nis what this is about\nand more\nand more\n", "a.txt"),
             ("Hello\nfirst row\nsecond row\nthird\n", "-"),
         ] {
-            assert_eq!(tagged(text, name), None, "{text}");
+            assert_eq!(annotated_text(text, name), None, "{text}");
         }
     }
 }

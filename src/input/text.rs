@@ -1,7 +1,7 @@
 //! Plain text: a file, a line or a paragraph as a document.
 
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, TextUnit, length, reject, size};
+use super::item::{ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::sequence::{FormatReader, RecordPlace};
 use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
@@ -39,7 +39,7 @@ pub(super) fn sequence(options: &ReadOptions) -> Box<dyn FormatReader> {
 }
 
 /// A file of so many bytes that is not read, and why.
-pub(super) fn refused(why: String, file_bytes: u64) -> Box<dyn FormatReader> {
+pub(super) fn foreign_reader(why: String, file_bytes: u64) -> Box<dyn FormatReader> {
     Box::new(ForeignFileReader { why: Some(why), file_bytes })
 }
 
@@ -54,7 +54,7 @@ impl FormatReader for WholeTextReader {
         }
         self.is_done = true;
         let origin = place.at(stream.offset());
-        let text = stream.rest(size(self.max_doc_bytes), Reject::MAX_RAW)?;
+        let text = stream.rest(to_usize(self.max_doc_bytes), Reject::MAX_RAW)?;
         Ok(Some(document(&text, self.max_doc_bytes, origin)))
     }
 
@@ -69,17 +69,17 @@ impl FormatReader for TextPartsReader {
         stream: &mut ByteStream,
         place: RecordPlace,
     ) -> Result<Option<ReadItem>, ReadError> {
-        let limit = size(self.max_doc_bytes);
+        let limit = to_usize(self.max_doc_bytes);
         if self.by_line {
             let Some((offset, line)) = stream.next_line(limit, Reject::MAX_RAW)? else {
                 return Ok(None);
             };
             return Ok(Some(document(&line, self.max_doc_bytes, place.at(offset))));
         }
-        stream.ask();
+        stream.mark_record();
         loop {
             let mut end = ParagraphEnd::default();
-            let piece = stream.piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
+            let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
             let Some(piece) = piece else { return Ok(None) };
             let text = match piece.bytes {
                 BoundedBytes::Whole(text) => BoundedBytes::Whole(without_line_ends(text)),
@@ -101,7 +101,7 @@ impl FormatReader for ForeignFileReader {
         let Some(why) = self.why.take() else { return Ok(None) };
         let origin = place.at(stream.offset());
         let head = stream.peek(HEAD)?;
-        let bytes = self.file_bytes.max(length(head.len()));
+        let bytes = self.file_bytes.max(byte_len(head.len()));
         Ok(Some(reject(RejectReason::NotText(why), origin, head, bytes)))
     }
 
@@ -161,8 +161,8 @@ fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: Origin) -> Read
             origin,
         }),
         Err(error) => {
-            let reason = RejectReason::NotUtf8(length(error.valid_up_to()));
-            reject(reason, origin, raw, length(raw.len()))
+            let reason = RejectReason::NotUtf8(byte_len(error.valid_up_to()));
+            reject(reason, origin, raw, byte_len(raw.len()))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::http::{self, PayloadKind};
-use super::item::{ReadItem, ReadOptions, SkippedContent, length, line_limit, reject, size};
+use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::metadata::RecordBuilder;
 use super::sequence::{FormatReader, RecordPlace};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
@@ -123,7 +123,7 @@ impl WarcReader {
             match answer.text(max_doc_bytes) {
                 Ok(text) => (text, answer.content_type),
                 Err(reason) => {
-                    let item = reject(reason, origin, raw, length(raw.len()));
+                    let item = reject(reason, origin, raw, byte_len(raw.len()));
                     return (PayloadKind::Text, Some(item));
                 }
             }
@@ -132,7 +132,7 @@ impl WarcReader {
         };
         let item = match self.made(header, &text, &content_type, origin.clone()) {
             Ok(record) => ReadItem::Record(record),
-            Err(reason) => reject(reason, origin, raw, length(raw.len())),
+            Err(reason) => reject(reason, origin, raw, byte_len(raw.len())),
         };
         (PayloadKind::Text, Some(item))
     }
@@ -146,8 +146,8 @@ impl WarcReader {
         origin: Origin,
     ) -> Result<ReadRecord, RejectReason> {
         let text = std::str::from_utf8(text)
-            .map_err(|error| RejectReason::NotUtf8(length(error.valid_up_to())))?;
-        let bytes = length(text.len());
+            .map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))?;
+        let bytes = byte_len(text.len());
         if bytes > self.options.max_doc_bytes {
             return Err(RejectReason::TooLong { bytes, limit: self.options.max_doc_bytes });
         }
@@ -192,7 +192,7 @@ impl FormatReader for WarcReader {
         stream: &mut ByteStream,
         place: RecordPlace,
     ) -> Result<Option<ReadItem>, ReadError> {
-        stream.ask();
+        stream.mark_record();
         while !self.is_done {
             stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
             if stream.peek(1)?.is_empty() {
@@ -248,7 +248,7 @@ fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError>
     let at = stream.offset();
     let fault = |what: &str| damaged(path, at, what.to_owned());
     let mut end = http::HttpHeaderEnd::default();
-    let piece = stream.piece(MOST_HEADER, 0, |bytes| end.find(bytes))?;
+    let piece = stream.next_piece(MOST_HEADER, 0, |bytes| end.find(bytes))?;
     let Some(StreamPiece { bytes: BoundedBytes::Whole(bytes), is_closed: true, .. }) = piece else {
         return Err(fault("the header of a record does not end"));
     };
@@ -283,10 +283,10 @@ fn payload(
     bytes: u64,
     limit: usize,
 ) -> Result<Option<StreamPiece<'_>>, ReadError> {
-    let mut left = size(bytes);
+    let mut left = to_usize(bytes);
     let keep = if limit == NOTHING { 0 } else { Reject::MAX_RAW };
     let at = stream.offset();
-    let piece = stream.piece(limit, keep, |ahead| match ahead.len() >= left {
+    let piece = stream.next_piece(limit, keep, |ahead| match ahead.len() >= left {
         true => Some(left),
         false => {
             left -= ahead.len();

@@ -51,7 +51,10 @@ pub(super) struct ObjectAddress {
 
 impl ObjectAddress {
     pub(super) fn parse(given: &str) -> Result<Self, RemoteError> {
-        let wrong = |why: &str| RemoteError::Address { address: shown(given), why: why.to_owned() };
+        let wrong = |why: &str| RemoteError::Address {
+            address: without_secrets(given),
+            why: why.to_owned(),
+        };
         let (scheme, rest) = given.split_once("://").ok_or_else(|| wrong("no address"))?;
         let scheme = scheme.to_ascii_lowercase();
         let known = SCHEMES.iter().find(|(known, _)| *known == scheme);
@@ -82,7 +85,7 @@ impl ObjectAddress {
 
     /// The name of an object of the same store: what is secret in an address is no part of it.
     pub(super) fn name_of(&self, path: &str) -> String {
-        let query = self.query.as_ref().filter(|query| !is_signed(query));
+        let query = self.query.as_ref().filter(|query| !is_secret_parameter(query));
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         format!("{}://{}/{path}{query}", self.scheme, self.authority)
     }
@@ -115,14 +118,14 @@ fn before(text: &str, mark: char) -> &str {
 }
 
 /// An address for messages.
-fn shown(given: &str) -> String {
+fn without_secrets(given: &str) -> String {
     match given.split_once('?') {
-        Some((address, query)) if is_signed(query) => address.to_owned(),
+        Some((address, query)) if is_secret_parameter(query) => address.to_owned(),
         _ => given.to_owned(),
     }
 }
 
-fn is_signed(query: &str) -> bool {
+fn is_secret_parameter(query: &str) -> bool {
     let names = query.split('&').filter_map(|pair| pair.split('=').next());
     names.into_iter().any(|name| SIGNATURES.contains(&name.to_ascii_lowercase().as_str()))
 }

@@ -63,7 +63,7 @@ impl ClientPool {
         let (store, multipart) = match known {
             Some(store) => store,
             None => {
-                let store = self.store(address).map_err(|error| failed(words(&error)))?;
+                let store = self.store(address).map_err(|error| failed(error_words(&error)))?;
                 if let Some(name) = name {
                     made.stores.insert(name, store.clone());
                 }
@@ -153,12 +153,16 @@ pub(super) enum RequestFault {
 /// What an error of a client means.
 pub(super) fn fault(error: &Error, kind: StoreKind, address: &str) -> RequestFault {
     let address = || address.to_owned();
-    let why = words(error);
+    let why = error_words(error);
     match error {
         Error::Precondition { .. } | Error::NotModified { .. } => RequestFault::Changed,
         Error::NotFound { .. } => RequestFault::Final(RemoteError::NotFound { address: address() }),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            RequestFault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
+            RequestFault::Final(RemoteError::Denied {
+                address: address(),
+                why,
+                out: access_hint(kind),
+            })
         }
         Error::NotSupported { .. } if why.contains("Range request not supported") => {
             RequestFault::NoRanges
@@ -168,7 +172,11 @@ pub(super) fn fault(error: &Error, kind: StoreKind, address: &str) -> RequestFau
         }
         // No key was given, and the machine is none of the cloud that would hand one out.
         Error::Generic { .. } if is_about_credentials(&why) => {
-            RequestFault::Final(RemoteError::Denied { address: address(), why, out: way_out(kind) })
+            RequestFault::Final(RemoteError::Denied {
+                address: address(),
+                why,
+                out: access_hint(kind),
+            })
         }
         Error::Generic { .. } if why.contains("NoSuchBucket") || why.contains("404 Not Found") => {
             RequestFault::Final(RemoteError::NotFound { address: address() })
@@ -184,7 +192,7 @@ fn is_about_credentials(why: &str) -> bool {
         .any(|word| why.contains(word))
 }
 
-const fn way_out(kind: StoreKind) -> &'static str {
+const fn access_hint(kind: StoreKind) -> &'static str {
     match kind {
         StoreKind::S3 => {
             "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL) in the environment, or AWS_SKIP_SIGNATURE=true for a public bucket"
@@ -202,7 +210,7 @@ const fn way_out(kind: StoreKind) -> &'static str {
 }
 
 /// The words of an error and of what is behind it, without what stands there twice, and without the secrets of a query.
-pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn error_words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut told = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {

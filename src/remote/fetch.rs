@@ -50,7 +50,7 @@ impl RemoteObject {
         meta: ObjectMeta,
         interrupt: &Interrupt,
     ) -> Self {
-        let tag = meta.e_tag.as_deref().map(bare);
+        let tag = meta.e_tag.as_deref().map(unquoted_tag);
         let modified = meta.last_modified.timestamp_nanos_opt().unwrap_or_default();
         let ObjectMeta { location, size, .. } = meta;
         let known = ObjectVersion { name, client, location, size, tag, modified };
@@ -102,7 +102,7 @@ impl std::fmt::Debug for RemoteObject {
 }
 
 /// A version tag as it is spelled in every answer: some lists leave out the quotes.
-pub(super) fn bare(tag: &str) -> String {
+pub(super) fn unquoted_tag(tag: &str) -> String {
     tag.trim().trim_matches('"').to_owned()
 }
 
@@ -148,12 +148,12 @@ fn silent() -> String {
 }
 
 /// A server that says nothing for so long is one that failed.
-pub(super) async fn heard<T>(work: impl Future<Output = T>) -> Result<T, RequestFault> {
+pub(super) async fn within_silence<T>(work: impl Future<Output = T>) -> Result<T, RequestFault> {
     timeout(SILENCE, work).await.map_err(|_| RequestFault::Passing(silent()))
 }
 
 /// Asks until there is an answer, or none is to be hoped for.
-pub(super) async fn retried<T, F: Future<Output = Result<T, RequestFault>>>(
+pub(super) async fn send<T, F: Future<Output = Result<T, RequestFault>>>(
     name: &str,
     ask: impl Fn() -> F,
 ) -> Result<T, RemoteError> {
@@ -193,7 +193,7 @@ impl ObjectVersion {
     async fn attempt(&self, range: Range<u64>, got: &mut Vec<u8>) -> Result<(), RequestFault> {
         let wanted = got.len() as u64 + (range.end - range.start);
         let mut body = self.open(Some(range)).await?;
-        while let Some(bytes) = heard(body.next()).await? {
+        while let Some(bytes) = within_silence(body.next()).await? {
             got.extend_from_slice(&bytes.map_err(|error| self.fault(&error))?);
         }
         match (got.len() as u64).cmp(&wanted) {
@@ -217,7 +217,7 @@ impl ObjectVersion {
             if_match: strong.map(|tag| format!("\"{tag}\"")),
             ..GetOptions::default()
         };
-        let answer = heard(self.client.store.get_opts(&self.location, options)).await?;
+        let answer = within_silence(self.client.store.get_opts(&self.location, options)).await?;
         let answer = answer.map_err(|error| self.fault(&error))?;
         match self.is_same(&answer) {
             true => Ok(answer.into_stream()),
@@ -227,7 +227,7 @@ impl ObjectVersion {
 
     fn is_same(&self, answer: &GetResult) -> bool {
         let ObjectMeta { size, e_tag, last_modified, .. } = &answer.meta;
-        let is_same_version = match (&self.tag, e_tag.as_deref().map(bare)) {
+        let is_same_version = match (&self.tag, e_tag.as_deref().map(unquoted_tag)) {
             (Some(known), Some(now)) => *known == now,
             (Some(_), None) => true,
             // A list tells the time to the millisecond, an answer to the second.

@@ -3,7 +3,7 @@
 use super::address::{ObjectAddress, StoreKind};
 use super::clients::{RequestFault, StoreClient, fault};
 use super::error::RemoteError;
-use super::fetch::{bare, heard, retried};
+use super::fetch::{send, unquoted_tag, within_silence};
 use super::list::below;
 use super::stores::ObjectStores;
 use super::write::RemoteWriter;
@@ -84,9 +84,13 @@ impl RemoteFolder {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let address = self.address_of(name);
         let asked = self.client.driver.begin(async move {
-            retried(&address, || {
+            send(&address, || {
                 let head = client.store.head(&location);
-                async { heard(head).await?.map_err(|error| fault(&error, client.kind, &address)) }
+                async {
+                    within_silence(head)
+                        .await?
+                        .map_err(|error| fault(&error, client.kind, &address))
+                }
             })
             .await
         });
@@ -102,10 +106,10 @@ impl RemoteFolder {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let address = self.address_of(name);
         let asked = self.client.driver.begin(async move {
-            retried(&address, || async {
+            send(&address, || async {
                 let fault = |error| fault(&error, client.kind, &address);
-                let answer = heard(client.store.get(&location)).await?.map_err(fault)?;
-                heard(answer.bytes()).await?.map_err(fault)
+                let answer = within_silence(client.store.get(&location)).await?.map_err(fault)?;
+                within_silence(answer.bytes()).await?.map_err(fault)
             })
             .await
         });
@@ -121,9 +125,11 @@ impl RemoteFolder {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let (address, payload) = (self.address_of(name), PutPayload::from(bytes));
         let asked = self.client.driver.begin(async move {
-            retried(&address, || {
+            send(&address, || {
                 let put = client.store.put(&location, payload.clone());
-                async { heard(put).await?.map_err(|error| fault(&error, client.kind, &address)) }
+                async {
+                    within_silence(put).await?.map_err(|error| fault(&error, client.kind, &address))
+                }
             })
             .await
         });
@@ -135,8 +141,8 @@ impl RemoteFolder {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let address = self.address_of(name);
         let asked = self.client.driver.begin(async move {
-            retried(&address, || async {
-                match heard(client.store.delete(&location)).await? {
+            send(&address, || async {
+                match within_silence(client.store.delete(&location)).await? {
                     Ok(()) => Ok(()),
                     Err(error) => match fault(&error, client.kind, &address) {
                         RequestFault::Final(RemoteError::NotFound { .. }) => Ok(()),
@@ -157,5 +163,5 @@ impl RemoteFolder {
 }
 
 fn entry(name: String, meta: &ObjectMeta) -> RemoteEntry {
-    RemoteEntry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(bare) }
+    RemoteEntry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(unquoted_tag) }
 }

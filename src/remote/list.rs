@@ -4,7 +4,7 @@ use super::NameMatcher;
 use super::address::{ObjectAddress, StoreKind};
 use super::clients::{StoreClient, fault};
 use super::error::RemoteError;
-use super::fetch::{RemoteObject, heard, retried};
+use super::fetch::{RemoteObject, send, within_silence};
 use super::stores::ObjectStores;
 use crate::model::Interrupt;
 use futures::StreamExt;
@@ -30,14 +30,14 @@ impl ObjectStores {
         let mut found = if address.is_pattern() {
             let wrong = |why| RemoteError::Address { address: address.name(), why };
             let matches = matches(&address.path).map_err(wrong)?;
-            let below = finder.below(address.literal())?;
+            let below = finder.list_below(address.literal())?;
             below.into_iter().filter(|meta| matches(meta.location.as_ref())).collect()
         } else if address.is_prefix() {
-            finder.below(address.path.trim_end_matches('/'))?
+            finder.list_below(address.path.trim_end_matches('/'))?
         } else {
             match finder.one(&address.path) {
                 // A folder whose name has no stroke behind it.
-                Err(RemoteError::NotFound { .. }) if !is_web => finder.below(&address.path)?,
+                Err(RemoteError::NotFound { .. }) if !is_web => finder.list_below(&address.path)?,
                 one => vec![one?],
             }
         };
@@ -78,9 +78,11 @@ impl ObjectFinder<'_> {
         let (client, location) = (self.client.clone(), self.path(path)?);
         let name = self.address.name();
         let asked = self.client.driver.begin(async move {
-            retried(&name, || {
+            send(&name, || {
                 let head = client.store.head(&location);
-                async { heard(head).await?.map_err(|error| fault(&error, client.kind, &name)) }
+                async {
+                    within_silence(head).await?.map_err(|error| fault(&error, client.kind, &name))
+                }
             })
             .await
         });
@@ -88,7 +90,7 @@ impl ObjectFinder<'_> {
     }
 
     /// All objects below a folder, hidden ones left out.
-    fn below(&self, folder: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+    fn list_below(&self, folder: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
         let prefix = self.path(folder)?;
         let before = prefix.parts().count();
         let name = self.address.name();
@@ -109,10 +111,10 @@ pub(super) async fn below(
     prefix: Path,
     name: String,
 ) -> Result<Vec<ObjectMeta>, RemoteError> {
-    retried(&name, || async {
+    send(&name, || async {
         let mut found = Vec::new();
         let mut listed = client.store.list(Some(&prefix));
-        while let Some(meta) = heard(listed.next()).await? {
+        while let Some(meta) = within_silence(listed.next()).await? {
             found.push(meta.map_err(|error| fault(&error, client.kind, &name))?);
         }
         Ok(found)

@@ -3,7 +3,7 @@
 use super::clients::RequestFault;
 use super::driver::PendingRequest;
 use super::error::RemoteError;
-use super::fetch::{ByteBody, ObjectVersion, RemoteObject, RetryState, heard};
+use super::fetch::{ByteBody, ObjectVersion, RemoteObject, RetryState, within_silence};
 use futures::StreamExt;
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -136,7 +136,7 @@ impl WholeObjectRead {
             }
         };
         while self.piece.len() < PIECE {
-            let Some(bytes) = heard(body.next()).await? else {
+            let Some(bytes) = within_silence(body.next()).await? else {
                 return match self.reached == known.size {
                     true => Ok(()),
                     false => Err(RequestFault::Passing("the connection was cut".to_owned())),

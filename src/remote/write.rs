@@ -4,7 +4,7 @@
 use super::clients::{StoreClient, fault};
 use super::driver::PendingRequest;
 use super::error::RemoteError;
-use super::fetch::{heard, retried};
+use super::fetch::{send, within_silence};
 use crate::model::Interrupt;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
@@ -78,9 +78,9 @@ impl RemoteWriter {
             let payload = PutPayload::from(std::mem::take(&mut self.buffer));
             let object = Arc::clone(&self.object);
             let put = self.object.client.driver.begin(async move {
-                retried(&object.address, || {
+                send(&object.address, || {
                     let put = object.client.store.put(&object.location, payload.clone());
-                    async { heard(put).await?.map_err(|error| object.fault(&error)) }
+                    async { within_silence(put).await?.map_err(|error| object.fault(&error)) }
                 })
                 .await
             });
@@ -96,10 +96,10 @@ impl RemoteWriter {
         }
         let (object, parts) = (Arc::clone(&self.object), std::mem::take(&mut self.done));
         let complete = self.object.client.driver.begin(async move {
-            retried(&object.address, || {
+            send(&object.address, || {
                 let parts = parts.clone();
                 let done = object.multipart.complete_multipart(&object.location, &upload, parts);
-                async { heard(done).await?.map_err(|error| object.fault(&error)) }
+                async { within_silence(done).await?.map_err(|error| object.fault(&error)) }
             })
             .await
         });
@@ -128,10 +128,10 @@ impl RemoteWriter {
         let (object, number) = (Arc::clone(&self.object), self.started);
         self.started += 1;
         self.under_way.push_back(self.object.client.driver.begin(async move {
-            retried(&object.address, || {
+            send(&object.address, || {
                 let payload = payload.clone();
                 let put = object.multipart.put_part(&object.location, &upload, number, payload);
-                async { heard(put).await?.map_err(|error| object.fault(&error)) }
+                async { within_silence(put).await?.map_err(|error| object.fault(&error)) }
             })
             .await
         }));
@@ -141,9 +141,9 @@ impl RemoteWriter {
     fn begin(&self) -> Result<MultipartId, RemoteError> {
         let object = Arc::clone(&self.object);
         let begun = self.object.client.driver.begin(async move {
-            retried(&object.address, || async {
+            send(&object.address, || async {
                 let begun = object.multipart.create_multipart(&object.location);
-                heard(begun).await?.map_err(|error| object.fault(&error))
+                within_silence(begun).await?.map_err(|error| object.fault(&error))
             })
             .await
         });
@@ -181,7 +181,8 @@ impl Drop for RemoteWriter {
         let object = Arc::clone(&self.object);
         // What cannot be taken back is left to the rules of the bucket for uploads that nobody finished.
         let aborted = self.object.client.driver.begin(async move {
-            let _ = heard(object.multipart.abort_multipart(&object.location, &upload)).await;
+            let _ =
+                within_silence(object.multipart.abort_multipart(&object.location, &upload)).await;
             Ok(())
         });
         let _ = aborted.wait(&self.interrupt);

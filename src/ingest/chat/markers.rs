@@ -6,7 +6,7 @@ const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<\u{ff5c}", "\u{ff5c}>")];
 const LONGEST: usize = 64;
 
 /// What is spelled like special tokens in the source of a template, ascending: `<|...|>`, `<start_of_...>`.
-pub(super) fn like_special(source: &str) -> Vec<String> {
+pub(super) fn special_markers(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (open, close) in BRACKETS {
         found.extend(between(source, open, close, |name| {
@@ -21,8 +21,8 @@ pub(super) fn like_special(source: &str) -> Vec<String> {
 }
 
 /// These, and what older templates set turns apart with in plain text: `[INST]`, `<<SYS>>`.
-pub(super) fn all(source: &str) -> Vec<String> {
-    let mut found = like_special(source);
+pub(super) fn turn_markers(source: &str) -> Vec<String> {
+    let mut found = special_markers(source);
     let is_upper = |name: &str| {
         let name = name.strip_prefix('/').unwrap_or(name);
         name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
@@ -55,9 +55,9 @@ mod tests {
     #[test]
     fn what_sets_turns_apart_is_found_in_a_template() {
         let source = "{% if a <b %}{{ '<|im_start|>' + m.role }}<|im_end|>{% endif %}{{ '<start_of_turn>user' }}[INST] {{ m[0] }} [/INST]<<SYS>>{{ x['A'] }} <| a |>";
-        assert_eq!(like_special(source), ["<start_of_turn>", "<|im_end|>", "<|im_start|>"]);
+        assert_eq!(special_markers(source), ["<start_of_turn>", "<|im_end|>", "<|im_start|>"]);
         assert_eq!(
-            all(source),
+            turn_markers(source),
             ["<<SYS>>", "<start_of_turn>", "<|im_end|>", "<|im_start|>", "[/INST]", "[INST]"]
         );
     }

@@ -17,7 +17,7 @@ pub(super) struct Conversation {
 }
 
 /// Reads a record's turns; `field` names the list of messages when it has another name.
-pub(super) fn turns(
+pub(super) fn read_conversation(
     record: &Map<String, Value>,
     shape: ChatShape,
     field: Option<&str>,
@@ -68,7 +68,7 @@ impl Conversation {
         Ok(())
     }
 
-    fn say(&mut self, role: &str, content: String) -> Result<(), String> {
+    fn push_text(&mut self, role: &str, content: String) -> Result<(), String> {
         let mut message = Map::new();
         message.insert("role".to_owned(), Value::from(role));
         message.insert("content".to_owned(), Value::from(content));
@@ -144,7 +144,7 @@ fn context(record: &Map<String, Value>) -> Result<Map<String, Value>, String> {
 fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Conversation, String> {
     let mut turns = Conversation::default();
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
-        turns.say("system", system)?;
+        turns.push_text("system", system)?;
     }
     for mut message in list(record, name)? {
         if message.contains_key("role") {
@@ -195,7 +195,7 @@ fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
     let input = text(record, "input")?.filter(|input| !input.is_empty());
     let mut turns = Conversation::default();
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
-        turns.say("system", system)?;
+        turns.push_text("system", system)?;
     }
     let history = record.get("history").and_then(Value::as_array);
     for pair in history.into_iter().flatten() {
@@ -203,8 +203,8 @@ fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
         let Some([Value::String(asked), Value::String(answered)]) = said else {
             return Err("field `history` is not a list of pairs of strings".to_owned());
         };
-        turns.say("user", asked.clone())?;
-        turns.say("assistant", answered.clone())?;
+        turns.push_text("user", asked.clone())?;
+        turns.push_text("assistant", answered.clone())?;
     }
     let asked = match &input {
         Some(input) => format!("{instruction}\n{input}"),
@@ -213,8 +213,8 @@ fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
     if turns.messages.is_empty() {
         turns.plain = Some((alpaca_prompt(&instruction, input.as_deref()), output.clone()));
     }
-    turns.say("user", asked)?;
-    turns.say("assistant", output)?;
+    turns.push_text("user", asked)?;
+    turns.push_text("assistant", output)?;
     Ok(turns)
 }
 
@@ -243,8 +243,8 @@ fn prompt_completion(record: &Map<String, Value>) -> Result<Conversation, String
         return Ok(turns);
     }
     let (prompt, completion) = (expect_text(record, "prompt")?, expect_text(record, "completion")?);
-    turns.say("user", prompt.clone())?;
-    turns.say("assistant", completion.clone())?;
+    turns.push_text("user", prompt.clone())?;
+    turns.push_text("assistant", completion.clone())?;
     turns.plain = Some((prompt, completion));
     Ok(turns)
 }

@@ -55,7 +55,7 @@ impl ChatRenderer {
     pub(in super::super) fn text(&self, record: &str) -> Result<(String, TextForm), String> {
         let record: Map<String, Json> =
             serde_json::from_str(record).map_err(|error| format!("not a JSON object: {error}"))?;
-        let turns = record::turns(&record, self.options.shape, self.field.as_deref())?;
+        let turns = record::read_conversation(&record, self.options.shape, self.field.as_deref())?;
         let Some(template) = &self.options.template else {
             let Some((prompt, completion)) = turns.plain else {
                 return Err("such a record needs a chat template (--chat-template)".to_owned());
@@ -72,9 +72,9 @@ impl ChatRenderer {
             if turns.messages.iter().any(|message| self.marks.find_in(message).is_some()) {
                 return Err(RESERVED.to_owned());
             }
-            by_marks(template, &turns, &mut work)?
+            render_by_marks(template, &turns, &mut work)?
         } else {
-            by_prefixes(template, &turns, &mut work)?
+            render_by_prefixes(template, &turns, &mut work)?
         };
         Ok((text, TextForm { specials: true, given: None, spans: Some(spans) }))
     }
@@ -127,7 +127,7 @@ fn values(turns: &Conversation) -> Vec<Value> {
 
 /// An assistant's turn is what the template adds to the conversation before it, opened for an
 /// answer, when the turn is there; this and all that follows must only ever add.
-fn by_prefixes(
+fn render_by_prefixes(
     template: &ChatTemplate,
     turns: &Conversation,
     work: &mut RenderBudget<'_>,
@@ -178,7 +178,7 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
 }
 
 /// The template marks what is trained on; the marks are taken out.
-fn by_marks(
+fn render_by_marks(
     template: &ChatTemplate,
     turns: &Conversation,
     work: &mut RenderBudget<'_>,

@@ -123,13 +123,13 @@ impl ChatTemplate {
         };
         let mut template = Self::new(&source)?;
         if let Some(config) = &config {
-            template.know(config);
+            template.read_special_tokens(config);
         }
         Ok(template)
     }
 
     /// Takes the special tokens of a tokenizer_config.json.
-    fn know(&mut self, config: &Json) {
+    fn read_special_tokens(&mut self, config: &Json) {
         for name in TOKENS {
             if let Some(token) = config.get(name).and_then(spelling) {
                 self.variables.insert(name.to_owned(), Json::from(token));
@@ -163,7 +163,7 @@ impl ChatTemplate {
         };
         let mut found: Vec<String> = self.specials.iter().filter(is_named).cloned().collect();
         if !self.is_declared {
-            found.extend(markers::like_special(&self.source));
+            found.extend(markers::special_markers(&self.source));
         }
         found.retain(|marker| !marker.is_empty());
         found.sort_unstable();
@@ -173,7 +173,7 @@ impl ChatTemplate {
 
     /// What no message may say: special tokens, and all that looks as if it set turns apart.
     pub(super) fn forbidden(&self) -> Vec<String> {
-        self.specials.iter().cloned().chain(markers::all(&self.source)).collect()
+        self.specials.iter().cloned().chain(markers::turn_markers(&self.source)).collect()
     }
 
     /// Sets a value that the template may name, such as `bos_token` or `enable_thinking`.
@@ -232,7 +232,7 @@ impl ChatTemplate {
         add_generation_prompt: bool,
         work: &mut RenderBudget<'_>,
     ) -> Result<String, String> {
-        work.go_on()?;
+        work.check_interrupt_of_render()?;
         let named = self.variables.iter().chain(context);
         let named = named.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
         let ours = [
@@ -244,14 +244,14 @@ impl ChatTemplate {
         let rendered = self.program.render(&self.environment, values);
         drop(allowance);
         let (text, steps) = rendered.map_err(|error| match error.kind() {
-            _ if work.go_on().is_err() => "interrupted".to_owned(),
+            _ if work.check_interrupt_of_render().is_err() => "interrupted".to_owned(),
             ErrorKind::OutOfFuel => format!(
                 "the template takes more than {STEPS} steps: it does not end, or the record is too large for it"
             ),
             _ => words(&error),
         })?;
         work.spend(steps)?;
-        work.fits(&text)?;
+        work.check_length(&text)?;
         Ok(text)
     }
 }
@@ -268,7 +268,7 @@ fn environment(day: Option<CalendarDay>) -> Environment<'static> {
         let [open, close] = MARKS;
         format!("{open}{text}{close}")
     });
-    bound::check(&mut environment);
+    bound::add_checked_functions(&mut environment);
     environment
 }
 

@@ -1,6 +1,6 @@
 //! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
 
-use super::bound::{BoundedSink, made, wrote};
+use super::bound::{BoundedSink, charge_made, charge_written};
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
 use serde::Serialize;
@@ -106,7 +106,7 @@ pub(super) fn strftime_now(day: Option<CalendarDay>, format: &str) -> Result<Str
     match day {
         Some(day) => {
             // The longest name of a month stands for two letters.
-            made(format.len().saturating_mul(8))?;
+            charge_made(format.len().saturating_mul(8))?;
             day.format(format)
         }
         None => Err(invalid(
@@ -135,7 +135,7 @@ pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     let written = match indent {
         None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
         Some(width) => {
-            made(width)?;
+            charge_made(width)?;
             let indent = vec![b' '; width];
             let pretty = PrettyFormatter::with_indent(&indent);
             value.serialize(&mut Serializer::with_formatter(&mut out, pretty))
@@ -147,7 +147,7 @@ pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
         },
     )?;
     let bytes = out.into_bytes();
-    made(bytes.len())?;
+    charge_made(bytes.len())?;
     String::from_utf8(bytes).map_err(|error| invalid(format!("tojson: {error}")))
 }
 
@@ -184,7 +184,7 @@ pub(super) fn write(
 ) -> Result<(), Error> {
     // A letter is at most six bytes when it is written for HTML.
     let times = if state.auto_escape() == AutoEscape::None { 1 } else { 6 };
-    wrote(value.as_str().map_or(32, str::len).saturating_mul(times))?;
+    charge_written(value.as_str().map_or(32, str::len).saturating_mul(times))?;
     match value.kind() {
         ValueKind::Bool => Ok(out
             .write_str(if value.is_true() { "True" } else { "False" })

@@ -41,7 +41,7 @@ impl<'a> RenderBudget<'a> {
     }
 
     /// Fails for a text that is too long. Generation marks are written too, and taken out again.
-    pub(super) fn fits(&self, text: &str) -> Result<(), String> {
+    pub(super) fn check_length(&self, text: &str) -> Result<(), String> {
         if text.len() as u64 > self.limits.bytes.saturating_add(4096) {
             return Err("the template writes more than --max-doc-bytes allows".to_owned());
         }
@@ -56,11 +56,11 @@ impl<'a> RenderBudget<'a> {
                 self.limits.steps
             )
         })?;
-        self.go_on()
+        self.check_interrupt_of_render()
     }
 
     /// Fails when a stop was asked for: what the record becomes does not matter any more.
-    pub(super) fn go_on(&self) -> Result<(), String> {
+    pub(super) fn check_interrupt_of_render(&self) -> Result<(), String> {
         if self.limits.interrupt.is_raised() { Err("interrupted".to_owned()) } else { Ok(()) }
     }
 }

@@ -4,10 +4,10 @@
 use super::LoadOptions;
 use super::manifest::LoadManifest;
 use super::said::ExpectedStatus;
-use crate::ingest::decided::{StoredStatusChange, restood};
+use crate::ingest::decided::{StoredStatusChange, parse_status_change};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::wrong;
-use crate::ingest::produce::inputs;
+use crate::ingest::judge::load_row;
+use crate::ingest::produce::expand_files;
 use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use crate::model::{DocId, Interrupt, Standing, key_identity};
 use crate::store::View;
@@ -36,7 +36,7 @@ impl StatusChangeFiles {
         let paths = [format!("{directory}/changed")];
         let mut files = match manifest.changed {
             0 => Vec::new(),
-            _ => inputs(&paths, &options.stores, interrupt, stopped)?,
+            _ => expand_files(&paths, &options.stores, interrupt, stopped)?,
         };
         files.retain(|file| file.name().ends_with(".parquet"));
         let stores = options.stores.clone();
@@ -71,7 +71,7 @@ impl StatusChangeFiles {
             } else {
                 format!("an earlier row has the `id` {id}")
             };
-            Err(wrong(&file.path, number, why))
+            Err(load_row(&file.path, number, why))
         })?;
         if all.len() == manifest.changed {
             return Ok(superseded);
@@ -88,7 +88,7 @@ impl StatusChangeFiles {
     /// # Errors
     /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as
     /// `each`.
-    pub(super) fn said(
+    pub(super) fn each_expected(
         &self,
         view: &View,
         interrupt: &Interrupt,
@@ -107,7 +107,7 @@ impl StatusChangeFiles {
                     said.0,
                     said.1.as_deref().unwrap_or(source)
                 );
-                return Err(wrong(&file.path, number, why));
+                return Err(load_row(&file.path, number, why));
             }
             each(ExpectedStatus {
                 document,
@@ -136,12 +136,12 @@ impl StatusChangeFiles {
                     ReadItem::Record(record) => record,
                     ReadItem::Reject(reject) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(wrong(path, row, reject.reason.to_string()));
+                        return Err(load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let number = record.origin.number;
-                let row =
-                    restood(&record.metadata).map_err(|why| wrong(&file.path, number, why))?;
+                let row = parse_status_change(&record.metadata)
+                    .map_err(|why| load_row(&file.path, number, why))?;
                 each(row, file, number)?;
             }
         }

@@ -5,10 +5,10 @@
 //! is decided, and the rows are read until nothing is left to do.
 
 use super::changed::StatusChangeFiles;
-use super::said::{ExpectedStatus, of_said};
+use super::said::{ExpectedStatus, row_error};
 use crate::decide::{LoadedTokenizer, Refused, Session, encode_again};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::{LoadValidator, as_said};
+use crate::ingest::judge::{LoadValidator, check_standing};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::report::IngestReport;
 use crate::input::{InputFile, InputReader};
@@ -44,7 +44,7 @@ impl LoadFinisher<'_> {
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
-    pub(super) fn reach(
+    pub(super) fn finish(
         &mut self,
         writer: &mut Writer,
         judge: &mut LoadValidator,
@@ -78,7 +78,7 @@ impl LoadFinisher<'_> {
         context.progress.begin("removing what waited for its witness", Some(documents));
         let (mut round, mut rows, mut part) = (FinishRound::default(), 0, Vec::new());
         let (changed, files) = (self.changed, self.files);
-        changed.said(&view, context.interrupt, |said| {
+        changed.each_expected(&view, context.interrupt, |said| {
             part.push(said);
             if part.len() < PART {
                 return Ok(());
@@ -100,7 +100,7 @@ impl LoadFinisher<'_> {
                     continue;
                 }
                 let said = ExpectedStatus::of(item, document, judge)?;
-                if !said.is_just(is_kept) {
+                if !said.is_settled_by_standing(is_kept) {
                     part.push(said);
                 }
                 if part.len() >= PART {
@@ -123,7 +123,7 @@ impl LoadFinisher<'_> {
         context: &Context<'_>,
         round: &mut FinishRound,
     ) -> Result<(), IngestError> {
-        let given = to_be_removed(writer, part, judge, round)?;
+        let given = pending_removals(writer, part, judge, round)?;
         if given.is_empty() {
             return Ok(());
         }
@@ -134,13 +134,13 @@ impl LoadFinisher<'_> {
         let mut batch = writer.begin()?;
         let mut session = Session::new(&batch);
         session.heed(context.interrupt);
-        let failed = |error| of_said(error, part);
+        let failed = |error| row_error(error, part);
         session.remove_given(&given, judge.takeover()).map_err(failed)?;
         for (one, matched) in of_given() {
             let found = session.outcome(one.document)?;
             // What followed may have brought back a better witness.
             if found.matched.is_some_and(|found| found.witness == matched.witness) {
-                as_said(one.standing, found.standing).map_err(|why| one.wrong(why))?;
+                check_standing(one.standing, found.standing).map_err(|why| one.wrong(why))?;
             }
         }
         session.compare_given(&sample).map_err(failed)?;
@@ -166,7 +166,7 @@ impl LoadFinisher<'_> {
 
 /// Of some documents those that do not stand as said, with their removals; of one that cannot be removed, the round is
 /// told.
-fn to_be_removed(
+fn pending_removals(
     writer: &Writer,
     part: &[ExpectedStatus],
     judge: &LoadValidator,
@@ -198,7 +198,7 @@ fn to_be_removed(
         };
         let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
         block = Some((at, standings));
-        if one.is_so(view, standing, matched.as_ref())? {
+        if one.is_current(view, standing, matched.as_ref())? {
             continue;
         }
         match matched {
@@ -208,7 +208,7 @@ fn to_be_removed(
                 given.insert(one.document, matched);
             }
             _ => {
-                let why = not_so(one, standing);
+                let why = explain_difference(one, standing);
                 round.open.get_or_insert_with(|| one.wrong(why));
             }
         }
@@ -217,8 +217,8 @@ fn to_be_removed(
 }
 
 /// What is told of a document that does not stand as said.
-fn not_so(one: &ExpectedStatus, found: Standing) -> String {
-    let Err(why) = as_said(one.standing, found) else {
+fn explain_difference(one: &ExpectedStatus, found: Standing) -> String {
+    let Err(why) = check_standing(one.standing, found) else {
         return "its witness is not kept".to_owned();
     };
     match one.standing {

@@ -18,7 +18,7 @@ use super::decided::COLUMNS;
 use super::error::IngestError;
 use super::judge::LoadValidator;
 use super::options::{IngestOptions, OnError};
-use super::produce::{IngestInput, inputs};
+use super::produce::{IngestInput, expand_files};
 use super::report::IngestReport;
 use super::run::{IngestResources, ingest, pool};
 use crate::dedup::StandingsDigest;
@@ -97,7 +97,7 @@ pub fn load(
     // A shard that no document fell into has no folder.
     let mut files = match (manifest.documents, options.shard) {
         (0, Some(_)) => Vec::new(),
-        _ => inputs(&paths, stores, interrupt, stopped)?,
+        _ => expand_files(&paths, stores, interrupt, stopped)?,
     };
     // Spark leaves marks of its own beside what it writes.
     files.retain(|file| file.name().ends_with(".parquet"));
@@ -126,7 +126,7 @@ pub fn load(
         let (files, options, ending) = (&files, &as_ingest, Instant::now());
         let mut end =
             LoadFinisher { files, changed: &changed, options, tokenizers, report: &mut report };
-        pool(context)?.install(|| end.reach(writer, &mut judge, context))?;
+        pool(context)?.install(|| end.finish(writer, &mut judge, context))?;
         report.count_standings(writer.view(), first)?;
         report.seconds += ending.elapsed().as_secs_f64();
     }

@@ -1,9 +1,11 @@
 //! How a document is said to stand, of the load or stored before, and what is wrong with the row that says so.
 
 use crate::decide::DecideError;
-use crate::ingest::decided::{ImportedMatch, decided};
+use crate::ingest::decided::{ImportedMatch, split_imported_row};
 use crate::ingest::error::IngestError;
-use crate::ingest::judge::{LoadValidator, agrees, matched, named, wrong};
+use crate::ingest::judge::{
+    LoadValidator, check_consistency, load_row, load_row_error, stored_match,
+};
 use crate::input::ReadItem;
 use crate::model::{DocId, Match, ReadRecord, RecordKey, Standing, key_identity};
 use crate::store::{StoreError, View};
@@ -34,17 +36,18 @@ impl ExpectedStatus {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
                 let (path, row) = (&reject.origin.path, reject.origin.number);
-                return Err(wrong(path, row, reject.reason.to_string()));
+                return Err(load_row(path, row, reject.reason.to_string()));
             }
         };
         let ReadRecord { key, source, metadata, origin, .. } = record;
         let (path, row) = (origin.path.as_ref().clone(), origin.number);
-        let (_, decided) = decided(&metadata, &judge.ids).map_err(|why| wrong(&path, row, why))?;
+        let (_, decided) =
+            split_imported_row(&metadata, &judge.ids).map_err(|why| load_row(&path, row, why))?;
         let key = match key {
             RecordKey::Given(key) => key,
             RecordKey::Position => String::new(),
         };
-        agrees(&decided, &key).map_err(|why| wrong(&path, row, why))?;
+        check_consistency(&decided, &key).map_err(|why| load_row(&path, row, why))?;
         let source = source.as_deref().unwrap_or(&judge.source).to_owned();
         let identity = key_identity(&source, &key);
         let (standing, removal) = (decided.standing, decided.removal);
@@ -52,7 +55,7 @@ impl ExpectedStatus {
     }
 
     /// Whether nothing but its standing is to be looked at, which is this one.
-    pub(super) fn is_just(&self, is_kept: bool) -> bool {
+    pub(super) fn is_settled_by_standing(&self, is_kept: bool) -> bool {
         match self.standing {
             Standing::Kept => is_kept,
             standing => standing == Standing::Empty,
@@ -78,14 +81,14 @@ impl ExpectedStatus {
                 self.wrong(format!("no document has the key of its witness, {:?}", removal.witness))
             })?,
         };
-        Ok(Some(matched(self.standing, removal, witness)))
+        Ok(Some(stored_match(self.standing, removal, witness)))
     }
 
     /// Whether the document stands as said.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
-    pub(super) fn is_so(
+    pub(super) fn is_current(
         &self,
         view: &View,
         standing: Standing,
@@ -100,16 +103,16 @@ impl ExpectedStatus {
     }
 
     pub(super) fn wrong(&self, why: impl Into<String>) -> IngestError {
-        wrong(&self.path, self.row, why)
+        load_row(&self.path, self.row, why)
     }
 }
 
 /// An error of decisions as that of the row it is about.
-pub(super) fn of_said(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
+pub(super) fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
     match error {
         // What was committed stays: the same command goes on.
         DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },
-        error => named(error, |document, why| {
+        error => load_row_error(error, |document, why| {
             said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
         }),
     }

@@ -49,7 +49,7 @@ impl Drop for RenderAllowance {
 }
 
 /// Takes the bytes of a value off, before it is made where they can be told.
-pub(in super::super) fn made(bytes: usize) -> Result<(), Error> {
+pub(in super::super) fn charge_made(bytes: usize) -> Result<(), Error> {
     with(|running| {
         if bytes as u64 >= POLLED && running.interrupt.is_raised() {
             return Err(refusal("interrupted".to_owned()));
@@ -65,19 +65,19 @@ pub(in super::super) fn made(bytes: usize) -> Result<(), Error> {
 }
 
 /// Fails when so many bytes could not be made; takes nothing off.
-pub(super) fn room(bytes: usize) -> Result<(), Error> {
+pub(super) fn check_room(bytes: usize) -> Result<(), Error> {
     with(|running| if bytes as u64 > running.made { Err(too_much(running)) } else { Ok(()) })
 }
 
 /// How many bytes can be made.
-pub(super) fn left() -> usize {
+pub(super) fn bytes_left() -> usize {
     RUNNING.with_borrow(|running| {
         running.as_ref().map_or(0, |running| usize::try_from(running.made).unwrap_or(usize::MAX))
     })
 }
 
 /// Takes bytes that are written off: to the text, to a captured block or by a macro.
-pub(in super::super) fn wrote(bytes: usize) -> Result<(), Error> {
+pub(in super::super) fn charge_written(bytes: usize) -> Result<(), Error> {
     with(|running| match running.written.checked_sub(bytes as u64) {
         Some(left) => {
             running.written = left;

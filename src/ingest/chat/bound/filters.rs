@@ -1,8 +1,8 @@
 //! Every filter of the engine, and why it makes no more than it is allowed.
 
-use super::allowance::{left, made, room};
+use super::allowance::{bytes_left, charge_made, check_room};
 use super::operators::{flat, held, is_namespace, list, nested, unknown};
-use super::sizes::{ITEM, count, formatted, is_list, joined, replaced, shown, shown_in_lines};
+use super::sizes::{ITEM, count, formatted, is_list, joined, replaced, shown_in_lines, text_len};
 use minijinja::value::{Kwargs, Rest, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, State};
 
@@ -125,24 +125,24 @@ fn apply(
             let times = if matches!(rule, FilterRule::Escaped) { 6 } else { 3 };
             let most = longest(values)?.saturating_mul(times);
             // What is far from the allowance is not worth a look.
-            if most >= left() {
-                room(most / times)?;
+            if most >= bytes_left() {
+                check_room(most / times)?;
             }
             let made_of = state.apply_filter(name, values)?;
-            made(made_of.as_str().map_or(0, str::len))?;
+            charge_made(made_of.as_str().map_or(0, str::len))?;
             Ok(made_of)
         }
         FilterRule::Items => {
-            made(weight(&first)?)?;
+            charge_made(weight(&first)?)?;
             state.apply_filter(name, values)
         }
         FilterRule::Nested => {
-            made(weight(&first)?.saturating_mul(2))?;
+            charge_made(weight(&first)?.saturating_mul(2))?;
             nested(state.apply_filter(name, values)?)
         }
         FilterRule::Pieces => {
             let (length, pieces) = pieces(&first, values.get(1))?;
-            made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
+            charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
             state.apply_filter(name, values)
         }
         FilterRule::Passing => {
@@ -150,12 +150,12 @@ fn apply(
             if made_of.kind() == ValueKind::Iterable {
                 return nested(flat(&made_of)?);
             }
-            made(made_of.as_str().map_or(0, str::len))?;
+            charge_made(made_of.as_str().map_or(0, str::len))?;
             Ok(made_of)
         }
         FilterRule::Told(tell) => {
             let escaped = if state.auto_escape() == minijinja::AutoEscape::None { 1 } else { 6 };
-            made(tell(values)?.saturating_mul(escaped))?;
+            charge_made(tell(values)?.saturating_mul(escaped))?;
             nested(state.apply_filter(name, values)?)
         }
         FilterRule::Anew(call) => call(state, values),
@@ -164,14 +164,14 @@ fn apply(
 
 /// The longest of what a filter is given, as text.
 fn longest(values: &[Value]) -> Result<usize, Error> {
-    values.iter().try_fold(0, |longest, value| Ok(longest.max(shown(value)?)))
+    values.iter().try_fold(0, |longest, value| Ok(longest.max(text_len(value)?)))
 }
 
 /// What a list of the same items takes, with their texts: what looks at all of them writes some anew.
 fn weight(of: &Value) -> Result<usize, Error> {
     let mut weight = count(of)?.saturating_mul(ITEM);
     if is_list(of) {
-        let most = left();
+        let most = bytes_left();
         for item in of.try_iter()? {
             weight = weight.saturating_add(item.as_str().map_or(0, str::len));
             if weight > most {
@@ -184,7 +184,7 @@ fn weight(of: &Value) -> Result<usize, Error> {
 
 /// The length of a text, and into how many pieces it would be cut, by a separator or at spaces.
 pub(super) fn pieces(text: &Value, by: Option<&Value>) -> Result<(usize, usize), Error> {
-    let length = shown(text)?;
+    let length = text_len(text)?;
     let Some(text) = text.as_str() else { return Ok((length, length)) };
     let pieces = match by.and_then(Value::as_str) {
         Some(by) => text.matches(by).count(),
@@ -199,7 +199,7 @@ fn text(value: Option<&Value>) -> Result<std::borrow::Cow<'_, str>, Error> {
     match value.as_str() {
         Some(text) => Ok(text.into()),
         None => {
-            room(shown(value)?)?;
+            check_room(text_len(value)?)?;
             Ok(value.to_string().into())
         }
     }
@@ -260,11 +260,11 @@ fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
     let entries = values
         .iter()
         .try_fold(0_usize, |sum, value| Ok::<_, Error>(sum.saturating_add(count(value)?)));
-    room(entries?.saturating_mul(2 * ITEM))?;
+    check_room(entries?.saturating_mul(2 * ITEM))?;
     match all.kind() {
         ValueKind::Map => {
             let keys: Vec<Value> = all.try_iter()?.collect();
-            made(keys.len().saturating_mul(2 * ITEM))?;
+            charge_made(keys.len().saturating_mul(2 * ITEM))?;
             let pairs = keys.into_iter().map(|key| Ok((key.clone(), all.get_item(&key)?)));
             pairs.collect::<Result<Vec<(Value, Value)>, Error>>().map(Value::from_iter)
         }
@@ -276,7 +276,7 @@ fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
 /// Another filter on every item: its checked form.
 fn map(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
     let of = values.first().cloned().unwrap_or_default();
-    made(count(&of)?.saturating_mul(ITEM))?;
+    charge_made(count(&of)?.saturating_mul(ITEM))?;
     let (arguments, _): (&[Value], Kwargs) = from_args(values.get(1..).unwrap_or_default())?;
     let Some((name, arguments)) =
         arguments.split_first().and_then(|(name, rest)| Some((name.as_str()?, rest)))

@@ -3,7 +3,7 @@
 //! `range` gives no more than 100,000 numbers, one after the other. `debug`, which writes all that a
 //! template knows, is not among what transformers gives templates.
 
-use super::allowance::made;
+use super::allowance::charge_made;
 use super::operators::nested;
 use super::sizes::{ITEM, count};
 use minijinja::value::{Kwargs, Value};
@@ -25,6 +25,6 @@ pub(super) fn add(environment: &mut Environment<'static>) {
 
 /// A copy of an object has its keys and refers to its values.
 fn counted(object: Value) -> Result<Value, Error> {
-    made(count(&object)?.saturating_mul(2 * ITEM))?;
+    charge_made(count(&object)?.saturating_mul(2 * ITEM))?;
     nested(object)
 }

@@ -1,8 +1,8 @@
 //! Python's methods of strings, lists and objects, and why they make no more than they are allowed.
 
-use super::allowance::{made, room};
+use super::allowance::{charge_made, check_room};
 use super::filters::pieces;
-use super::sizes::{ITEM, formatted, joined, replaced, shown};
+use super::sizes::{ITEM, formatted, joined, replaced, text_len};
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
@@ -36,31 +36,31 @@ pub(super) fn call(
         "count" => plain(),
         // At most three times as long, which a capital letter can be.
         "capitalize" | "lower" | "lstrip" | "rstrip" | "strip" | "title" | "upper" => {
-            room(text.len())?;
+            check_room(text.len())?;
             let made_of = plain()?;
-            made(made_of.as_str().map_or(0, str::len))?;
+            charge_made(made_of.as_str().map_or(0, str::len))?;
             Ok(made_of)
         }
         "split" | "splitlines" => {
             let by = if method == "split" { values.first() } else { None };
             let (length, pieces) = pieces(of, by)?;
-            made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
+            charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
             plain()
         }
         "replace" => {
             let (from, to) = (given(0).unwrap_or_default(), given(1).unwrap_or_default());
-            made(replaced(text, from, to))?;
+            charge_made(replaced(text, from, to))?;
             plain()
         }
         "join" => {
-            made(values.first().map_or(Ok(0), |items| joined(items, text))?)?;
+            charge_made(values.first().map_or(Ok(0), |items| joined(items, text))?)?;
             plain()
         }
         "format" => {
-            room(values.iter().try_fold(0, |sum: usize, value| {
-                Ok::<_, Error>(sum.saturating_add(shown(value)?))
+            check_room(values.iter().try_fold(0, |sum: usize, value| {
+                Ok::<_, Error>(sum.saturating_add(text_len(value)?))
             })?)?;
-            made(formatted(text, values)?)?;
+            charge_made(formatted(text, values)?)?;
             plain()
         }
         _ => Err(Error::from(ErrorKind::UnknownMethod)),

@@ -24,13 +24,13 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
-pub(super) use allowance::{RenderAllowance, made, wrote};
+pub(super) use allowance::{RenderAllowance, charge_made, charge_written};
 use minijinja::Environment;
 pub(super) use program::CompiledTemplate;
 pub(super) use sizes::BoundedSink;
 
 /// Gives an environment the checked functions that compiled templates call.
-pub(super) fn check(environment: &mut Environment<'static>) {
+pub(super) fn add_checked_functions(environment: &mut Environment<'static>) {
     operators::add(environment);
     filters::add(environment);
     functions::add(environment);

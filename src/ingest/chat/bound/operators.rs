@@ -1,7 +1,7 @@
 //! Operators that make values of values, checked: `~`, `+`, `*`, `in`, slices, lists and objects.
 
-use super::allowance::{made, refusal, room};
-use super::sizes::{ITEM, count, is_list, is_nested, shown};
+use super::allowance::{charge_made, check_room, refusal};
+use super::sizes::{ITEM, count, is_list, is_nested, text_len};
 use minijinja::value::{ObjectRepr, Value, ValueKind};
 use minijinja::{Environment, Error, context};
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     });
     environment.add_filter(SLICE, |part: Value| {
         // A slice of a list only refers to it.
-        part.as_str().map_or(Ok(()), |text| made(text.len()))?;
+        part.as_str().map_or(Ok(()), |text| charge_made(text.len()))?;
         Ok(part)
     });
 }
@@ -47,7 +47,7 @@ const DEEPEST: usize = 200;
 pub(super) fn nested(value: Value) -> Result<Value, Error> {
     let mut seen = 0;
     look(&value, 1, &mut seen)?;
-    made(seen)?;
+    charge_made(seen)?;
     Ok(value)
 }
 
@@ -64,7 +64,7 @@ fn look(value: &Value, depth: usize, seen: &mut usize) -> Result<(), Error> {
         }
         *seen += 1;
         // One list in two places counts twice: it would be gone through twice.
-        room(*seen)?;
+        check_room(*seen)?;
         look(value, depth + 1, seen)
     };
     let Some(object) = value.as_object() else { return Ok(()) };
@@ -108,7 +108,7 @@ impl EngineOperators {
 }
 
 fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
-    made(shown(a)?.saturating_add(shown(b)?))?;
+    charge_made(text_len(a)?.saturating_add(text_len(b)?))?;
     Ok(Value::from(match (a.as_str(), b.as_str()) {
         (Some(a), Some(b)) => [a, b].concat(),
         _ => format!("{a}{b}"),
@@ -117,14 +117,14 @@ fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
 
 fn sum(a: &Value, b: &Value) -> Result<Value, Error> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        made(a.len() + b.len())?;
+        charge_made(a.len() + b.len())?;
         return Ok(Value::from([a, b].concat()));
     }
     if let Some(sum) = integers(a, b).and_then(|(a, b)| a.checked_add(b)) {
         return Ok(Value::from(sum));
     }
     if is_list(a) && is_list(b) {
-        made(count(a)?.saturating_add(count(b)?).saturating_mul(ITEM))?;
+        charge_made(count(a)?.saturating_add(count(b)?).saturating_mul(ITEM))?;
         return Ok(items(a.try_iter()?.chain(b.try_iter()?).collect()));
     }
     PLAIN.eval("a + b", a, b)
@@ -137,9 +137,9 @@ fn product(a: &Value, b: &Value) -> Result<Value, Error> {
     for (of, times) in [(a, b), (b, a)] {
         let Some(times) = times.as_usize() else { continue };
         if let Some(text) = of.as_str() {
-            made(text.len().saturating_mul(times))?;
+            charge_made(text.len().saturating_mul(times))?;
         } else if is_list(of) {
-            made(count(of)?.saturating_mul(ITEM).saturating_mul(times))?;
+            charge_made(count(of)?.saturating_mul(ITEM).saturating_mul(times))?;
             let once: Vec<Value> = of.try_iter()?.collect();
             let all = std::iter::repeat_n(once, times).flatten();
             return Ok(items(all.collect()));
@@ -153,7 +153,7 @@ fn contained(value: &Value, container: &Value) -> Result<bool, Error> {
         if let Some(part) = value.as_str() {
             return Ok(text.contains(part));
         }
-        room(shown(value)?)?;
+        check_room(text_len(value)?)?;
     }
     if let Some(object) = container.as_object() {
         match object.repr() {
@@ -174,7 +174,7 @@ fn integers(a: &Value, b: &Value) -> Option<(i64, i64)> {
 /// What goes through a list, as the engine has it for values that are made on the way: here they are
 /// made once. One upon another, each would be gone through again for every item of the next.
 pub(super) fn flat(value: &Value) -> Result<Value, Error> {
-    made(count(value)?.saturating_mul(ITEM))?;
+    charge_made(count(value)?.saturating_mul(ITEM))?;
     Ok(items(value.try_iter()?.collect()))
 }
 
@@ -184,7 +184,7 @@ fn items(values: Vec<Value>) -> Value {
 
 /// A list, which can be asked for an item.
 pub(super) fn list(value: &Value) -> Result<Value, Error> {
-    made(count(value)?.saturating_mul(ITEM))?;
+    charge_made(count(value)?.saturating_mul(ITEM))?;
     Ok(Value::from(value.try_iter()?.collect::<Vec<_>>()))
 }
 

@@ -1,6 +1,6 @@
 //! How long values are as text, without making the text.
 
-use super::allowance::{left, refusal};
+use super::allowance::{bytes_left, refusal};
 use minijinja::Error;
 use minijinja::value::{Value, ValueKind};
 use std::fmt::{self, Write};
@@ -15,7 +15,7 @@ const SCALAR: usize = 400;
 const STACK: usize = 256 << 10;
 
 /// How long a value is as text.
-pub(super) fn shown(value: &Value) -> Result<usize, Error> {
+pub(super) fn text_len(value: &Value) -> Result<usize, Error> {
     match value.as_str() {
         Some(text) => Ok(text.len()),
         None if is_nested(value) || value.kind() == ValueKind::Plain => {
@@ -60,7 +60,7 @@ pub(super) fn count(value: &Value) -> Result<usize, Error> {
     if let Some(length) = value.len() {
         return Ok(length);
     }
-    let most = left() / ITEM + 1;
+    let most = bytes_left() / ITEM + 1;
     Ok(value.try_iter()?.take(most).count())
 }
 
@@ -77,7 +77,14 @@ pub(in super::super) struct BoundedSink {
 impl BoundedSink {
     /// With as many bytes as can still be made.
     pub(in super::super) fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, length: 0, limit: left(), stack: stack(), is_kept: true, is_deep: false }
+        Self {
+            bytes,
+            length: 0,
+            limit: bytes_left(),
+            stack: stack(),
+            is_kept: true,
+            is_deep: false,
+        }
     }
 
     /// What was written.
@@ -139,12 +146,12 @@ pub(super) fn replaced(text: &str, from: &str, to: &str) -> usize {
 
 /// What joining makes.
 pub(super) fn joined(items: &Value, joiner: &str) -> Result<usize, Error> {
-    let (limit, mut length) = (left(), 0_usize);
+    let (limit, mut length) = (bytes_left(), 0_usize);
     if !is_nested(items) && items.as_str().is_none() {
         return Ok(0);
     }
     for item in items.try_iter()? {
-        length = length.saturating_add(shown(&item)?).saturating_add(joiner.len());
+        length = length.saturating_add(text_len(&item)?).saturating_add(joiner.len());
         if length > limit {
             break;
         }
@@ -156,7 +163,7 @@ pub(super) fn joined(items: &Value, joiner: &str) -> Result<usize, Error> {
 pub(super) fn formatted(format: &str, values: &[Value]) -> Result<usize, Error> {
     let (mut longest, mut widths) = (SCALAR, 0_usize);
     for value in values {
-        longest = longest.max(shown(value)?);
+        longest = longest.max(text_len(value)?);
         widths = widths.saturating_add(value.as_usize().unwrap_or(0));
     }
     if !format.contains('*') {
