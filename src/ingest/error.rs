@@ -1,7 +1,7 @@
 //! What can go wrong on the way in. Whatever was committed before stays.
 
 use super::chat::TemplateError;
-use super::joined::JoinReport;
+use super::options::JoinReport;
 use super::report::IngestReport;
 use crate::decide::DecideError;
 use crate::input::ReadError;

@@ -15,71 +15,59 @@
 //! assert_eq!(options.source, "web");
 //! ```
 //!
-//! Inside:
+//! Inside, a record goes through `pipeline`, on three threads one behind the other: `reader` reads records (`input` knows
+//! their formats; `file_state` what the store has of a file) and cuts them into chunks; `fingerprinter` lets in what the
+//! condition lets in, and fingerprints on all cores; `committer` decides, encodes and commits a chunk as one batch.
+//! `identify` tells which records are new and whose they are, `decider` stores them, `encoder` makes their token ids. How
+//! the input is cut changes no decision, no id and no byte that means anything; so chunks that would have much decided
+//! over again wait for those behind them.
 //!
-//! Where the ingest has a condition, records are let in or passed over as soon as they are read (`sift`).
+//! A record that has no text of its own is given one before it is fingerprinted (`converter`): `chat` renders
+//! conversations, `pretokenized` spells token ids. Where signals are stored, each document is given those of its text.
 //!
-//! A record that has no text of its own is given one before it is fingerprinted (`form`): `chat` renders
-//! conversations, `given` spells token ids.
+//! `monitor` raises alarms, `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
+//! over instead of decided (`load`, by `imported_row` and `load_validator`).
 //!
-//! Where signals are stored, each document is given those of its text (`feed`).
-//!
-//! What was decided elsewhere is taken over instead of decided (`load`, by `decided` and `judge`).
-//!
-//! `join` gives stored documents values from outside. It decides nothing and runs by itself.
-//!
-//! Three threads, one behind the other: `produce` reads records and cuts them into chunks, `prepare` fingerprints a
-//! chunk on all cores, `write` decides, encodes and commits it as one batch (`identify` tells what is new, `sources` to
-//! whom it belongs, `newcomers` stores it, `consumed` notes what was read, `booked` where). How the input is cut
-//! changes no decision, no id and no byte that means anything; so chunks that would have much decided over again wait
-//! for those behind them (`waiting`).
+//! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
+//! run by themselves.
 
-mod alarm;
-mod booked;
 mod chat;
-mod consumed;
-mod decided;
-mod decisions;
-mod encode;
+mod committer;
+mod converter;
+mod decider;
+mod decisions_file;
+mod encoder;
 mod error;
-mod feed;
-mod flight;
-mod form;
-mod given;
+mod field_join;
+mod file_state;
+mod fingerprinter;
 mod identify;
-mod join;
-mod joined;
-mod judge;
+mod imported_row;
 mod load;
-mod newcomers;
+mod load_validator;
+mod monitor;
 mod options;
-mod prepare;
-mod produce;
+mod pipeline;
+mod pretokenized;
+mod reader;
 mod report;
-mod run;
-mod sift;
-mod sight;
-mod sources;
-mod suites;
-mod waiting;
-mod watch;
-mod write;
+mod suite_reader;
 
 pub use crate::input::{
     CsvOptions, InputFormat, ReadError, ReadOptions, Record, Records, SkippedContent, TextUnit,
 };
-pub use alarm::{Alarm, AlarmPair, CrowdedPair};
 pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
 };
+pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;
-pub(crate) use form::markers_read_as_text;
-pub(crate) use join::join;
-pub use joined::{JoinBy, JoinColumn, JoinOptions, JoinReport};
+pub(crate) use field_join::join;
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
-pub use options::{IngestOptions, OnError, RecordForm};
-pub(crate) use produce::{IngestInput, expand_inputs};
-pub use report::{IngestReport, StageSeconds};
-pub(crate) use run::{IngestResources, ingest};
-pub(crate) use suites::{each_text, read_suite};
+pub use options::{
+    IngestOptions, JoinBy, JoinColumn, JoinOptions, JoinReport, OnError, RecordForm,
+};
+pub(crate) use pipeline::{IngestResources, ingest};
+pub(crate) use reader::{IngestInput, expand_inputs};
+pub use report::{Alarm, AlarmPair, CrowdedPair, IngestReport, StageSeconds};
+pub(crate) use suite_reader::{each_text, read_suite};

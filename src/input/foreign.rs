@@ -1,6 +1,6 @@
 //! Files that are neither records nor a text: told by their first bytes, and by their name where a format has no mark.
-
-use super::tagged::annotated_text;
+//!
+//! Texts with the marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.
 
 /// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
 /// beginning, decompressed; `name` its name in lower case, without the end that says the compression.
@@ -93,8 +93,130 @@ fn is_json_value(text: &str) -> bool {
     first == "{" || first.starts_with('[')
 }
 
+/// Lines that are looked at.
+const LINES: usize = 200;
+/// Lines of words that must agree.
+const LEAST: usize = 5;
+
+/// What a text is that would make no training text as it stands, and the way out.
+pub(super) fn annotated_text(text: &str, name: &str) -> Option<&'static str> {
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    // The last line may be cut.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    if is_wiki(text) {
+        Some(
+            "a dump of a wiki (MediaWiki XML), not a text: extract its pages to JSON lines or Parquet",
+        )
+    } else if is_mailbox(whole) {
+        Some("a mailbox (mbox), not a text: extract its messages to JSON lines or Parquet")
+    } else if ends(&[".conllu", ".conll"]) || is_columns(whole) {
+        Some(
+            "words in columns (CoNLL), not a text: put its sentences together as JSON lines or plain text",
+        )
+    } else if is_one_column(whole, name) {
+        Some("a table of one column (CSV), not a text: read it with --format csv")
+    } else {
+        None
+    }
+}
+
+fn is_wiki(text: &str) -> bool {
+    let mut text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with("<?xml") {
+        text = text.split_once("?>").map_or("", |(_, behind)| behind.trim_start());
+    }
+    text.strip_prefix("<mediawiki").is_some_and(|rest| rest.starts_with([' ', '\n', '\r', '>']))
+}
+
+/// A line of the sender and the time, then header lines.
+fn is_mailbox(text: &str) -> bool {
+    let mut lines = text.lines();
+    let is_from = lines.next().and_then(|line| line.strip_prefix("From ")).is_some_and(|line| {
+        let is_time = |word: &str| {
+            let parts: Vec<&str> = word.split(':').collect();
+            parts.len() >= 2
+                && parts
+                    .iter()
+                    .all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let is_year =
+            |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+        line.split_whitespace().any(is_time) && line.split_whitespace().any(is_year)
+    });
+    let headers = lines.take_while(|line| !line.is_empty()).take(LINES);
+    is_from && headers.filter(|line| is_header(line)).count() >= 2
+}
+
+fn is_header(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(name, _)| {
+        name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    })
+}
+
+/// One word a line, with its number or a tag beside it, in as many columns all through.
+fn is_columns(text: &str) -> bool {
+    if text.starts_with("-DOCSTART-") {
+        return true;
+    }
+    let words = || {
+        let lines = text.lines().take(LINES).map(str::trim_end);
+        lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
+    };
+    if words().take(LEAST).count() < LEAST {
+        return false;
+    }
+    ['\t', ' '].into_iter().any(|between| {
+        let columns = |line: &str| line.split(between).count();
+        let Some(width) = words().next().map(columns) else { return false };
+        if width < 2 || words().any(|line| columns(line) != width) {
+            return false;
+        }
+        let every = |at: usize, holds: &dyn Fn(&str) -> bool| {
+            words().all(|line| line.split(between).nth(at).is_some_and(holds))
+        };
+        let is_numbered = between == '\t' && width >= 8 && every(0, &is_number);
+        is_numbered || (1..width).any(|at| every(at, &is_tag))
+    })
+}
+
+/// `7`, `7-8` for words written as one, `7.1` for one that is left out.
+fn is_number(word: &str) -> bool {
+    let mut parts = word.splitn(2, ['-', '.']);
+    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Parts of speech of Universal Dependencies, and parts of names.
+fn is_tag(word: &str) -> bool {
+    const SPEECH: [&str; 17] = [
+        "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+        "PUNCT", "SCONJ", "SYM", "VERB", "X",
+    ];
+    let is_part = |word: &str| {
+        word.split_once('-').is_some_and(|(place, name)| {
+            matches!(place, "B" | "I" | "E" | "S" | "L" | "U") && !name.is_empty()
+        })
+    };
+    word == "O" || SPEECH.contains(&word) || is_part(word)
+}
+
+/// The name of a column that holds texts, and values below it: on standard input, where no name says
+/// what it is, or all of them in quotes.
+fn is_one_column(text: &str, name: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["body", "content", "document", "message", "prompt", "review", "sentence", "text"];
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().trim_end();
+    let is_name = NAMES.contains(&first.trim_matches('"').to_ascii_lowercase().as_str());
+    if !is_name || text.lines().take(3).count() < 3 {
+        return false;
+    }
+    let is_quoted = |line: &str| line.len() > 1 && line.starts_with('"') && line.ends_with('"');
+    name == "-" || lines.take(LEAST).all(|line| is_quoted(line.trim_end()))
+}
+
 #[cfg(test)]
-mod tests {
+mod foreign_tests {
     use super::*;
 
     #[test]
@@ -119,6 +241,57 @@ mod tests {
             ("cut \u{e9}".as_bytes().split_last().expect("is long").1, "a.txt"),
         ] {
             assert_eq!(describe_foreign(head, name), None, "{name}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tagged_tests {
+    use super::*;
+
+    #[test]
+    fn dumps_mailboxes_columns_and_tables_of_one_column_are_told_from_texts() {
+        for (text, name, words) in [
+            ("<mediawiki xmlns=\"http://x\" version=\"0.11\">\n<siteinfo>", "x", "MediaWiki"),
+            ("<?xml version=\"1.0\"?>\n<mediawiki>\n", "dump.xml", "MediaWiki"),
+            (
+                "From a@b.org Sat Jan  3 01:05:34 2009\nReturn-Path: <a@b.org>\nSubject: Re: x\n\nHello\n",
+                "x.txt",
+                "mbox",
+            ),
+            (
+                "# sent_id = 1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2-3\tb\t_\t_\t_\t_\t_\t_\t_\t_\n2\tb\tb\tNOUN\tNN\t_\t0\troot\t_\t_\n\n1\tC\tc\tX\t_\t_\t0\troot\t_\t_\n2\t.\t.\tPUNCT\t_\t_\t1\tp\t_\t_\n",
+                "x.txt",
+                "CoNLL",
+            ),
+            (
+                "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\nGerman JJ B-NP B-MISC\ncall NN I-NP O\n\nPeter NNP B-NP B-PER\n. . O O\n",
+                "x.txt",
+                "CoNLL",
+            ),
+            ("The\tDET\ncat\tNOUN\nsat\tVERB\n.\tPUNCT\n\nIt\tPRON\nran\tVERB\n", "-", "CoNLL"),
+            ("-DOCSTART- -X- O O\n\n", "x", "CoNLL"),
+            ("# newdoc\n", "a.conllu", "CoNLL"),
+            ("text\nfirst row\nsecond row\nthird row\n", "-", "one column"),
+            ("text\n\"first, row\"\n\"second\"\n\"third \"\"row\"\"\"\n", "x.txt", "one column"),
+        ] {
+            let why = annotated_text(text, name).unwrap_or_default();
+            assert!(why.contains(words), "{text}: {why}");
+        }
+        for (text, name) in [
+            ("", "-"),
+            ("<media>\nnone", "a.xml"),
+            ("<?xml version=\"1.0\"?>\n<mediawikis>\n", "a.xml"),
+            ("From here to 2009 it was 10:15 all day.\nNote: it rained.\n\nStill.\n", "a.txt"),
+            ("From: a@b.org\nSubject: x\n\nHello\n", "a.eml"),
+            ("O\nO O\nO\nO\nO\nO\n", "a.txt"),
+            ("roses are red\nviolets are blue\nsugar is sweet\nand so are\nyou my dear\n", "a.txt"),
+            ("a b\nc d\ne f\ng h\ni j\n", "a.txt"),
+            ("1\t2\n2\t4\n3\t6\n4\t8\n5\t10\n", "a.txt"),
+            ("text\nis what this is about\nand more\nand more\n", "a.txt"),
+            ("Hello\nfirst row\nsecond row\nthird\n", "-"),
+        ] {
+            assert_eq!(annotated_text(text, name), None, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A file is a stream between marks, with a table of contents behind it that says where the batches are. It is read as
 //! the stream that it is, so that it may be compressed or come through a pipe.
 
-use super::batches::BatchReader;
+use super::arrow_rows::BatchReader;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use super::stream::{BoundedBytes, ByteStream};

@@ -2,66 +2,51 @@
 //!
 //! [`expand`] turns path arguments into [`InputFile`]s; a [`InputReader`] gives one input's records and
 //! rejects in order, and the [`ResumePoint`] after each.
-//! * `paths` files, directories, patterns, standard input; `datasets` folders of them
+//! * `inputs` files, directories, patterns, standard input; `folders` what of a directory is data
 //! * `decompress` by content, counting the bytes of the file
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
-//! * `recognise` the format, by what `sniff` sees in the beginning
-//! * `reader` hands on to `parquet`, or to a `sequence` of records of a stream: `lines` and `json` of `objects`
-//!   (`jsonl` reads one), `csv` of rows of `cells` (`metadata` puts their fields together), `warc` of archives
-//!   (`http` the answers in them), `text`
-//! * `places` any place of a file, on disk or in a store, which `parquet` asks for
-//! * `ipc` the messages of Arrow files and streams
-//! * `mapped` other names for fields, and the source that a record names
-//! * `memory` records that a program hands over, one by one or as record batches
-//! * `batches` record batches as records, which `ipc` and `memory` share, of the rows of `table`, as `parquet`
-//! * `foreign` files that are neither records nor a text
-//! * `kept_fields` which fields of a record are kept
-//! * `tagged` texts with the marks of another program between their lines
-//! * `guess` the text field when none is named
+//! * `detect` the format, by what `csv_rows` sees in the beginning; `foreign` files that are neither records nor a text
+//! * `input_reader` hands on to `columnar_reader` (Parquet), or to a reader of records of a stream (`block`):
+//!   `json_reader`, `csv_reader` of rows of `csv_rows`, `warc_reader` of archives, `text_reader`
+//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records
+//! * `records` records that a program hands over, one by one or as record batches
+//! * `roles` which field is the text when none is named, other names for fields, the source that a record names
+//! * `metadata` puts fields together, `builder` keeps those that are asked for
 
-mod batches;
-mod cells;
-mod csv;
-mod datasets;
+mod arrow_rows;
+mod block;
+mod builder;
+mod columnar_reader;
+mod csv_reader;
+mod csv_rows;
 mod decompress;
+mod detect;
 mod error;
+mod folders;
 mod foreign;
-mod guess;
-mod http;
+mod input_reader;
+mod inputs;
 mod ipc;
 mod item;
-mod json;
-mod jsonl;
-mod kept_fields;
-mod lines;
-mod mapped;
-mod memory;
+mod json_reader;
 mod metadata;
-mod objects;
-mod parquet;
-mod paths;
-mod places;
-mod reader;
-mod recognise;
-mod sequence;
-mod sniff;
+mod records;
+mod roles;
 mod stream;
-mod table;
-mod tagged;
-mod text;
-mod warc;
+mod text_reader;
+mod warc_reader;
 
+pub use builder::split_members;
 pub use error::ReadError;
+pub use input_reader::InputReader;
+#[cfg(test)]
+pub use inputs::expand_local;
+pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
-pub use kept_fields::split_members;
-pub use memory::{Record, Records};
-#[cfg(test)]
-pub use paths::expand_local;
-pub use paths::{InputFile, expand};
-pub use reader::InputReader;
+pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
 

@@ -2,11 +2,13 @@
 //!
 //! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
 //! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
+//!
+//! What a template writes to set turns apart, which a tokenizer must know and no message may say.
 
-use super::bound::{self, CompiledTemplate, RenderAllowance};
-use super::markers;
-use super::values::{self, CalendarDay};
-use super::work::{RenderBudget, STEPS};
+use super::budget::{RenderAllowance, RenderBudget, STEPS};
+use super::functions::CalendarDay;
+use super::rewrite::CompiledTemplate;
+use super::{functions, sandbox};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
@@ -163,7 +165,7 @@ impl ChatTemplate {
         };
         let mut found: Vec<String> = self.specials.iter().filter(is_named).cloned().collect();
         if !self.is_declared {
-            found.extend(markers::special_markers(&self.source));
+            found.extend(special_markers(&self.source));
         }
         found.retain(|marker| !marker.is_empty());
         found.sort_unstable();
@@ -173,7 +175,7 @@ impl ChatTemplate {
 
     /// What no message may say: special tokens, and all that looks as if it set turns apart.
     pub(super) fn forbidden(&self) -> Vec<String> {
-        self.specials.iter().cloned().chain(markers::turn_markers(&self.source)).collect()
+        self.specials.iter().cloned().chain(turn_markers(&self.source)).collect()
     }
 
     /// Sets a value that the template may name, such as `bos_token` or `enable_thinking`.
@@ -259,16 +261,16 @@ impl ChatTemplate {
 fn environment(day: Option<CalendarDay>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(STEPS));
-    environment.set_formatter(values::write);
-    environment.add_function("raise_exception", |why: String| values::raise_exception(&why));
+    environment.set_formatter(functions::write);
+    environment.add_function("raise_exception", |why: String| functions::raise_exception(&why));
     environment
-        .add_function("strftime_now", move |format: String| values::strftime_now(day, &format));
-    environment.add_filter("tojson", values::tojson);
+        .add_function("strftime_now", move |format: String| functions::strftime_now(day, &format));
+    environment.add_filter("tojson", functions::tojson);
     environment.add_filter("generation", |text: String| {
         let [open, close] = MARKS;
         format!("{open}{text}{close}")
     });
-    bound::add_checked_functions(&mut environment);
+    sandbox::add_checked_functions(&mut environment);
     environment
 }
 
@@ -345,8 +347,56 @@ fn choose(config: &Json, name: Option<&str>) -> Result<String, String> {
     }
 }
 
+/// Pairs of brackets that special tokens are spelled with, as `<|im_start|>`.
+const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<\u{ff5c}", "\u{ff5c}>")];
+/// Longest name within them, in bytes.
+const LONGEST: usize = 64;
+
+/// What is spelled like special tokens in the source of a template, ascending: `<|...|>`, `<start_of_...>`.
+pub(super) fn special_markers(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (open, close) in BRACKETS {
+        found.extend(between(source, open, close, |name| {
+            !name.contains(|c: char| c.is_whitespace() || "<>{}'\"|\u{ff5c}".contains(c))
+        }));
+    }
+    found.extend(between(source, "<", ">", |name| {
+        let is_turn = name.starts_with("start_of_") || name.starts_with("end_of_");
+        is_turn && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    }));
+    sorted(found)
+}
+
+/// These, and what older templates set turns apart with in plain text: `[INST]`, `<<SYS>>`.
+pub(super) fn turn_markers(source: &str) -> Vec<String> {
+    let mut found = special_markers(source);
+    let is_upper = |name: &str| {
+        let name = name.strip_prefix('/').unwrap_or(name);
+        name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
+    found.extend(between(source, "[", "]", is_upper));
+    found.extend(between(source, "<<", ">>", is_upper));
+    sorted(found)
+}
+
+fn between(source: &str, open: &str, close: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
+    let found = source.match_indices(open).filter_map(|(at, _)| {
+        let rest = source.get(at + open.len()..)?;
+        let within = rest.get(..rest.floor_char_boundary(LONGEST + close.len()))?;
+        let name = within.get(..within.find(close)?)?;
+        (!name.is_empty() && is_name(name)).then(|| format!("{open}{name}{close}"))
+    });
+    found.collect()
+}
+
+fn sorted(mut found: Vec<String>) -> Vec<String> {
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 #[cfg(test)]
-mod tests {
+mod template_tests {
     use super::*;
 
     #[test]
@@ -358,6 +408,21 @@ mod tests {
         assert_eq!(
             mark_generation("{{ generation }} {%"),
             ("{{ generation }} {%".to_owned(), false)
+        );
+    }
+}
+
+#[cfg(test)]
+mod markers_tests {
+    use super::*;
+
+    #[test]
+    fn what_sets_turns_apart_is_found_in_a_template() {
+        let source = "{% if a <b %}{{ '<|im_start|>' + m.role }}<|im_end|>{% endif %}{{ '<start_of_turn>user' }}[INST] {{ m[0] }} [/INST]<<SYS>>{{ x['A'] }} <| a |>";
+        assert_eq!(special_markers(source), ["<start_of_turn>", "<|im_end|>", "<|im_start|>"]);
+        assert_eq!(
+            turn_markers(source),
+            ["<<SYS>>", "<start_of_turn>", "<|im_end|>", "<|im_start|>", "[/INST]", "[INST]"]
         );
     }
 }

@@ -1,8 +1,8 @@
 //! What a load was decided with, as it says itself: it must be what the corpus decides with.
 
 use super::LoadOptions;
-use crate::ingest::decided::TokenIdsColumn;
 use crate::ingest::error::IngestError;
+use crate::ingest::imported_row::TokenIdsColumn;
 use crate::input::{InputFormat, InputReader, ReadItem, ReadOptions, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;

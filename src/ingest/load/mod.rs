@@ -2,25 +2,23 @@
 //!
 //! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and
 //! what is stored is what an ingest of the same files would have stored. `manifest` says what the load was decided
-//! with, `changed` which stored documents stand otherwise with it; `end` removes what came before its witness, and sees
-//! that all documents stand as they are `said` to. What a row says is read by `decided`, held against the document and
-//! taken over by `judge`, both beside this folder. The layout is in `docs/reference/loads.md`.
+//! with; `finisher` removes what came before its witness, and sees that all documents stand as they are said to, those
+//! among them that were stored before. What a row says is read by `imported_row`, held against the document and taken
+//! over by `load_validator`, both beside this folder. The layout is in `docs/reference/loads.md`.
 
-mod changed;
-mod end;
+mod finisher;
 mod manifest;
-mod said;
 
-use self::changed::StatusChangeFiles;
-use self::end::LoadFinisher;
+use self::finisher::LoadFinisher;
+use self::finisher::StatusChangeFiles;
 use self::manifest::LoadManifest;
-use super::decided::COLUMNS;
 use super::error::IngestError;
-use super::judge::LoadValidator;
+use super::imported_row::COLUMNS;
+use super::load_validator::LoadValidator;
 use super::options::{IngestOptions, OnError};
-use super::produce::{IngestInput, expand_files};
+use super::pipeline::{IngestResources, ingest, pool};
+use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
-use super::run::{IngestResources, ingest, pool};
 use crate::dedup::StandingsDigest;
 use crate::input::{InputFile, InputFormat, ReadOptions};
 use crate::model::{Context, DocId, KeepOrder, Standing};

@@ -1,0 +1,218 @@
+//! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
+
+use super::budget::{BoundedSink, charge_made, charge_written};
+use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::io;
+
+/// A calendar day, the only time that a template can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CalendarDay {
+    year: u32,
+    month: u32,
+    day: u32,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+impl CalendarDay {
+    /// Reads `YYYY-MM-DD`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-').map(|part| part.parse::<u32>().ok());
+        let day = Self { year: parts.next()??, month: parts.next()??, day: parts.next()?? };
+        let leap = day.year.is_multiple_of(4) && !day.year.is_multiple_of(100)
+            || day.year.is_multiple_of(400);
+        let last = match day.month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => return None,
+        };
+        ((1..=last).contains(&day.day) && (1..=9999).contains(&day.year)).then_some(day)
+    }
+
+    fn month_name(self) -> &'static str {
+        MONTHS.get((self.month - 1) as usize).copied().unwrap_or_default()
+    }
+
+    /// Sakamoto's method: 0 is Sunday.
+    fn weekday_name(self) -> &'static str {
+        let shift = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
+        let shift = shift.get((self.month - 1) as usize).copied().unwrap_or(0);
+        let year = if self.month < 3 { self.year - 1 } else { self.year };
+        let at = (year + year / 4 - year / 100 + year / 400 + shift + self.day) % 7;
+        WEEKDAYS.get(at as usize).copied().unwrap_or_default()
+    }
+
+    /// Python's `strftime`, for the parts of a day; its time is midnight.
+    fn format(self, format: &str) -> Result<String, Error> {
+        let mut out = String::new();
+        let mut letters = format.chars();
+        while let Some(letter) = letters.next() {
+            if letter != '%' {
+                out.push(letter);
+                continue;
+            }
+            let mut code = letters.next();
+            let bare = code == Some('-');
+            if bare {
+                code = letters.next();
+            }
+            let two = |number: u32| if bare { number.to_string() } else { format!("{number:02}") };
+            let short = |name: &str| name.chars().take(3).collect::<String>();
+            out.push_str(&match code {
+                Some('d') => two(self.day),
+                Some('m') => two(self.month),
+                Some('y') => two(self.year % 100),
+                Some('Y') => self.year.to_string(),
+                Some('B') => self.month_name().to_owned(),
+                Some('b') => short(self.month_name()),
+                Some('A') => self.weekday_name().to_owned(),
+                Some('a') => short(self.weekday_name()),
+                Some('H' | 'M' | 'S') => two(0),
+                Some('F') => format!("{}-{:02}-{:02}", self.year, self.month, self.day),
+                Some('%') => "%".to_owned(),
+                _ => {
+                    return Err(invalid(format!(
+                        "strftime_now does not know the format {format:?}"
+                    )));
+                }
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// `strftime_now`: the day given by option; never the clock, or the same record would become another text.
+pub(super) fn strftime_now(day: Option<CalendarDay>, format: &str) -> Result<String, Error> {
+    match day {
+        Some(day) => {
+            // The longest name of a month stands for two letters.
+            charge_made(format.len().saturating_mul(8))?;
+            day.format(format)
+        }
+        None => Err(invalid(
+            "the template asks for today's date; name a day with --chat-date".to_owned(),
+        )),
+    }
+}
+
+/// `raise_exception`: the template refuses the conversation.
+pub(super) fn raise_exception(message: &str) -> Result<String, Error> {
+    Err(invalid(format!("the template refuses it: {message}")))
+}
+
+fn invalid(why: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, why)
+}
+
+/// `tojson` as transformers has it: Python's separators, the order of the input, nothing escaped
+/// for HTML.
+pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let _: Option<bool> = options.get("ensure_ascii")?;
+    let _: Option<bool> = options.get("sort_keys")?;
+    options.assert_all_used()?;
+    let mut out = BoundedSink::new(Vec::new());
+    let written = match indent {
+        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
+        Some(width) => {
+            charge_made(width)?;
+            let indent = vec![b' '; width];
+            let pretty = PrettyFormatter::with_indent(&indent);
+            value.serialize(&mut Serializer::with_formatter(&mut out, pretty))
+        }
+    };
+    written.map_err(
+        |error| {
+            if error.is_io() { out.why() } else { invalid(format!("tojson: {error}")) }
+        },
+    )?;
+    let bytes = out.into_bytes();
+    charge_made(bytes.len())?;
+    String::from_utf8(bytes).map_err(|error| invalid(format!("tojson: {error}")))
+}
+
+/// `json.dumps`: a space behind commas and colons.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+}
+
+/// Writes a value as Python's `str` would; lists and objects, of which that makes Python source, are refused.
+pub(super) fn write(
+    out: &mut Output<'_>,
+    state: &State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
+    // A letter is at most six bytes when it is written for HTML.
+    let times = if state.auto_escape() == AutoEscape::None { 1 } else { 6 };
+    charge_written(value.as_str().map_or(32, str::len).saturating_mul(times))?;
+    match value.kind() {
+        ValueKind::Bool => Ok(out
+            .write_str(if value.is_true() { "True" } else { "False" })
+            .map_err(Error::from)?),
+        ValueKind::None => Ok(out.write_str("None").map_err(Error::from)?),
+        ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => Err(invalid(
+            "the template writes a list or an object as text, where a string was expected"
+                .to_owned(),
+        )),
+        _ => minijinja::escape_formatter(out, state, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_written_as_python_writes_them() {
+        let day = CalendarDay::parse("2024-02-29").unwrap();
+        assert_eq!(day.format("%d %b %Y").unwrap(), "29 Feb 2024");
+        assert_eq!(
+            day.format("%A, %B %-d, %y %% %F").unwrap(),
+            "Thursday, February 29, 24 % 2024-02-29"
+        );
+        assert!(day.format("%j").is_err() && strftime_now(None, "%d").is_err());
+        for bad in ["2023-02-29", "2024-13-01", "2024-1", "today", "2024-04-31", "0-1-1"] {
+            assert_eq!(CalendarDay::parse(bad), None, "{bad}");
+        }
+    }
+}

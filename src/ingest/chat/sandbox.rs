@@ -1,0 +1,578 @@
+//! Templates run within bounds: a template comes from a stranger's file, and a text doubled forty times is a terabyte.
+//!
+//! Steps are counted by the engine, which has no hook for what an operator or a filter makes. So a template is compiled
+//! from a rewritten syntax tree (`rewrite`), in which everything that makes a value out of others goes through one of the
+//! checked functions here, which takes the bytes off an allowance first (`budget`): operators (`~`, `+`, `*`, `in`,
+//! slices, lists and objects), every filter of the engine, Python's methods of strings, lists and objects, and what a
+//! template may call. `range` gives no more than 100,000 numbers, one after the other; `debug`, which writes all that a
+//! template knows, is not among what transformers gives templates.
+
+use super::budget::{
+    ITEM, bytes_left, charge_made, check_room, count, formatted, is_list, is_nested, joined,
+    refusal, replaced, shown_in_lines, text_len,
+};
+use minijinja::value::{Kwargs, ObjectRepr, Rest, Value, ValueKind, from_args};
+use minijinja::{Environment, Error, ErrorKind, State, context, functions};
+use minijinja_contrib::pycompat::unknown_method_callback;
+use std::sync::LazyLock;
+
+/// Names of filters that no template can spell.
+pub(super) const CONCAT: &str = "checked:~";
+pub(super) const ADD: &str = "checked:+";
+pub(super) const MULTIPLY: &str = "checked:*";
+pub(super) const IN: &str = "checked:in";
+pub(super) const NESTED: &str = "checked:nested";
+pub(super) const KEPT: &str = "checked:kept";
+pub(super) const SLICED: &str = "checked:sliced";
+pub(super) const SLICE: &str = "checked:slice";
+
+pub(super) fn add_operators(environment: &mut Environment<'static>) {
+    environment.add_filter(CONCAT, concat);
+    environment.add_filter(ADD, sum);
+    environment.add_filter(MULTIPLY, product);
+    environment.add_filter(IN, contained);
+    environment.add_test("in", contained);
+    environment.add_filter(NESTED, nested);
+    environment.add_filter(
+        KEPT,
+        |value: Value| {
+            if is_namespace(&value) { Err(held()) } else { Ok(value) }
+        },
+    );
+    environment.add_filter(SLICED, |of: Value| {
+        if of.kind() == ValueKind::Iterable { flat(&of) } else { Ok(of) }
+    });
+    environment.add_filter(SLICE, |part: Value| {
+        // A slice of a list only refers to it.
+        part.as_str().map_or(Ok(()), |text| charge_made(text.len()))?;
+        Ok(part)
+    });
+}
+
+/// Values within values: more than a record can have, and few enough to be compared and dropped, which
+/// goes down the stack.
+const DEEPEST: usize = 200;
+
+/// A value that was put together, unless it is too deep.
+pub(super) fn nested(value: Value) -> Result<Value, Error> {
+    let mut seen = 0;
+    look(&value, 1, &mut seen)?;
+    charge_made(seen)?;
+    Ok(value)
+}
+
+fn look(value: &Value, depth: usize, seen: &mut usize) -> Result<(), Error> {
+    if depth > DEEPEST {
+        return Err(refusal(format!("the template nests values more than {DEEPEST} deep")));
+    }
+    let mut within = |value: &Value| {
+        if is_namespace(value) {
+            return Err(held());
+        }
+        if !is_nested(value) {
+            return Ok(());
+        }
+        *seen += 1;
+        // One list in two places counts twice: it would be gone through twice.
+        check_room(*seen)?;
+        look(value, depth + 1, seen)
+    };
+    let Some(object) = value.as_object() else { return Ok(()) };
+    if object.repr() == ObjectRepr::Map {
+        for (key, value) in object.try_iter_pairs().into_iter().flatten() {
+            within(&key)?;
+            within(&value)?;
+        }
+        return Ok(());
+    }
+    object.try_iter().into_iter().flatten().try_for_each(|value| within(&value))
+}
+
+/// Only these can be changed once they are made, so only these could come to hold themselves.
+pub(super) fn is_namespace(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().ends_with("::Namespace"))
+}
+
+/// Why a namespace cannot be put there.
+pub(super) fn held() -> Error {
+    refusal(
+        "the template puts a namespace into another value, where it could hold itself".to_owned(),
+    )
+}
+
+/// The engine's own operators, for operands that are not told apart here.
+struct EngineOperators(LazyLock<Environment<'static>>);
+
+static PLAIN: EngineOperators = EngineOperators(LazyLock::new(Environment::new));
+
+impl EngineOperators {
+    fn eval(&self, expression: &'static str, a: &Value, b: &Value) -> Result<Value, Error> {
+        let compiled = self.0.compile_expression(expression)?;
+        let value = compiled.eval(context! { a => a, b => b });
+        // Without its place, which is none of the template's.
+        value.map_err(|error| {
+            let why = error.detail().unwrap_or_default().to_owned();
+            Error::new(error.kind(), why)
+        })
+    }
+}
+
+fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
+    charge_made(text_len(a)?.saturating_add(text_len(b)?))?;
+    Ok(Value::from(match (a.as_str(), b.as_str()) {
+        (Some(a), Some(b)) => [a, b].concat(),
+        _ => format!("{a}{b}"),
+    }))
+}
+
+fn sum(a: &Value, b: &Value) -> Result<Value, Error> {
+    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
+        charge_made(a.len() + b.len())?;
+        return Ok(Value::from([a, b].concat()));
+    }
+    if let Some(sum) = integers(a, b).and_then(|(a, b)| a.checked_add(b)) {
+        return Ok(Value::from(sum));
+    }
+    if is_list(a) && is_list(b) {
+        charge_made(count(a)?.saturating_add(count(b)?).saturating_mul(ITEM))?;
+        return Ok(items(a.try_iter()?.chain(b.try_iter()?).collect()));
+    }
+    PLAIN.eval("a + b", a, b)
+}
+
+fn product(a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(product) = integers(a, b).and_then(|(a, b)| a.checked_mul(b)) {
+        return Ok(Value::from(product));
+    }
+    for (of, times) in [(a, b), (b, a)] {
+        let Some(times) = times.as_usize() else { continue };
+        if let Some(text) = of.as_str() {
+            charge_made(text.len().saturating_mul(times))?;
+        } else if is_list(of) {
+            charge_made(count(of)?.saturating_mul(ITEM).saturating_mul(times))?;
+            let once: Vec<Value> = of.try_iter()?.collect();
+            let all = std::iter::repeat_n(once, times).flatten();
+            return Ok(items(all.collect()));
+        }
+    }
+    PLAIN.eval("a * b", a, b)
+}
+
+fn contained(value: &Value, container: &Value) -> Result<bool, Error> {
+    if let Some(text) = container.as_str() {
+        if let Some(part) = value.as_str() {
+            return Ok(text.contains(part));
+        }
+        check_room(text_len(value)?)?;
+    }
+    if let Some(object) = container.as_object() {
+        match object.repr() {
+            ObjectRepr::Map => return Ok(object.get_value(value).is_some()),
+            ObjectRepr::Seq | ObjectRepr::Iterable => {
+                return Ok(container.try_iter()?.any(|item| &item == value));
+            }
+            _ => {}
+        }
+    }
+    Ok(PLAIN.eval("a in b", value, container)?.is_true())
+}
+
+fn integers(a: &Value, b: &Value) -> Option<(i64, i64)> {
+    if a.is_integer() && b.is_integer() { a.as_i64().zip(b.as_i64()) } else { None }
+}
+
+/// What goes through a list, as the engine has it for values that are made on the way: here they are
+/// made once. One upon another, each would be gone through again for every item of the next.
+pub(super) fn flat(value: &Value) -> Result<Value, Error> {
+    charge_made(count(value)?.saturating_mul(ITEM))?;
+    Ok(items(value.try_iter()?.collect()))
+}
+
+fn items(values: Vec<Value>) -> Value {
+    Value::make_object_iterable(values, |values| Box::new(values.iter().cloned()))
+}
+
+/// A list, which can be asked for an item.
+pub(super) fn list(value: &Value) -> Result<Value, Error> {
+    charge_made(count(value)?.saturating_mul(ITEM))?;
+    Ok(Value::from(value.try_iter()?.collect::<Vec<_>>()))
+}
+
+/// For a name that the engine does not know.
+pub(super) fn unknown(name: &str) -> Error {
+    refusal(format!("filter {name} is unknown"))
+}
+
+/// What bounds a filter.
+#[derive(Clone, Copy)]
+enum FilterRule {
+    /// Gives a number, a truth value, an item, or what it was given.
+    Refers,
+    /// Gives a text at most three times as long as its own, which a capital letter can be.
+    Text,
+    /// The same, six times as long, which a letter written for HTML can be.
+    Escaped,
+    /// Gives a list of the items.
+    Items,
+    /// Gives a list of lists of the items.
+    Nested,
+    /// Gives pieces of a text, which together are as long as the text.
+    Pieces,
+    /// Goes through items that it makes on the way; they are made once.
+    Passing,
+    /// Takes off what it makes by itself.
+    Itself,
+    /// Is told beforehand what it will make.
+    Told(fn(&[Value]) -> Result<usize, Error>),
+    /// Is written anew.
+    Anew(fn(&State<'_, '_>, &[Value]) -> Result<Value, Error>),
+}
+
+/// A filter's name, the name of its checked form, which no template can spell, and what bounds it.
+struct CheckedFilter(&'static str, &'static str, FilterRule);
+
+const FILTERS: &[CheckedFilter] = &[
+    CheckedFilter("abs", "checked:abs", FilterRule::Refers),
+    CheckedFilter("attr", "checked:attr", FilterRule::Refers),
+    CheckedFilter("batch", "checked:batch", FilterRule::Told(in_batches)),
+    CheckedFilter("bool", "checked:bool", FilterRule::Refers),
+    CheckedFilter("capitalize", "checked:capitalize", FilterRule::Text),
+    CheckedFilter("chain", "checked:chain", FilterRule::Anew(chain)),
+    CheckedFilter("count", "checked:count", FilterRule::Refers),
+    CheckedFilter("d", "checked:d", FilterRule::Refers),
+    CheckedFilter("default", "checked:default", FilterRule::Refers),
+    CheckedFilter("dictsort", "checked:dictsort", FilterRule::Nested),
+    CheckedFilter("e", "checked:e", FilterRule::Escaped),
+    CheckedFilter("escape", "checked:escape", FilterRule::Escaped),
+    CheckedFilter("first", "checked:first", FilterRule::Refers),
+    CheckedFilter("float", "checked:float", FilterRule::Refers),
+    CheckedFilter("format", "checked:format", FilterRule::Told(in_format)),
+    CheckedFilter("generation", "checked:generation", FilterRule::Text),
+    CheckedFilter("groupby", "checked:groupby", FilterRule::Nested),
+    CheckedFilter("indent", "checked:indent", FilterRule::Told(indented)),
+    CheckedFilter("int", "checked:int", FilterRule::Refers),
+    CheckedFilter("items", "checked:items", FilterRule::Passing),
+    CheckedFilter("join", "checked:join", FilterRule::Told(in_one)),
+    CheckedFilter("last", "checked:last", FilterRule::Refers),
+    CheckedFilter("length", "checked:length", FilterRule::Refers),
+    CheckedFilter("lines", "checked:lines", FilterRule::Pieces),
+    CheckedFilter("list", "checked:list", FilterRule::Items),
+    CheckedFilter("lower", "checked:lower", FilterRule::Text),
+    CheckedFilter("map", "checked:map", FilterRule::Anew(map)),
+    CheckedFilter("max", "checked:max", FilterRule::Items),
+    CheckedFilter("min", "checked:min", FilterRule::Items),
+    CheckedFilter("pprint", "checked:pprint", FilterRule::Told(in_lines)),
+    CheckedFilter("reject", "checked:reject", FilterRule::Items),
+    CheckedFilter("rejectattr", "checked:rejectattr", FilterRule::Items),
+    CheckedFilter("replace", "checked:replace", FilterRule::Told(with_others)),
+    CheckedFilter("reverse", "checked:reverse", FilterRule::Passing),
+    CheckedFilter("round", "checked:round", FilterRule::Refers),
+    CheckedFilter("safe", "checked:safe", FilterRule::Text),
+    CheckedFilter("select", "checked:select", FilterRule::Items),
+    CheckedFilter("selectattr", "checked:selectattr", FilterRule::Items),
+    CheckedFilter("slice", "checked:columns", FilterRule::Told(in_columns)),
+    CheckedFilter("sort", "checked:sort", FilterRule::Items),
+    CheckedFilter("split", "checked:split", FilterRule::Pieces),
+    CheckedFilter("string", "checked:string", FilterRule::Text),
+    CheckedFilter("sum", "checked:sum", FilterRule::Refers),
+    CheckedFilter("title", "checked:title", FilterRule::Text),
+    CheckedFilter("tojson", "checked:tojson", FilterRule::Itself),
+    CheckedFilter("trim", "checked:trim", FilterRule::Text),
+    CheckedFilter("unique", "checked:unique", FilterRule::Items),
+    CheckedFilter("upper", "checked:upper", FilterRule::Text),
+    CheckedFilter("zip", "checked:zip", FilterRule::Passing),
+];
+
+const UNKNOWN: &str = "checked:unknown";
+
+/// The checked form of a filter; `Err` is the name of a filter that refuses, with the name as its argument.
+pub(super) fn checked(name: &str) -> Result<&'static str, &'static str> {
+    // As the engine reads it: a name may be written with spaces around dots.
+    let same = |filter: &&CheckedFilter| {
+        filter.0.chars().eq(name.chars().filter(|letter| !letter.is_ascii_whitespace()))
+    };
+    FILTERS.iter().find(same).map(|filter| filter.1).ok_or(UNKNOWN)
+}
+
+/// Names of all that is listed.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FILTERS.iter().map(|filter| filter.0)
+}
+
+pub(super) fn add_filters(environment: &mut Environment<'static>) {
+    for CheckedFilter(name, checked, rule) in FILTERS {
+        environment.add_filter(*checked, move |state: &State<'_, '_>, values: Rest<Value>| {
+            apply(state, name, *rule, &values)
+        });
+    }
+    environment.add_filter(UNKNOWN, |name: String, _: Rest<Value>| Err::<Value, _>(unknown(&name)));
+}
+
+fn apply(
+    state: &State<'_, '_>,
+    name: &str,
+    rule: FilterRule,
+    values: &[Value],
+) -> Result<Value, Error> {
+    let first = values.first().cloned().unwrap_or_default();
+    match rule {
+        FilterRule::Refers | FilterRule::Itself => state.apply_filter(name, values),
+        FilterRule::Text | FilterRule::Escaped => {
+            let times = if matches!(rule, FilterRule::Escaped) { 6 } else { 3 };
+            let most = longest(values)?.saturating_mul(times);
+            // What is far from the allowance is not worth a look.
+            if most >= bytes_left() {
+                check_room(most / times)?;
+            }
+            let made_of = state.apply_filter(name, values)?;
+            charge_made(made_of.as_str().map_or(0, str::len))?;
+            Ok(made_of)
+        }
+        FilterRule::Items => {
+            charge_made(weight(&first)?)?;
+            state.apply_filter(name, values)
+        }
+        FilterRule::Nested => {
+            charge_made(weight(&first)?.saturating_mul(2))?;
+            nested(state.apply_filter(name, values)?)
+        }
+        FilterRule::Pieces => {
+            let (length, pieces) = pieces(&first, values.get(1))?;
+            charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
+            state.apply_filter(name, values)
+        }
+        FilterRule::Passing => {
+            let made_of = state.apply_filter(name, values)?;
+            if made_of.kind() == ValueKind::Iterable {
+                return nested(flat(&made_of)?);
+            }
+            charge_made(made_of.as_str().map_or(0, str::len))?;
+            Ok(made_of)
+        }
+        FilterRule::Told(tell) => {
+            let escaped = if state.auto_escape() == minijinja::AutoEscape::None { 1 } else { 6 };
+            charge_made(tell(values)?.saturating_mul(escaped))?;
+            nested(state.apply_filter(name, values)?)
+        }
+        FilterRule::Anew(call) => call(state, values),
+    }
+}
+
+/// The longest of what a filter is given, as text.
+fn longest(values: &[Value]) -> Result<usize, Error> {
+    values.iter().try_fold(0, |longest, value| Ok(longest.max(text_len(value)?)))
+}
+
+/// What a list of the same items takes, with their texts: what looks at all of them writes some anew.
+fn weight(of: &Value) -> Result<usize, Error> {
+    let mut weight = count(of)?.saturating_mul(ITEM);
+    if is_list(of) {
+        let most = bytes_left();
+        for item in of.try_iter()? {
+            weight = weight.saturating_add(item.as_str().map_or(0, str::len));
+            if weight > most {
+                break;
+            }
+        }
+    }
+    Ok(weight)
+}
+
+/// The length of a text, and into how many pieces it would be cut, by a separator or at spaces.
+pub(super) fn pieces(text: &Value, by: Option<&Value>) -> Result<(usize, usize), Error> {
+    let length = text_len(text)?;
+    let Some(text) = text.as_str() else { return Ok((length, length)) };
+    let pieces = match by.and_then(Value::as_str) {
+        Some(by) => text.matches(by).count(),
+        None => text.matches(char::is_whitespace).count(),
+    };
+    Ok((length, pieces + 1))
+}
+
+/// A text of what is given: itself, or as it is written.
+fn text(value: Option<&Value>) -> Result<std::borrow::Cow<'_, str>, Error> {
+    let Some(value) = value else { return Ok("".into()) };
+    match value.as_str() {
+        Some(text) => Ok(text.into()),
+        None => {
+            check_room(text_len(value)?)?;
+            Ok(value.to_string().into())
+        }
+    }
+}
+
+fn with_others(values: &[Value]) -> Result<usize, Error> {
+    let (of, from, to) = (text(values.first())?, text(values.get(1))?, text(values.get(2))?);
+    Ok(replaced(&of, &from, &to))
+}
+
+fn in_one(values: &[Value]) -> Result<usize, Error> {
+    joined(values.first().unwrap_or(&Value::UNDEFINED), &text(values.get(1))?)
+}
+
+fn in_format(values: &[Value]) -> Result<usize, Error> {
+    formatted(&text(values.first())?, values.get(1..).unwrap_or_default())
+}
+
+fn in_lines(values: &[Value]) -> Result<usize, Error> {
+    values.first().map_or(Ok(0), shown_in_lines)
+}
+
+fn indented(values: &[Value]) -> Result<usize, Error> {
+    let of = text(values.first())?;
+    let lines = of.matches('\n').count() + 2;
+    Ok(of.len().saturating_add(number(values, "width").unwrap_or(4).saturating_mul(lines)))
+}
+
+/// Lists of `count` places are made for what they will hold, and filled.
+fn in_batches(values: &[Value]) -> Result<usize, Error> {
+    if values.iter().skip(1).any(is_namespace) {
+        return Err(held());
+    }
+    let of = weight(values.first().unwrap_or(&Value::UNDEFINED))?;
+    let size = number(values, "linecount").unwrap_or(0).saturating_mul(ITEM);
+    Ok(of.saturating_mul(2).saturating_add(size.saturating_mul(2)))
+}
+
+fn in_columns(values: &[Value]) -> Result<usize, Error> {
+    if values.iter().skip(1).any(is_namespace) {
+        return Err(held());
+    }
+    let of = weight(values.first().unwrap_or(&Value::UNDEFINED))?;
+    let lists = number(values, "slices").unwrap_or(0).saturating_mul(4 * ITEM);
+    Ok(of.saturating_add(lists))
+}
+
+/// The first argument as a number, or the one of that name.
+fn number(values: &[Value], name: &str) -> Option<usize> {
+    let first = values.get(1)?;
+    let named = || first.get_attr(name).ok().and_then(|value| value.as_usize());
+    first.as_usize().or_else(named)
+}
+
+/// Maps become one map, which the engine would ask one after the other; lists become one list.
+fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+    let all = state.apply_filter("chain", values)?;
+    let entries = values
+        .iter()
+        .try_fold(0_usize, |sum, value| Ok::<_, Error>(sum.saturating_add(count(value)?)));
+    check_room(entries?.saturating_mul(2 * ITEM))?;
+    match all.kind() {
+        ValueKind::Map => {
+            let keys: Vec<Value> = all.try_iter()?.collect();
+            charge_made(keys.len().saturating_mul(2 * ITEM))?;
+            let pairs = keys.into_iter().map(|key| Ok((key.clone(), all.get_item(&key)?)));
+            pairs.collect::<Result<Vec<(Value, Value)>, Error>>().map(Value::from_iter)
+        }
+        ValueKind::Seq => list(&all),
+        _ => flat(&all),
+    }
+}
+
+/// Another filter on every item: its checked form.
+fn map(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+    let of = values.first().cloned().unwrap_or_default();
+    charge_made(count(&of)?.saturating_mul(ITEM))?;
+    let (arguments, _): (&[Value], Kwargs) = from_args(values.get(1..).unwrap_or_default())?;
+    let Some((name, arguments)) =
+        arguments.split_first().and_then(|(name, rest)| Some((name.as_str()?, rest)))
+    else {
+        return state.apply_filter("map", values);
+    };
+    let name = checked(name).map_err(|_| unknown(name))?;
+    let item = |item: Value| {
+        let given: Vec<Value> = std::iter::once(item).chain(arguments.iter().cloned()).collect();
+        state.apply_filter(name, &given)
+    };
+    let made_of = of.try_iter()?.map(item).collect::<Result<Vec<_>, _>>();
+    made_of.map(Value::from)
+}
+
+/// The engine's functions that are left, with what bounds them in the text above.
+#[cfg(test)]
+pub(super) const FUNCTIONS: [&str; 3] = ["dict", "namespace", "range"];
+
+pub(super) fn add_functions(environment: &mut Environment<'static>) {
+    environment.remove_global("debug");
+    environment.add_function("dict", |value: Option<Value>, more: Kwargs| {
+        functions::dict(value, more).and_then(counted)
+    });
+    environment.add_function("namespace", |value: Option<Value>| {
+        functions::namespace(value).and_then(counted)
+    });
+}
+
+/// A copy of an object has its keys and refers to its values.
+fn counted(object: Value) -> Result<Value, Error> {
+    charge_made(count(&object)?.saturating_mul(2 * ITEM))?;
+    nested(object)
+}
+
+/// Calls a method; one that is on no list here is unknown.
+pub(super) fn call(
+    state: &State<'_, '_>,
+    of: &Value,
+    method: &str,
+    values: &[Value],
+) -> Result<Value, Error> {
+    let plain = || unknown_method_callback(state, of, method, values);
+    let Some(text) = of.as_str() else {
+        return match (of.kind(), method) {
+            // What goes through an object or counts in a list refers to what is there.
+            (ValueKind::Map, "get" | "items" | "keys" | "values") | (ValueKind::Seq, "count") => {
+                plain()
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        };
+    };
+    let given = |number: usize| values.get(number).and_then(Value::as_str);
+    match method {
+        // Places, numbers and truth values.
+        "endswith" | "find" | "isalnum" | "isalpha" | "isascii" | "isdigit" | "islower"
+        | "isnumeric" | "isspace" | "isupper" | "rfind" | "startswith" => plain(),
+        // Python finds nothing before every letter and at the end; searching for it would not end.
+        "count" if given(0) == Some("") && values.len() == 1 => {
+            Ok(Value::from(text.chars().count() + 1))
+        }
+        "count" => plain(),
+        // At most three times as long, which a capital letter can be.
+        "capitalize" | "lower" | "lstrip" | "rstrip" | "strip" | "title" | "upper" => {
+            check_room(text.len())?;
+            let made_of = plain()?;
+            charge_made(made_of.as_str().map_or(0, str::len))?;
+            Ok(made_of)
+        }
+        "split" | "splitlines" => {
+            let by = if method == "split" { values.first() } else { None };
+            let (length, pieces) = pieces(of, by)?;
+            charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
+            plain()
+        }
+        "replace" => {
+            let (from, to) = (given(0).unwrap_or_default(), given(1).unwrap_or_default());
+            charge_made(replaced(text, from, to))?;
+            plain()
+        }
+        "join" => {
+            charge_made(values.first().map_or(Ok(0), |items| joined(items, text))?)?;
+            plain()
+        }
+        "format" => {
+            check_room(values.iter().try_fold(0, |sum: usize, value| {
+                Ok::<_, Error>(sum.saturating_add(text_len(value)?))
+            })?)?;
+            charge_made(formatted(text, values)?)?;
+            plain()
+        }
+        _ => Err(Error::from(ErrorKind::UnknownMethod)),
+    }
+}
+
+/// Gives an environment the checked functions that compiled templates call.
+pub(super) fn add_checked_functions(environment: &mut Environment<'static>) {
+    add_operators(environment);
+    add_filters(environment);
+    add_functions(environment);
+    environment.set_unknown_method_callback(call);
+}

@@ -1,0 +1,346 @@
+//! One prepared chunk into one commit: identity, decision, token ids, rows.
+//!
+//! What of a chunk could not be read, and how far its files were: rejects and resume points.
+
+use super::decider::{Admission, compress_texts, find_equal_texts};
+use super::encoder::{EncodedDocuments, encode};
+use super::error::IngestError;
+use super::file_state::{file_sources, reading_key_of_part};
+use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
+use super::identify::{ChunkSources, IdentifiedChunk, PendingDocument, RecordOutcome, identify};
+use super::load_validator::LoadValidator;
+use super::monitor::IngestMonitor;
+use super::options::{IngestOptions, RecordForm};
+use super::reader::InputPart;
+use super::report::IngestReport;
+use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
+use crate::model::{DocId, FileId, Interrupt, SourceId, Standing};
+use crate::store::{Batch, CommitRecord, FileRecord, RejectRecord, Writer};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What became of a chunk.
+pub(super) enum ChunkOutcome {
+    /// It is committed, with the fate of every record in order.
+    Committed(Vec<RecordOutcome>),
+    /// It had better come with more.
+    Waits(MinBatch),
+}
+
+/// Why a chunk waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinBatch {
+    /// New documents with which it had better come.
+    pub(super) documents: usize,
+    /// New documents it has.
+    pub(super) has: usize,
+}
+
+/// Makes commits of chunks, one after the other; watches and counts over all of them.
+pub(super) struct Committer<'a> {
+    pub(super) options: &'a IngestOptions,
+    pub(super) tokenizers: &'a [LoadedTokenizer],
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) watch: IngestMonitor,
+    pub(super) report: IngestReport,
+    /// Where decisions come with the records: takes them over.
+    pub(super) judge: Option<&'a mut LoadValidator>,
+}
+
+/// Documents that are kept by the decisions of a commit.
+struct KeptDocuments<'c> {
+    newcomers: Vec<(DocId, &'c FingerprintedRecord)>,
+    /// Stored ones that were not kept before.
+    again: Vec<DocId>,
+}
+
+impl Committer<'_> {
+    /// Commits a chunk, unless it `may_wait` and had better come with what is behind it.
+    pub(super) fn write(
+        &mut self,
+        writer: &mut Writer,
+        chunk: &FingerprintedChunk,
+        may_wait: bool,
+    ) -> Result<ChunkOutcome, IngestError> {
+        let mut batch = writer.begin()?;
+        let sources = self.sources(&mut batch, chunk)?;
+        let first = batch.next_document();
+        let started = Instant::now();
+        let before = (self.report.read, self.report.bytes);
+        let IdentifiedChunk { mut new, fates, overtaken, unchanged, updated, purged } =
+            identify(&batch, chunk, &sources, &mut self.report)?;
+        let superseded = new.iter().filter_map(|new| new.supersedes);
+        let orphans = Orphans::of(&batch, superseded)?;
+        if may_wait && let Some(documents) = orphans.want(new.len()) {
+            (self.report.read, self.report.bytes) = before;
+            return Ok(ChunkOutcome::Waits(MinBatch { documents, has: new.len() }));
+        }
+        if let Some(judge) = &mut self.judge {
+            judge.validate_rows(batch.view(), chunk, &sources, (&new, &fates))?;
+        }
+        let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
+        for (source, file, by) in overtaken {
+            batch.overtake(source, file, by)?;
+        }
+        let mut session = self.session(&batch, &sources, orphans);
+        find_equal_texts(&mut session, &mut new)?;
+        self.report.stages.decide += started.elapsed().as_secs_f64();
+
+        let started = Instant::now();
+        let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
+        compress_texts(&encoder, &mut new)?;
+        self.report.stages.encode += started.elapsed().as_secs_f64();
+
+        let started = Instant::now();
+        let view = batch.view().clone();
+        let mut blockade = Blockade::new(&view)?;
+        let admission = Admission { encoder: &encoder, tokenizers: self.tokenizers };
+        for document in &mut new {
+            admission.store_document(&mut batch, &mut session, &mut blockade, document)?;
+        }
+        let kept = self.decide(&mut batch, session, &new, &mut counts)?;
+        self.report.stages.decide += started.elapsed().as_secs_f64();
+
+        let started = Instant::now();
+        self.encode(&mut batch, &sources, &kept)?;
+        self.report.stages.encode += started.elapsed().as_secs_f64();
+
+        let started = Instant::now();
+        self.watch_rejects(chunk);
+        counts.rejected = store_progress(&mut batch, &sources, chunk, self.options)?;
+        if counts.rejected > 0 || !new.is_empty() || chunk.advances_files() {
+            batch.commit(&CommitRecord {
+                kind: "ingest".to_owned(),
+                subject: self.options.source.clone(),
+                first: first.0,
+                added: new.len() as u64,
+                kept: counts.kept,
+                changed: kept.again.len() as u64 + counts.updated,
+                rejected: counts.rejected,
+                ..CommitRecord::default()
+            })?;
+            self.report.commits += 1;
+        }
+        self.report.stages.commit += started.elapsed().as_secs_f64();
+        self.report.passed += chunk.chunk.passed;
+        self.report.filtered += chunk.chunk.filtered;
+        self.report.read += chunk.chunk.filtered;
+        counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);
+        Ok(ChunkOutcome::Committed(fates))
+    }
+
+    /// The sources that the documents belong to, with the template that their texts are made by. A file that says
+    /// again all it said before is not overtaken any more.
+    fn sources(
+        &self,
+        batch: &mut Batch<'_>,
+        chunk: &FingerprintedChunk,
+    ) -> Result<ChunkSources, IngestError> {
+        let sources = ChunkSources::of(batch, chunk, self.options)?;
+        if let RecordForm::Chat(chat) = &self.options.form
+            && let Some(template) = &chat.template
+        {
+            batch.template(template.source(), &template.variables_words())?;
+        }
+        for piece in chunk.chunk.pieces.iter().filter(|piece| piece.reread_is_complete()) {
+            for source in file_sources(batch.view(), self.options) {
+                if let Some(record) = batch.view().file(source, piece.path())? {
+                    batch.forget_overtaken(source, FileId(record.file))?;
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    /// A session that decides about newcomers of these sources.
+    fn session(&self, batch: &Batch<'_>, sources: &ChunkSources, orphans: Orphans) -> Session {
+        let mut session = Session::new(batch);
+        for (source, name) in sources.names(self.options) {
+            session.name_source(source, name);
+        }
+        session.heed(self.interrupt);
+        session.know(orphans);
+        session
+    }
+
+    /// Decides about all that arrived, and puts the decisions into the batch.
+    fn decide<'c>(
+        &mut self,
+        batch: &mut Batch<'_>,
+        mut session: Session,
+        new: &[PendingDocument<'c>],
+        counts: &mut ChunkCounts,
+    ) -> Result<KeptDocuments<'c>, IngestError> {
+        match &mut self.judge {
+            None => session.settle()?,
+            Some(judge) => judge.apply(&mut session, batch.view(), new)?,
+        }
+        let mut newcomers = Vec::new();
+        for document in new {
+            let outcome = session.outcome(document.id)?;
+            counts.standing(outcome.standing);
+            if outcome.standing == Standing::Kept {
+                newcomers.push((document.id, document.prepared));
+            }
+            self.watch.count_decision(document.id, &outcome);
+        }
+        self.watch.count_unsettled(session.left_open());
+        self.watch.check_removed_share(&session, batch.view())?;
+        let again = session.newly_kept(true);
+        // The session ends, with the shingles of all newcomers: ids take their place.
+        self.report.dedup += session.apply(batch)?.counts;
+        Ok(KeptDocuments { newcomers, again })
+    }
+
+    /// Has every tokenizer encode what is kept now.
+    fn encode(
+        &mut self,
+        batch: &mut Batch<'_>,
+        sources: &ChunkSources,
+        kept: &KeptDocuments<'_>,
+    ) -> Result<(), IngestError> {
+        let report = &mut self.report;
+        for tokenizer in self.tokenizers {
+            let how = (self.options.on_error, self.judge.as_deref());
+            let EncodedDocuments { tokens, spelled, mut refused, brought } =
+                encode(batch, tokenizer, sources, &kept.newcomers, how)?;
+            if let Some(judge) = &mut self.judge {
+                judge.brought += brought;
+            }
+            let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
+            report.encoded(&tokenizer.name, tokens + again, refused);
+            if !spelled.is_empty() {
+                let known =
+                    report.special_tokens_in_text.entry(tokenizer.name.clone()).or_default();
+                for (special, documents) in spelled {
+                    *known.entry(special).or_default() += documents;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn watch_rejects(&mut self, chunk: &FingerprintedChunk) {
+        for item in chunk.items.iter().flatten() {
+            if let FingerprintedItem::Reject(reject, _) = item {
+                self.watch.reject(reject);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct ChunkCounts {
+    kept: u64,
+    exact: u64,
+    near: u64,
+    empty: u64,
+    unchanged: u64,
+    updated: u64,
+    purged: u64,
+    rejected: u64,
+}
+
+impl ChunkCounts {
+    fn standing(&mut self, standing: Standing) {
+        match standing {
+            Standing::Kept => self.kept += 1,
+            Standing::Exact => self.exact += 1,
+            Standing::Near => self.near += 1,
+            Standing::Empty => self.empty += 1,
+            Standing::Superseded | Standing::Blocked | Standing::Removed | Standing::Purged => {}
+        }
+    }
+
+    fn add_to(&self, report: &mut IngestReport, added: u64, skipped: u64) {
+        report.added += added;
+        report.kept += self.kept;
+        report.exact_duplicates += self.exact;
+        report.near_duplicates += self.near;
+        report.empty += self.empty;
+        report.unchanged += self.unchanged + skipped;
+        report.updated += self.updated;
+        report.purged += self.purged;
+        report.rejected += self.rejected;
+    }
+}
+
+/// Stores a chunk's rejects and how far each of its files was read; answers how many rejects are new.
+pub(super) fn store_progress(
+    batch: &mut Batch<'_>,
+    sources: &ChunkSources,
+    chunk: &FingerprintedChunk,
+    options: &IngestOptions,
+) -> Result<u64, IngestError> {
+    let (mut new, mut rejected) = (0, BTreeMap::new());
+    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
+        let mut bad = 0;
+        for item in items {
+            let FingerprintedItem::Reject(reject, identity) = item else { continue };
+            bad += u64::from(reject.origin.number >= piece.same);
+            let record = RejectRecord {
+                source: options.source.clone(),
+                path: piece.input.path.to_string_lossy().into_owned(),
+                number: reject.origin.number,
+                offset: reject.origin.offset,
+                reason: reject.reason.to_string(),
+                bytes: reject.raw_bytes,
+                raw: reject.raw.clone(),
+            };
+            new += u64::from(batch.reject(*identity, &record)?);
+        }
+        if !piece.known && !piece.repeats_stored() {
+            put_file(batch, sources.own(), piece, bad, &mut rejected, options)?;
+            for (source, file) in sources.files(at).filter(|(source, _)| *source != sources.own()) {
+                let record = FileRecord {
+                    reading: reading_key_of_part(options),
+                    ..file_record(file, piece, 0, options)
+                };
+                batch.put_file(source, piece.path(), &record)?;
+            }
+        }
+    }
+    Ok(new)
+}
+
+/// Stores how far a file was read, with `bad` records more in this piece. `rejected` are those of files by the
+/// pieces before it.
+fn put_file(
+    batch: &mut Batch<'_>,
+    source: SourceId,
+    piece: &InputPart,
+    bad: u64,
+    rejected: &mut BTreeMap<FileId, u64>,
+    options: &IngestOptions,
+) -> Result<(), IngestError> {
+    let path = piece.path();
+    let file = batch.file(source, path)?;
+    let before = match rejected.get(&file) {
+        _ if !piece.continues && piece.same == 0 => 0,
+        Some(before) => *before,
+        None => batch.view().file(source, path)?.map_or(0, |record| record.rejected),
+    };
+    rejected.insert(file, before + bad);
+    Ok(batch.put_file(source, path, &file_record(file, piece, before + bad, options))?)
+}
+
+/// A file, known by that number, that was read to the end of a piece.
+fn file_record(
+    file: FileId,
+    piece: &InputPart,
+    rejected: u64,
+    options: &IngestOptions,
+) -> FileRecord {
+    FileRecord {
+        file: file.0,
+        size: piece.input.size,
+        modified: piece.input.modified_ns,
+        single: piece.single,
+        whole: piece.whole,
+        offset: piece.end.offset,
+        records: piece.end.records,
+        rejected,
+        prefix: piece.end.prefix,
+        reading: options.reading_key(),
+    }
+}

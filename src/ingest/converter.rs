@@ -1,0 +1,255 @@
+//! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
+
+use super::chat::{ChatRenderer, ChatTemplate, TemplateMarkers};
+use super::error::IngestError;
+use super::fingerprinter::IngestFilter;
+use super::imported_row::{ImportedRow, TokenIdsColumn, split_imported_row};
+use super::options::{IngestOptions, RecordForm};
+use super::pretokenized;
+use super::pretokenized::SuppliedTokens;
+use super::report::Alarm;
+use crate::contamination::Seeds;
+use crate::decide::LoadedTokenizer;
+use crate::model::{IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, TextForm};
+use crate::store::View;
+use crate::tokenizer::TokenizerError;
+use std::sync::Arc;
+
+/// A record with how its text is encoded.
+pub(super) struct ConvertedText {
+    pub(super) record: ReadRecord,
+    pub(super) form: Option<TextForm>,
+    pub(super) given: Option<SuppliedTokens>,
+    /// What was decided about it elsewhere.
+    pub(super) decided: Option<ImportedRow>,
+}
+
+/// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
+///
+/// # Errors
+/// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
+fn unknown_markers_of(
+    template: &ChatTemplate,
+    tokenizer: &LoadedTokenizer,
+) -> Result<Vec<(String, usize)>, TokenizerError> {
+    let mut unknown = Vec::new();
+    for marker in template.markers() {
+        let (ids, _) = tokenizer.tokenizer.encode_with_offsets(&marker, true)?;
+        let is_known = ids.len() == 1 && tokenizer.tokenizer.token_to_id(&marker).is_some();
+        if !is_known {
+            unknown.push((marker, ids.len()));
+        }
+    }
+    Ok(unknown)
+}
+
+/// The same of every chat template that wrote stored texts, without repetition.
+///
+/// # Errors
+/// [`IngestError`] when a template cannot be read or the tokenizer cannot be used.
+pub fn markers_read_as_text(
+    view: &View,
+    tokenizer: &LoadedTokenizer,
+) -> Result<Vec<(String, usize)>, IngestError> {
+    let mut found = Vec::new();
+    for source in view.templates()? {
+        // One that was used compiles.
+        if let Ok(template) = ChatTemplate::new(&source) {
+            found.extend(unknown_markers_of(&template, tokenizer)?);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// Turns records into what is stored.
+pub(super) struct RecordConverter {
+    kind: ConverterKind,
+    /// Which of them come in, where not all do.
+    sieve: Option<IngestFilter>,
+    /// What their texts are searched for.
+    seeds: Seeds,
+    id_field: Option<String>,
+    max_doc_bytes: u64,
+    interrupt: Interrupt,
+    /// What is to be said of the template at the end.
+    alarms: Vec<Alarm>,
+}
+
+enum ConverterKind {
+    Text,
+    Chat(Box<ChatRenderer>),
+    Given {
+        tokenizer: LoadedTokenizer,
+        specials: Vec<u32>,
+    },
+    /// Texts with what was decided about them, and token ids in these columns.
+    Decided(Vec<TokenIdsColumn>),
+}
+
+impl RecordConverter {
+    pub(super) fn new(
+        options: &IngestOptions,
+        tokenizers: &[LoadedTokenizer],
+        interrupt: &Interrupt,
+    ) -> Result<Self, IngestError> {
+        let mut alarms = Vec::new();
+        let kind = match &options.form {
+            RecordForm::Text => ConverterKind::Text,
+            RecordForm::Chat(chat) => {
+                if let Some(template) = &chat.template {
+                    alarms = marker_alarms(template, chat.markers, tokenizers)?;
+                }
+                let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
+                let specials = specials.map(|(_, spelling)| spelling);
+                let chats = ChatRenderer::new(chat, options.read.text_field.as_deref(), specials);
+                ConverterKind::Chat(Box::new(chats.within(options.read.max_doc_bytes, interrupt)))
+            }
+            RecordForm::Pretokenized(name) => {
+                let found = tokenizers.iter().find(|tokenizer| tokenizer.name == *name);
+                let tokenizer = found.ok_or_else(|| {
+                    let names: Vec<&str> =
+                        tokenizers.iter().map(|known| known.name.as_str()).collect();
+                    TokenizerError::unknown(name, &names)
+                })?;
+                let specials = tokenizer.tokenizer.specials().into_iter().map(|(id, _)| id);
+                ConverterKind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }
+            }
+        };
+        Ok(Self {
+            kind,
+            sieve: None,
+            seeds: Seeds::default(),
+            id_field: options.read.id_field.clone(),
+            max_doc_bytes: options.read.max_doc_bytes,
+            interrupt: interrupt.clone(),
+            alarms,
+        })
+    }
+
+    /// The same, of records that a filter lets in.
+    pub(super) fn with_filter(
+        mut self,
+        filter: Option<Arc<dyn IncomingFilter>>,
+        options: &IngestOptions,
+    ) -> Self {
+        let whole = !matches!(options.form, RecordForm::Text);
+        let id_field = options.read.id_field.as_deref();
+        self.sieve =
+            filter.map(|filter| IngestFilter::new(filter, &options.source, id_field, whole));
+        self
+    }
+
+    /// The same, of texts that come with decisions and with token ids in these columns, if they do.
+    pub(super) fn with_decisions(mut self, ids: Option<Vec<TokenIdsColumn>>) -> Self {
+        if let Some(ids) = ids {
+            self.kind = ConverterKind::Decided(ids);
+        }
+        self
+    }
+
+    /// Whether texts come with decisions.
+    pub(super) const fn takes_decisions(&self) -> bool {
+        matches!(self.kind, ConverterKind::Decided(_))
+    }
+
+    /// The same, of records whose texts are searched.
+    pub(super) fn with_seeds(mut self, seeds: Seeds) -> Self {
+        self.seeds = seeds;
+        self
+    }
+
+    /// What texts are searched for.
+    pub(super) const fn seeds(&self) -> &Seeds {
+        &self.seeds
+    }
+
+    /// Which records come in, where not all do.
+    pub(super) const fn sieve(&self) -> Option<&IngestFilter> {
+        self.sieve.as_ref()
+    }
+
+    /// What a careful person should know of how records become texts.
+    pub(super) fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
+    /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
+    /// what is made of the record must not be stored.
+    pub(super) fn is_interrupted(&self) -> bool {
+        !matches!(self.kind, ConverterKind::Text | ConverterKind::Decided(_))
+            && self.interrupt.is_raised()
+    }
+
+    /// The record as it is stored, or why it is not.
+    pub(super) fn convert(&self, record: ReadRecord) -> Result<ConvertedText, Reject> {
+        let (text, metadata, form, given) = match &self.kind {
+            ConverterKind::Text => {
+                return Ok(ConvertedText { record, form: None, given: None, decided: None });
+            }
+            ConverterKind::Decided(ids) => {
+                return match split_imported_row(&record.metadata, ids) {
+                    Ok((metadata, decided)) => Ok(ConvertedText {
+                        record: ReadRecord { metadata, ..record },
+                        form: None,
+                        given: None,
+                        decided: Some(decided),
+                    }),
+                    Err(why) => Err(self.reject(record, RejectReason::Form(why))),
+                };
+            }
+            ConverterKind::Chat(chats) => match chats.text(&record.metadata) {
+                Ok((text, form)) => (text, None, form, None),
+                Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+            },
+            ConverterKind::Given { tokenizer, specials } => {
+                match pretokenized::read_pretokenized(&record.metadata, tokenizer, specials) {
+                    Ok(made) => (made.text, Some(made.metadata), made.form, Some(made.given)),
+                    Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+                }
+            }
+        };
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        if bytes > self.max_doc_bytes {
+            let reason = RejectReason::TooLong { bytes, limit: self.max_doc_bytes };
+            return Err(self.reject(record, reason));
+        }
+        let metadata = metadata.unwrap_or(record.metadata);
+        let record = ReadRecord { text, metadata, ..record };
+        Ok(ConvertedText { record, form: Some(form), given, decided: None })
+    }
+
+    /// Whether the record becomes a document; told before others that stand behind it are read.
+    pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
+        match self.kind {
+            ConverterKind::Text | ConverterKind::Decided(_) => None,
+            ConverterKind::Chat(_) | ConverterKind::Given { .. } => {
+                self.convert(record.clone()).err()
+            }
+        }
+    }
+
+    fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
+        Reject::of(record, self.id_field.as_deref(), reason)
+    }
+}
+
+fn marker_alarms(
+    template: &ChatTemplate,
+    otherwise: TemplateMarkers,
+    tokenizers: &[LoadedTokenizer],
+) -> Result<Vec<Alarm>, IngestError> {
+    let mut alarms = Vec::new();
+    for known in tokenizers {
+        let Some((marker, tokens)) = unknown_markers_of(template, known)?.into_iter().next() else {
+            continue;
+        };
+        let tokenizer = known.name.clone();
+        if otherwise == TemplateMarkers::Special {
+            return Err(IngestError::UnknownMarker { tokenizer, marker, tokens });
+        }
+        alarms.push(Alarm::MarkerAsText { tokenizer, marker, tokens: tokens as u64 });
+    }
+    Ok(alarms)
+}

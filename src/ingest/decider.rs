@@ -1,0 +1,177 @@
+//! The newcomers of a chunk: whose texts they share, what is stored of them, and their arrival where it is decided.
+
+use super::encoder::store_text_form;
+use super::error::IngestError;
+use super::fingerprinter::FingerprintedRecord;
+use super::identify::PendingDocument;
+use crate::decide::{Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Session};
+use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
+use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// What all newcomers of a chunk are taken in with.
+pub(super) struct Admission<'a> {
+    pub(super) encoder: &'a TextEncoder,
+    pub(super) tokenizers: &'a [LoadedTokenizer],
+}
+
+impl Admission<'_> {
+    /// Stores a newcomer, and has it arrive in the session that decides about it.
+    pub(super) fn store_document(
+        &self,
+        batch: &mut Batch<'_>,
+        session: &mut Session,
+        blockade: &mut Blockade<'_>,
+        document: &mut PendingDocument<'_>,
+    ) -> Result<(), IngestError> {
+        let prepared = document.prepared;
+        let owner = text_owner(session, document)?;
+        if owner.is_none() && document.text.is_none() {
+            document.text = Some(self.encoder.encode(&prepared.record.text)?);
+        }
+        let header = header(prepared, document.source, document.file, owner);
+        let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none());
+        let id = batch.add(NewDocument {
+            header: header.clone(),
+            identity: prepared.identity,
+            text: document.text.take().filter(|_| owner.is_none()),
+            sketch: sketch.map(|sketch| sketch.as_bytes().to_vec()),
+            metadata: prepared.record.metadata.clone(),
+            indexed: prepared.indexed.clone(),
+        })?;
+        debug_assert_eq!(id, document.id);
+        for (suite, found) in &prepared.sightings {
+            batch.put_sightings(*suite, id, found)?;
+        }
+        store_text_form(batch, self.tokenizers, id, prepared)?;
+        session.arrive(Arrival {
+            id,
+            header,
+            sketch: prepared.fingerprint.sketch.clone(),
+            number: number(session, prepared),
+            supersedes: document.supersedes,
+            is_blocked: is_blocked(blockade, prepared)?,
+            shingles: prepared.shingles.take(),
+        })?;
+        Ok(())
+    }
+}
+
+/// Names, for each document, the stored one that has its text.
+pub(super) fn find_equal_texts(
+    session: &mut Session,
+    new: &mut [PendingDocument<'_>],
+) -> Result<(), IngestError> {
+    let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
+    for source in sources {
+        let of_source = || new.iter().filter(|new| new.source == source);
+        let texts: Vec<_> = of_source().map(|new| new.prepared.raw).collect();
+        let twins = session.text_twins(source, &texts)?;
+        for (new, twin) in new.iter_mut().filter(|new| new.source == source).zip(twins) {
+            new.twin = match twin {
+                Some(twin) if has_equal_compared_text(session, twin, new.prepared)? => Some(twin),
+                _ => None,
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Whether a stored document of the same text may lend its sketch too: always, but where something else than
+/// the text is compared.
+fn has_equal_compared_text(
+    session: &Session,
+    other: DocId,
+    prepared: &FingerprintedRecord,
+) -> Result<bool, IngestError> {
+    Ok(session.compared() == Compared::Text
+        || session.header(other)?.normalised == prepared.fingerprint.normalised)
+}
+
+/// Compresses, in parallel, the texts that no stored document has.
+pub(super) fn compress_texts(
+    encoder: &TextEncoder,
+    new: &mut [PendingDocument<'_>],
+) -> Result<(), StoreError> {
+    new.par_iter_mut().with_min_len(8).filter(|new| new.twin.is_none()).try_for_each(|new| {
+        new.text = Some(encoder.encode(&new.prepared.record.text)?);
+        Ok(())
+    })
+}
+
+/// The document whose stored text is this one's; none when it stores its own.
+fn text_owner(
+    session: &mut Session,
+    new: &PendingDocument<'_>,
+) -> Result<Option<DocId>, IngestError> {
+    let raw = new.prepared.raw;
+    if let Some(old) = new.supersedes {
+        let header = session.header(old)?;
+        if header.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
+            return Ok(Some(header.text_owner(old)));
+        }
+    }
+    if new.twin.is_some() {
+        return Ok(new.twin);
+    }
+    let shared = match session.compared() {
+        Compared::Text => raw,
+        Compared::Turns => {
+            half(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
+        }
+    };
+    let owner = session.text_owner(new.id, new.source, shared);
+    Ok(Some(owner).filter(|owner| *owner != new.id))
+}
+
+/// The document's number in the field that ranks documents.
+fn number(session: &Session, prepared: &FingerprintedRecord) -> Option<i64> {
+    let field = session.order_field()?;
+    let found = prepared.indexed.numbers.iter().find(|(other, _)| *other == field);
+    found.map(|(_, number)| *number)
+}
+
+/// Whether a document that the user removed keeps this one out.
+fn is_blocked(
+    blockade: &mut Blockade<'_>,
+    prepared: &FingerprintedRecord,
+) -> Result<bool, DecideError> {
+    let fingerprint = &prepared.fingerprint;
+    let is_keyed = matches!(prepared.record.key, RecordKey::Given(_));
+    let sketch = fingerprint.sketch.as_ref().filter(|_| blockade.has(Blocked::Similar));
+    let of = Blockable {
+        raw: prepared.raw,
+        identity: is_keyed.then_some(prepared.identity),
+        normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
+        sketch: sketch.cloned(),
+    };
+    blockade.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
+}
+
+fn header(
+    prepared: &FingerprintedRecord,
+    source: SourceId,
+    file: FileId,
+    text_of: Option<DocId>,
+) -> Header {
+    let key = match &prepared.record.key {
+        RecordKey::Given(key) => Some(key.clone()),
+        RecordKey::Position => None,
+    };
+    Header {
+        source,
+        file,
+        number: prepared.record.origin.number,
+        commit: CommitSeq(0),
+        key,
+        raw: prepared.raw,
+        normalised: prepared.fingerprint.normalised,
+        content: prepared.content,
+        bytes: prepared.record.text.len() as u64,
+        chars: prepared.chars,
+        words: prepared.fingerprint.tokens,
+        shingles: prepared.shingles.count(),
+        text_of,
+    }
+}

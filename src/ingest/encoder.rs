@@ -1,0 +1,152 @@
+//! Token ids and trained tokens of newcomers: made here, or brought along, by conversations and loads.
+
+use super::error::IngestError;
+use super::fingerprinter::FingerprintedRecord;
+use super::identify::ChunkSources;
+use super::load_validator::{LoadValidator, of_row};
+use super::options::OnError;
+use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_text, store_encoded};
+use crate::model::DocId;
+use crate::store::Batch;
+use crate::tokenizer::Encoder;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
+/// encoder could give them again.
+pub(super) fn store_text_form(
+    batch: &mut Batch<'_>,
+    tokenizers: &[LoadedTokenizer],
+    id: DocId,
+    prepared: &FingerprintedRecord,
+) -> Result<(), IngestError> {
+    let Some(form) = &prepared.form else { return Ok(()) };
+    batch.text_form(id, form)?;
+    let Some(given) = &prepared.given else { return Ok(()) };
+    if let Some(tokenizer) = tokenizers.iter().find(|known| form.given == Some(known.id)) {
+        batch.put_tokens(tokenizer.id, id, &given.ids, tokenizer.vocab_size)?;
+        if let Some(spans) = &given.spans {
+            batch.loss(tokenizer.id, id, spans)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a tokenizer made of the kept newcomers of a commit.
+#[derive(Default)]
+pub(super) struct EncodedDocuments {
+    /// Tokens stored.
+    pub(super) tokens: u64,
+    /// How many documents spell each special token as text.
+    pub(super) spelled: BTreeMap<String, u64>,
+    /// Those that have no ids.
+    pub(super) refused: Refused,
+    /// Those whose ids came with a load.
+    pub(super) brought: u64,
+}
+
+/// The ids that came with a document of a load.
+fn supplied_ids<'p>(
+    prepared: &'p FingerprintedRecord,
+    tokenizer: &LoadedTokenizer,
+) -> Option<&'p [u32]> {
+    let mut all = prepared.decided.iter().flat_map(|decided| &decided.ids);
+    all.find(|(of, _)| *of == tokenizer.id).map(|(_, ids)| ids.as_slice())
+}
+
+/// Makes the ids that came with a document again: they must be the same.
+///
+/// # Errors
+/// [`IngestError::LoadRow`] when they are not; [`IngestError`] when the tokenizer cannot be used.
+fn check_supplied_ids(
+    prepared: &FingerprintedRecord,
+    tokenizer: &LoadedTokenizer,
+    encoder: &mut Encoder<'_>,
+    ids: &[u32],
+) -> Result<(), IngestError> {
+    let made = encode_text(&tokenizer.tokenizer, encoder, &prepared.record.text, None)?.ids;
+    if made == ids {
+        return Ok(());
+    }
+    let same = made.iter().zip(ids).take_while(|(made, came)| made == came).count();
+    let why = format!(
+        "its {} token ids are not the {} that tokenizer `{}` makes of its text: they differ from number {same} on (counted from 0)",
+        ids.len(),
+        made.len(),
+        tokenizer.name
+    );
+    Err(of_row(prepared, why))
+}
+
+/// Encodes kept newcomers in parallel, stores their ids in order. A text that is refused may be an error.
+pub(super) fn encode(
+    batch: &mut Batch<'_>,
+    tokenizer: &LoadedTokenizer,
+    sources: &ChunkSources,
+    kept: &[(DocId, &FingerprintedRecord)],
+    (on_error, judge): (OnError, Option<&LoadValidator>),
+) -> Result<EncodedDocuments, IngestError> {
+    let mut made = EncodedDocuments::default();
+    let is_given = |prepared: &FingerprintedRecord| {
+        prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
+    };
+    let encoded: Vec<EncodedBatch> = kept
+        .par_chunks(PIECE)
+        .map_init(
+            || tokenizer.tokenizer.encoder(),
+            |encoder, piece| {
+                let mut out = EncodedBatch::default();
+                for (_, prepared) in piece {
+                    if is_given(prepared) {
+                        out.pass();
+                        continue;
+                    }
+                    let (text, form) = (&prepared.record.text, prepared.form.as_ref());
+                    if let Some(ids) = supplied_ids(prepared, tokenizer) {
+                        if judge.is_some_and(|judge| judge.is_compared(&prepared.identity)) {
+                            check_supplied_ids(prepared, tokenizer, encoder, ids)?;
+                        }
+                        out.push_made(&tokenizer.tokenizer, text, ids)?;
+                        continue;
+                    }
+                    out.push(&tokenizer.tokenizer, encoder, text, form)?;
+                }
+                Ok(out)
+            },
+        )
+        .collect::<Result<_, IngestError>>()?;
+    for (piece, encoded) in kept.chunks(PIECE).zip(&encoded) {
+        encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
+        for (place, why) in encoded.refused() {
+            let Some((document, prepared)) = piece.get(place) else { continue };
+            if on_error == OnError::Fail {
+                let origin = &prepared.record.origin;
+                return Err(IngestError::Refused {
+                    path: origin.path.as_ref().clone(),
+                    number: origin.number,
+                    tokenizer: tokenizer.name.clone(),
+                    why: why.to_owned(),
+                });
+            }
+            made.refused.add(*document, why);
+        }
+    }
+    let came = kept.iter().filter(|(_, prepared)| supplied_ids(prepared, tokenizer).is_some());
+    made.brought = came.count() as u64;
+    let encoded = encoded.iter().flat_map(EncodedBatch::iter);
+    for ((id, prepared), encoded) in kept.iter().zip(encoded) {
+        let source = sources.source(&prepared.record);
+        if is_given(prepared) {
+            // Stored with the document; a kept one's count for its source.
+            let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());
+            let count = i64::try_from(given).unwrap_or(i64::MAX);
+            batch.count_tokens(tokenizer.id, source, count)?;
+            made.tokens += given as u64;
+        } else {
+            let vocab_size = tokenizer.vocab_size;
+            made.tokens +=
+                store_encoded(batch, tokenizer.id, vocab_size, *id, Some(source), encoded)?;
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,255 @@
+//! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
+
+use super::error::IngestError;
+use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
+use super::reader::{IngestInput, is_interrupt};
+use crate::input::{InputReader, ReadItem, ReadOptions};
+use crate::model::{Context, DocId, FieldDeclaration, ReadRecord, RecordKey, key_identity};
+use crate::store::{CommitRecord, View, Writer, is_of_kind};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Unknown ids or keys that the report lists.
+const LISTED: usize = 10;
+
+/// The values of a record, each with the place of its field among those that are set.
+type JoinValues = Vec<(usize, Box<RawValue>)>;
+
+/// Records that are joined in one commit, bounded in number and in bytes.
+#[derive(Default)]
+struct JoinBatch {
+    records: Vec<(String, JoinValues)>,
+    bytes: u64,
+}
+
+/// Reads records and sets fields of the documents that they name. Of several values for one field of a document the
+/// last counts; a `null` takes the value away, where a format tells it from no value at all (Parquet does not). With a
+/// key the newest document of it is meant. No more than the records of one commit are held.
+///
+/// # Errors
+/// [`IngestError::Join`] for a field that is not declared and for a record without a name or a fitting value;
+/// [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
+pub fn join(
+    writer: &mut Writer,
+    inlets: Vec<IngestInput<'_>>,
+    options: &JoinOptions,
+    context: &Context<'_>,
+) -> Result<JoinReport, IngestError> {
+    check_source(writer.view(), options)?;
+    let fields: Vec<FieldDeclaration> = options
+        .columns
+        .iter()
+        .map(|column| declared(writer.view(), column))
+        .collect::<Result<_, _>>()?;
+    let joining = FieldJoin { options, fields: &fields };
+    let read = ReadOptions {
+        text_field: None,
+        id_field: Some(options.by.field().to_owned()),
+        whole: true,
+        ..options.read.clone()
+    };
+    let names = fields.iter().map(|field| field.name.clone()).collect();
+    let mut report = JoinReport { fields: names, ..JoinReport::default() };
+    let sizes = inlets.iter().map(|inlet| match inlet {
+        IngestInput::File(input) => Some(std::fs::metadata(input.path.as_ref()).ok()?.len()),
+        IngestInput::Memory(_) => None,
+    });
+    context.progress.begin("joining", sizes.sum::<Option<u64>>());
+    let mut before = 0;
+    for inlet in inlets {
+        let reader = inlet.reader(&read);
+        let mut reader = reader.map_err(|error| stopped(error.into(), &report))?;
+        loop {
+            let chunk = joining.chunk(&mut reader, writer.batch_bytes(), &mut report);
+            let (chunk, is_over) = chunk.map_err(|error| stopped(error, &report))?;
+            joining.write(writer, &chunk, &mut report)?;
+            context.progress.advance(before + reader.input_bytes());
+            if is_over {
+                break;
+            }
+            if context.interrupt.is_raised() {
+                return Err(IngestError::JoinInterrupted { report: Box::new(report) });
+            }
+        }
+        before += reader.input_bytes();
+    }
+    context.progress.end();
+    if report.records > 0 && report.without_value == report.records {
+        let columns: Vec<&str> = options.columns.iter().map(|c| c.column.as_str()).collect();
+        let columns = columns.join("` or `");
+        return Err(IngestError::Join(format!("no record has a value in a field `{columns}`")));
+    }
+    Ok(report)
+}
+
+/// An error of reading, or the stop that was asked for while it waited.
+fn stopped(error: IngestError, report: &JoinReport) -> IngestError {
+    match is_interrupt(&error) {
+        true => IngestError::JoinInterrupted { report: Box::new(report.clone()) },
+        false => error,
+    }
+}
+
+/// A join under way.
+struct FieldJoin<'a> {
+    options: &'a JoinOptions,
+    /// Those of `options.columns`, in their order.
+    fields: &'a [FieldDeclaration],
+}
+
+impl FieldJoin<'_> {
+    /// The next records, and whether they are the last of their file.
+    fn chunk(
+        &self,
+        reader: &mut InputReader<'_>,
+        most: u64,
+        report: &mut JoinReport,
+    ) -> Result<(JoinBatch, bool), IngestError> {
+        let mut chunk = JoinBatch::default();
+        while chunk.records.len() < self.options.batch.max(1) && chunk.bytes < most {
+            let Some(item) = reader.next()? else { return Ok((chunk, true)) };
+            report.records += 1;
+            match self.named_values(item)? {
+                Some((name, values)) => {
+                    let bytes = values.iter().map(|(_, raw)| raw.get().len()).sum::<usize>();
+                    chunk.bytes += (name.len() + bytes) as u64;
+                    chunk.records.push((name, values));
+                }
+                None => report.without_value += 1,
+            }
+        }
+        Ok((chunk, false))
+    }
+
+    /// One commit.
+    fn write(
+        &self,
+        writer: &mut Writer,
+        chunk: &JoinBatch,
+        report: &mut JoinReport,
+    ) -> Result<(), IngestError> {
+        if chunk.records.is_empty() {
+            return Ok(());
+        }
+        let mut batch = writer.begin()?;
+        let view = batch.view().clone();
+        let found = self.documents(&view, chunk)?;
+        // All values of a document, in the order of the records: what it comes to is the same however they are cut.
+        let mut values: BTreeMap<DocId, Vec<(&str, &RawValue)>> = BTreeMap::new();
+        for ((name, given), documents) in chunk.records.iter().zip(found) {
+            if documents.is_empty() {
+                report.unknown += 1;
+                if report.unknown_examples.len() < LISTED {
+                    report.unknown_examples.push(name.clone());
+                }
+            } else {
+                report.matched += 1;
+            }
+            for document in documents {
+                let named = given
+                    .iter()
+                    .filter_map(|(at, raw)| Some((self.fields.get(*at)?.member(), raw.as_ref())));
+                values.entry(document).or_default().extend(named);
+            }
+        }
+        let mut changed = 0;
+        for (document, values) in &values {
+            changed += u64::from(batch.set_fields(*document, values)?);
+        }
+        report.changed += changed;
+        report.unchanged += values.len() as u64 - changed;
+        if changed == 0 {
+            return Ok(());
+        }
+        batch.commit(&CommitRecord {
+            kind: "field".to_owned(),
+            subject: report.fields.join(", "),
+            ..CommitRecord::default()
+        })?;
+        report.commits += 1;
+        Ok(())
+    }
+
+    /// The documents that the records of a chunk name, in their order.
+    fn documents(&self, view: &View, chunk: &JoinBatch) -> Result<Vec<Vec<DocId>>, IngestError> {
+        if let JoinBy::Id(_) = self.options.by {
+            let document = |(name, _): &(String, _)| {
+                let id: Option<u64> = name.parse().ok();
+                id.filter(|id| *id < view.documents()).map(DocId).into_iter().collect()
+            };
+            return Ok(chunk.records.iter().map(document).collect());
+        }
+        let mut found: Vec<Vec<DocId>> = vec![Vec::new(); chunk.records.len()];
+        for (_, source) in view.sources() {
+            if self.options.source.as_ref().is_some_and(|only| *only != source.name) {
+                continue;
+            }
+            let hashes: Vec<[u8; 16]> =
+                chunk.records.iter().map(|(key, _)| key_identity(&source.name, key)).collect();
+            for (found, document) in found.iter_mut().zip(view.identities(&hashes)?) {
+                found.extend(document);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The id or key of a record, and its values; none when it has no value.
+    fn named_values(&self, item: ReadItem) -> Result<Option<(String, JoinValues)>, IngestError> {
+        let record = match item {
+            ReadItem::Record(record) => record,
+            ReadItem::Reject(reject) => {
+                let place = reject.origin.record_and_byte();
+                return Err(IngestError::Join(format!("{place}: {}", reject.reason)));
+            }
+        };
+        let fail = |record: &ReadRecord, what: String| {
+            IngestError::Join(format!("{}: {what}", record.origin.record()))
+        };
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
+            .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;
+        let mut values = JoinValues::new();
+        for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
+            let Some(raw) = fields.get(&column.column) else { continue };
+            if !is_of_kind(raw.get(), field.kind) {
+                let (column, kind) = (&column.column, field.kind.name());
+                let what = format!("`{column}` is {raw}, and the field is of kind {kind}");
+                return Err(fail(&record, what));
+            }
+            values.push((at, raw.clone()));
+        }
+        let RecordKey::Given(name) = record.key else { return Ok(None) };
+        Ok(Some((name, values)).filter(|(_, values)| !values.is_empty()))
+    }
+}
+
+fn check_source(view: &View, options: &JoinOptions) -> Result<(), IngestError> {
+    let Some(source) = &options.source else { return Ok(()) };
+    if view.source_named(source).is_some() {
+        return Ok(());
+    }
+    let known: Vec<&str> = view.sources().map(|(_, source)| source.name.as_str()).collect();
+    let known = known.join(", ");
+    Err(IngestError::Join(format!("there is no source `{source}`; there is {known}")))
+}
+
+/// A field as it is declared.
+fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, IngestError> {
+    let name = &column.field;
+    if let Some(expression) = view.fed_by(name) {
+        return Err(IngestError::Join(format!(
+            "field `{name}` is a signal, `{expression}`, which every document is given; set another field, or `corpusdb signals drop` it first"
+        )));
+    }
+    if let Some(found) = view.field_named(name) {
+        return Ok(found.clone());
+    }
+    if view.filling_field(name).is_some() {
+        return Err(IngestError::Join(format!(
+            "field `{name}` is being filled; run `corpusdb field add` or `field compute` to its end first"
+        )));
+    }
+    let known = view.field_names();
+    Err(IngestError::Join(format!(
+        "field `{name}` is not declared (declared: {known}); declare it with `corpusdb field add CORPUS {name}:float`"
+    )))
+}

@@ -1,0 +1,383 @@
+//! Records to documents-to-be: hashes, fingerprint, indexed values. Parallel; looks at nothing stored.
+//!
+//! Fields that every document is given a value of: scores of its text, put into its metadata as it comes.
+//!
+//! Which records come in: those for which the condition of the ingest is true.
+//!
+//! What the text of a record has of suites, by the tokens that its fingerprint was made of.
+
+use super::converter::{ConvertedText, RecordConverter};
+use super::error::IngestError;
+use super::imported_row::ImportedRow;
+use super::pretokenized::SuppliedTokens;
+use super::reader::{IngestChunk, InputPart};
+use crate::contamination::{Looker, Seeds};
+use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
+use crate::input::ReadItem;
+use crate::model::{
+    Compared, FieldDeclaration, Incoming, IncomingFilter, LossSpan, Normaliser, Policy, ReadRecord,
+    RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm, Verdict,
+    compared_text, half, record_identity, reject_identity, text_hash,
+};
+use crate::signals::{Signal, scores, spelled};
+use crate::store::{Indexed, View, indexed, with_fields};
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A record with everything that is known of it alone.
+pub(super) struct FingerprintedRecord {
+    pub(super) record: ReadRecord,
+    /// How its text is encoded; none: it is plain.
+    pub(super) form: Option<TextForm>,
+    /// The ids that came with it.
+    pub(super) given: Option<SuppliedTokens>,
+    /// What was decided about it elsewhere.
+    pub(super) decided: Option<ImportedRow>,
+    pub(super) raw: [u8; 16],
+    pub(super) content: [u8; 16],
+    pub(super) identity: [u8; 16],
+    /// Without its shingles, which are beside it.
+    pub(super) fingerprint: Fingerprint,
+    pub(super) shingles: RecordShingles,
+    pub(super) chars: u64,
+    pub(super) indexed: Indexed,
+    /// What its text has of suites.
+    pub(super) sightings: Vec<(SuiteId, Sightings)>,
+}
+
+/// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
+/// them before the text is encoded.
+pub(super) struct RecordShingles {
+    count: u32,
+    hashes: Mutex<Arc<[u64]>>,
+}
+
+impl RecordShingles {
+    fn new(hashes: Vec<u64>) -> Self {
+        let count = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
+        Self { count, hashes: Mutex::new(hashes.into()) }
+    }
+
+    /// How many they are, taken or not.
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// They stay here.
+    pub(super) fn shared(&self) -> Arc<[u64]> {
+        Arc::clone(&self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// They are gone from here.
+    pub(super) fn take(&self) -> Arc<[u64]> {
+        std::mem::take(&mut *self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+pub(super) enum FingerprintedItem {
+    Document(Box<FingerprintedRecord>),
+    Reject(Reject, [u8; 16]),
+}
+
+/// A chunk with its items prepared; `pieces` and `items` run in parallel.
+pub(super) struct FingerprintedChunk {
+    pub(super) chunk: IngestChunk,
+    pub(super) items: Vec<Vec<FingerprintedItem>>,
+}
+
+impl FingerprintedChunk {
+    /// Whether files were read further than the store knows.
+    pub(super) fn advances_files(&self) -> bool {
+        self.chunk.pieces.iter().any(|piece| !piece.known && !piece.repeats_stored())
+    }
+}
+
+/// Prepares every record of a chunk, in parallel.
+pub(super) fn fingerprint_chunk(
+    mut chunk: IngestChunk,
+    source: &str,
+    policy: &Policy,
+    feed: &SignalFields,
+    former: &RecordConverter,
+) -> FingerprintedChunk {
+    let mut filtered = 0;
+    let items = chunk.pieces.iter_mut().map(|piece: &mut InputPart| {
+        let mut items = std::mem::take(&mut piece.items);
+        if let Some(sieve) = former.sieve().filter(|_| !piece.sifted) {
+            let (kept, out) = sieve.apply(items);
+            items = kept;
+            filtered += out;
+        }
+        items
+            .into_par_iter()
+            .with_min_len(8)
+            .map_init(
+                || (Fingerprinter::new(policy), SuiteScanner::new(former.seeds(), policy)),
+                |crafts, item| match item {
+                    // The chunk will not be written: the rest of it need not be made.
+                    ReadItem::Record(record) if former.is_interrupted() => rejected(
+                        Reject::of(record, None, RejectReason::Form(String::new())),
+                        source,
+                    ),
+                    ReadItem::Record(record) => match former.convert(record) {
+                        Ok(formed) => {
+                            let compared = policy.compared;
+                            match fingerprint_record(formed, source, compared, feed, crafts) {
+                                Ok(prepared) => FingerprintedItem::Document(Box::new(prepared)),
+                                Err(reject) => rejected(*reject, source),
+                            }
+                        }
+                        Err(reject) => rejected(reject, source),
+                    },
+                    ReadItem::Reject(reject) => rejected(reject, source),
+                },
+            )
+            .collect()
+    });
+    let items = items.collect();
+    chunk.filtered += filtered;
+    FingerprintedChunk { chunk, items }
+}
+
+fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
+    let identity = reject_identity(&reject, source);
+    FingerprintedItem::Reject(reject, identity)
+}
+
+fn fingerprint_record(
+    formed: ConvertedText,
+    source: &str,
+    compared: Compared,
+    feed: &SignalFields,
+    (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
+) -> Result<FingerprintedRecord, Box<Reject>> {
+    let ConvertedText { mut record, form, given, decided } = formed;
+    // In every mode: a later change of mind finds the sketches it needs.
+    let mut fingerprint =
+        craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
+    let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
+    let sightings = sighter.scan(&record.text, &fingerprint, craft);
+    let raw = text_hash(&record.text);
+    let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
+    let identity = record_identity(&record, record.source.as_deref().unwrap_or(source), &content);
+    // A record is recognised by what it came with.
+    match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
+        Ok(metadata) => record.metadata = metadata,
+        Err(why) => return Err(Box::new(Reject::of(record, None, RejectReason::Form(why)))),
+    }
+    Ok(FingerprintedRecord {
+        form,
+        given,
+        decided,
+        raw,
+        content,
+        identity,
+        fingerprint,
+        shingles,
+        chars: record.text.chars().count() as u64,
+        indexed: indexed(&record.metadata, &feed.fields),
+        sightings,
+        record,
+    })
+}
+
+/// Plain text: of text and metadata. Else also of what is trained on and of the ids that came along.
+fn content_hash(
+    raw: &[u8; 16],
+    metadata: &str,
+    form: Option<&TextForm>,
+    given: Option<&SuppliedTokens>,
+) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(raw);
+    hasher.update(metadata.as_bytes());
+    if let Some(form) = form {
+        hasher.update(&[0, u8::from(form.specials), u8::from(form.spans.is_some())]);
+        spans(&mut hasher, form.spans.as_deref().unwrap_or_default());
+    }
+    if let Some(given) = given {
+        hasher.update(&[1, u8::from(given.spans.is_some())]);
+        spans(&mut hasher, given.spans.as_deref().unwrap_or_default());
+        for id in &given.ids {
+            hasher.update(&id.to_le_bytes());
+        }
+    }
+    half(&hasher.finalize())
+}
+
+fn spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {
+    for span in spans {
+        hasher.update(&span.start.to_le_bytes());
+        hasher.update(&span.end.to_le_bytes());
+        hasher.update(&span.weight.to_le_bytes());
+    }
+}
+
+/// What documents are given as they come, and what is indexed of them.
+pub(super) struct SignalFields {
+    /// The declared fields.
+    pub(super) fields: Vec<FieldDeclaration>,
+    signals: Vec<Signal>,
+    /// Where in the metadata the value of each signal stands.
+    members: Vec<String>,
+}
+
+impl SignalFields {
+    /// What the corpus says that documents are given.
+    ///
+    /// # Errors
+    /// [`IngestError::Signal`] for a signal of another release.
+    pub(super) fn of(view: &View) -> Result<Self, IngestError> {
+        let (mut signals, mut members) = (Vec::new(), Vec::new());
+        for (field, expression) in view.fed_fields() {
+            let known = Signal::from_name(&field.name);
+            let Some(signal) = known.filter(|signal| signal.expression == expression) else {
+                let (name, expression) = (field.name.clone(), expression.to_owned());
+                return Err(IngestError::Signal { name, expression });
+            };
+            signals.push(signal);
+            members.push(field.member().to_owned());
+        }
+        Ok(Self { fields: view.fields().to_vec(), signals, members })
+    }
+
+    /// The metadata of a record with the scores of its text. What the record is recognised by was found before.
+    ///
+    /// # Errors
+    /// In words, for metadata that are no object.
+    pub(super) fn with_signals(&self, text: &str, metadata: String) -> Result<String, String> {
+        if self.signals.is_empty() {
+            return Ok(metadata);
+        }
+        let why = |error: serde_json::Error| format!("its scores cannot be stored: {error}");
+        let raw = spelled(&scores(text, &self.signals)).map_err(why)?;
+        let both = self.members.iter().zip(&raw);
+        let values: Vec<_> = both.map(|(member, raw)| (member.as_str(), raw.as_ref())).collect();
+        with_fields(&metadata, &values, &self.fields).map_err(why)
+    }
+}
+
+/// Records that are asked about together.
+const TOGETHER: usize = 256;
+
+/// Lets records in or passes over them.
+pub(super) struct IngestFilter {
+    filter: Arc<dyn IncomingFilter>,
+    /// The source of records that name none.
+    source: String,
+    id_field: Option<String>,
+    /// Texts are made of fields later.
+    whole: bool,
+}
+
+impl IngestFilter {
+    pub(super) fn new(
+        filter: Arc<dyn IncomingFilter>,
+        source: &str,
+        id_field: Option<&str>,
+        whole: bool,
+    ) -> Self {
+        Self { filter, source: source.to_owned(), id_field: id_field.map(str::to_owned), whole }
+    }
+
+    /// Fields that the condition names and that no record had.
+    pub(super) fn unknown_fields(&self) -> Vec<String> {
+        self.filter.unseen()
+    }
+
+    /// What comes in of `items`, in their order, and how many do not. A record about which the question has no answer
+    /// is one that could not be read.
+    pub(super) fn apply(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
+        let verdicts: Vec<Verdict> =
+            items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
+        let before = items.len();
+        let kept: Vec<ReadItem> = items
+            .into_iter()
+            .zip(verdicts)
+            .filter_map(|(item, verdict)| self.keep_or_reject(item, verdict))
+            .collect();
+        let filtered = before - kept.len();
+        (kept, filtered as u64)
+    }
+
+    /// The same of one item, on this thread.
+    pub(super) fn one(&self, item: ReadItem) -> Option<ReadItem> {
+        let verdict = self.verdicts(std::slice::from_ref(&item)).pop();
+        self.keep_or_reject(item, verdict.unwrap_or(Verdict::In))
+    }
+
+    fn keep_or_reject(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
+        match (item, verdict) {
+            (ReadItem::Record(_), Verdict::Out) => None,
+            (ReadItem::Record(record), Verdict::Unanswered(why)) => {
+                let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
+                Some(ReadItem::Reject(Reject::of(record, self.id_field.as_deref(), why)))
+            }
+            (item, _) => Some(item),
+        }
+    }
+
+    /// One an item; a reject passes.
+    fn verdicts(&self, items: &[ReadItem]) -> Vec<Verdict> {
+        let records: Vec<Incoming<'_>> = items
+            .iter()
+            .filter_map(|item| match item {
+                ReadItem::Record(record) => Some(self.incoming(record)),
+                ReadItem::Reject(_) => None,
+            })
+            .collect();
+        let mut verdicts = self.filter.verdicts(&records).into_iter();
+        let of_item = |item: &ReadItem| match item {
+            ReadItem::Record(_) => verdicts.next().unwrap_or(Verdict::In),
+            ReadItem::Reject(_) => Verdict::In,
+        };
+        items.iter().map(of_item).collect()
+    }
+
+    fn incoming<'r>(&'r self, record: &'r ReadRecord) -> Incoming<'r> {
+        Incoming {
+            key: match &record.key {
+                RecordKey::Given(key) => Some(key),
+                RecordKey::Position => None,
+            },
+            source: record.source.as_deref().unwrap_or(&self.source),
+            text: (!self.whole).then_some(&record.text),
+            fields: &record.metadata,
+        }
+    }
+}
+
+/// Looks for suites. Holds scratch memory; have one per thread.
+pub(super) struct SuiteScanner<'a> {
+    seeds: &'a Seeds,
+    looker: Looker,
+    /// Where the tokens of fingerprints are others than those that suites are looked for by.
+    own: TokenHashes,
+    is_shared: bool,
+}
+
+impl<'a> SuiteScanner<'a> {
+    pub(super) fn new(seeds: &'a Seeds, policy: &Policy) -> Self {
+        let is_shared = policy.normaliser == Normaliser::Web
+            && policy.compared == Compared::Text
+            && policy.signature == Signature::Native;
+        Self { seeds, looker: Looker::default(), own: TokenHashes::new(), is_shared }
+    }
+
+    /// What the text has whose fingerprint `craft` made last.
+    pub(super) fn scan(
+        &mut self,
+        text: &str,
+        fingerprint: &Fingerprint,
+        craft: &Fingerprinter,
+    ) -> Vec<(SuiteId, Sightings)> {
+        if self.seeds.is_empty() {
+            return Vec::new();
+        }
+        // Those of an unusually long text are gone.
+        let made = craft.last_tokens();
+        let is_made = self.is_shared && made.len() as u64 == u64::from(fingerprint.tokens);
+        let tokens = if is_made { made } else { self.own.of(text) };
+        self.seeds.look(text, tokens, &mut self.looker)
+    }
+}

@@ -1,0 +1,486 @@
+//! The end of a load: what waited for its witness is removed, and all documents stand as they are said to.
+//!
+//! The rows are read once more for it, so that nothing is held of what waits; what was done is told by the standings of
+//! the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a removal
+//! is decided, and the rows are read until nothing is left to do.
+//!
+//! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
+//! takes.
+//!
+//! How a document is said to stand, of the load or stored before, and what is wrong with the row that says so.
+
+use super::LoadOptions;
+use super::manifest::LoadManifest;
+use crate::decide::{DecideError, LoadedTokenizer, Refused, Session, encode_again};
+use crate::ingest::error::IngestError;
+use crate::ingest::imported_row::{
+    ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
+};
+use crate::ingest::load_validator::{
+    LoadValidator, check_consistency, check_standing, load_row, load_row_error, stored_match,
+};
+use crate::ingest::options::IngestOptions;
+use crate::ingest::reader::expand_files;
+use crate::ingest::report::IngestReport;
+use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
+use crate::model::{
+    Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity,
+};
+use crate::store::{BlockStandings, CommitRecord, StoreError, View, Writer};
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Documents that one commit removes.
+const PART: usize = 2048;
+/// How often rows are read: what follows from one removal is done in the next round.
+const ROUNDS: usize = 16;
+
+/// What is read, and by what documents are encoded that are kept again.
+pub(super) struct LoadFinisher<'a> {
+    pub(super) files: &'a [InputFile],
+    pub(super) changed: &'a StatusChangeFiles,
+    pub(super) options: &'a IngestOptions,
+    pub(super) tokenizers: &'a [LoadedTokenizer],
+    /// What the load did so far: commits, tokens and refused texts are added to it.
+    pub(super) report: &'a mut IngestReport,
+}
+
+/// What reading the rows once came to.
+#[derive(Default)]
+struct FinishRound {
+    has_removed: bool,
+    /// The first row that is not true yet, and cannot be made so.
+    open: Option<IngestError>,
+}
+
+impl LoadFinisher<'_> {
+    /// Removes what waited for its witness.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
+    pub(super) fn finish(
+        &mut self,
+        writer: &mut Writer,
+        judge: &mut LoadValidator,
+        context: &Context<'_>,
+    ) -> Result<(), IngestError> {
+        for _ in 0..ROUNDS {
+            let round = self.round(writer, judge, context)?;
+            if round.has_removed && judge.changes {
+                continue;
+            }
+            if let Some(error) = round.open {
+                return Err(error);
+            }
+            writer.flush()?;
+            return Ok(());
+        }
+        Err(IngestError::Load(format!(
+            "after {ROUNDS} rounds documents do not stand as the load says; the same command goes on with it. If that ends so again, what the load says contradicts itself: take a new corpus, or a copy of the one that it was decided against, and ingest the documents"
+        )))
+    }
+
+    /// Reads all rows, stored documents first, and removes what can be removed.
+    fn round(
+        &mut self,
+        writer: &mut Writer,
+        judge: &mut LoadValidator,
+        context: &Context<'_>,
+    ) -> Result<FinishRound, IngestError> {
+        let (kept, view) = (writer.view().kept()?, writer.view().clone());
+        let documents = view.documents().saturating_sub(judge.before);
+        context.progress.begin("removing what waited for its witness", Some(documents));
+        let (mut round, mut rows, mut part) = (FinishRound::default(), 0, Vec::new());
+        let (changed, files) = (self.changed, self.files);
+        changed.each_expected(&view, context.interrupt, |said| {
+            part.push(said);
+            if part.len() < PART {
+                return Ok(());
+            }
+            self.part(writer, &std::mem::take(&mut part), judge, context, &mut round)
+        })?;
+        let read = self.options.reads_all();
+        for file in files {
+            let mut reader = InputReader::open(file, &read)?;
+            while let Some(item) = reader.next()? {
+                if context.interrupt.is_raised() {
+                    return Err(IngestError::Interrupted { report: Box::default() });
+                }
+                let document = DocId(judge.before + rows);
+                rows += 1;
+                let is_kept = kept.contains(document.0);
+                // Decided alone a document is removed as soon as it can be, and stays so.
+                if !is_kept && !judge.changes {
+                    continue;
+                }
+                let said = ExpectedStatus::of(item, document, judge)?;
+                if !said.is_settled_by_standing(is_kept) {
+                    part.push(said);
+                }
+                if part.len() >= PART {
+                    self.part(writer, &std::mem::take(&mut part), judge, context, &mut round)?;
+                    context.progress.advance(rows);
+                }
+            }
+        }
+        self.part(writer, &part, judge, context, &mut round)?;
+        context.progress.end();
+        Ok(round)
+    }
+
+    /// Removes those of some documents that are said to be removed and are not, or not for that witness.
+    fn part(
+        &mut self,
+        writer: &mut Writer,
+        part: &[ExpectedStatus],
+        judge: &mut LoadValidator,
+        context: &Context<'_>,
+        round: &mut FinishRound,
+    ) -> Result<(), IngestError> {
+        let given = pending_removals(writer, part, judge, round)?;
+        if given.is_empty() {
+            return Ok(());
+        }
+        let of_given = || part.iter().filter_map(|one| Some((one, *given.get(&one.document)?)));
+        let sample = of_given().filter(|(one, _)| judge.is_compared(&one.identity));
+        let sample: Vec<(DocId, Match)> =
+            sample.map(|(one, matched)| (one.document, matched)).collect();
+        let mut batch = writer.begin()?;
+        let mut session = Session::new(&batch);
+        session.heed(context.interrupt);
+        let failed = |error| row_error(error, part);
+        session.remove_given(&given, judge.takeover()).map_err(failed)?;
+        for (one, matched) in of_given() {
+            let found = session.outcome(one.document)?;
+            // What followed may have brought back a better witness.
+            if found.matched.is_some_and(|found| found.witness == matched.witness) {
+                check_standing(one.standing, found.standing).map_err(|why| one.wrong(why))?;
+            }
+        }
+        session.compare_given(&sample).map_err(failed)?;
+        let again = session.newly_kept(true);
+        session.apply(&mut batch)?;
+        for tokenizer in self.tokenizers {
+            let mut refused = Refused::default();
+            let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
+            self.report.encoded(&tokenizer.name, tokens, refused);
+        }
+        batch.commit(&CommitRecord {
+            kind: "load".to_owned(),
+            subject: self.options.source.clone(),
+            changed: given.len() as u64,
+            ..CommitRecord::default()
+        })?;
+        judge.compared += sample.len() as u64;
+        self.report.commits += 1;
+        round.has_removed = true;
+        Ok(())
+    }
+}
+
+/// Of some documents those that do not stand as said, with their removals; of one that cannot be removed, the round is
+/// told.
+fn pending_removals(
+    writer: &Writer,
+    part: &[ExpectedStatus],
+    judge: &LoadValidator,
+    round: &mut FinishRound,
+) -> Result<BTreeMap<DocId, Match>, IngestError> {
+    let view = writer.view();
+    let own: Vec<[u8; 16]> = part.iter().map(|one| one.identity).collect();
+    let witness =
+        |one: &ExpectedStatus| one.removal.as_ref().map(|of| judge.identity(of, &one.source));
+    let witnesses: Vec<[u8; 16]> =
+        part.iter().map(|one| witness(one).unwrap_or_default()).collect();
+    let (own, witnesses) = (view.identities(&own)?, view.identities(&witnesses)?);
+    let mut given = BTreeMap::new();
+    let mut block: Option<(u64, BlockStandings)> = None;
+    for ((one, own), witness) in part.iter().zip(own).zip(witnesses) {
+        let is_stored = one.document.0 < judge.before;
+        if !is_stored && own != Some(one.document) {
+            return Err(one.wrong("another row was loaded in its place: the files were changed"));
+        }
+        let matched = one.matched(view, judge, witness)?;
+        if !judge.changes {
+            given.extend(matched.map(|matched| (one.document, matched)));
+            continue;
+        }
+        let at = one.document.block();
+        let standings = match block.take().filter(|(known, _)| *known == at) {
+            Some((_, standings)) => standings,
+            None => view.block_standings(at)?,
+        };
+        let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
+        block = Some((at, standings));
+        if one.is_current(view, standing, matched.as_ref())? {
+            continue;
+        }
+        match matched {
+            Some(matched)
+                if standing.is_eligible() && view.standing(matched.witness)? == Standing::Kept =>
+            {
+                given.insert(one.document, matched);
+            }
+            _ => {
+                let why = explain_difference(one, standing);
+                round.open.get_or_insert_with(|| one.wrong(why));
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// What is told of a document that does not stand as said.
+fn explain_difference(one: &ExpectedStatus, found: Standing) -> String {
+    let Err(why) = check_standing(one.standing, found) else {
+        return "its witness is not kept".to_owned();
+    };
+    match one.standing {
+        Standing::Superseded => format!("{why}: no document of the load has its key"),
+        _ => why,
+    }
+}
+
+/// The files of these documents.
+pub(super) struct StatusChangeFiles {
+    files: Vec<InputFile>,
+    read: ReadOptions,
+    /// Documents that the corpus had before the load.
+    before: u64,
+}
+
+impl StatusChangeFiles {
+    /// Those of a load.
+    ///
+    /// # Errors
+    /// [`IngestError`] when the files are not there or cannot be looked up.
+    pub(super) fn of(
+        directory: &str,
+        manifest: &LoadManifest,
+        options: &LoadOptions,
+        interrupt: &Interrupt,
+    ) -> Result<Self, IngestError> {
+        let stopped = || IngestError::Interrupted { report: Box::default() };
+        let paths = [format!("{directory}/changed")];
+        let mut files = match manifest.changed {
+            0 => Vec::new(),
+            _ => expand_files(&paths, &options.stores, interrupt, stopped)?,
+        };
+        files.retain(|file| file.name().ends_with(".parquet"));
+        let stores = options.stores.clone();
+        let read = ReadOptions {
+            format: InputFormat::Parquet,
+            whole: true,
+            stores,
+            ..ReadOptions::default()
+        };
+        Ok(Self { files, read, before: manifest.before })
+    }
+
+    /// The documents that are superseded; each is told of once, and there are as many as the manifest counts.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] when there are more or less.
+    pub(super) fn superseded(
+        &self,
+        manifest: &LoadManifest,
+        interrupt: &Interrupt,
+    ) -> Result<RoaringTreemap, IngestError> {
+        let (mut all, mut superseded) = (RoaringTreemap::new(), RoaringTreemap::new());
+        self.rows(interrupt, |row, file, number| {
+            let id = row.id;
+            let why = if id >= self.before {
+                format!("`id` is {id}, and the load was decided against {} documents", self.before)
+            } else if all.insert(id) {
+                if row.standing == Standing::Superseded {
+                    superseded.insert(id);
+                }
+                return Ok(());
+            } else {
+                format!("an earlier row has the `id` {id}")
+            };
+            Err(load_row(&file.path, number, why))
+        })?;
+        if all.len() == manifest.changed {
+            return Ok(superseded);
+        }
+        Err(IngestError::Load(format!(
+            "{} stored documents are said to stand otherwise, and the manifest counts {}: files are missing or were added",
+            all.len(),
+            manifest.changed
+        )))
+    }
+
+    /// Calls `each` with how every one of them is said to stand.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as
+    /// `each`.
+    pub(super) fn each_expected(
+        &self,
+        view: &View,
+        interrupt: &Interrupt,
+        mut each: impl FnMut(ExpectedStatus) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        self.rows(interrupt, |row, file, number| {
+            let document = DocId(row.id);
+            let header = view.expect_header(document)?;
+            let (key, source) = (view.display_key(&header)?, view.source_name(header.source));
+            let is_it = row.key.as_ref().is_none_or(|said| *said == key)
+                && row.source.as_ref().is_none_or(|said| said == source);
+            if !is_it {
+                let said = (row.key.unwrap_or(key.clone()), row.source);
+                let why = format!(
+                    "document {document} is said to be {:?} of `{}`, and is {key:?} of `{source}`",
+                    said.0,
+                    said.1.as_deref().unwrap_or(source)
+                );
+                return Err(load_row(&file.path, number, why));
+            }
+            each(ExpectedStatus {
+                document,
+                identity: key_identity(source, &key),
+                standing: row.standing,
+                removal: row.removal,
+                source: source.to_owned(),
+                path: file.path.as_ref().clone(),
+                row: number,
+            })
+        })
+    }
+
+    fn rows(
+        &self,
+        interrupt: &Interrupt,
+        mut each: impl FnMut(StoredStatusChange, &InputFile, u64) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        for file in &self.files {
+            let mut reader = InputReader::open(file, &self.read)?;
+            while let Some(item) = reader.next()? {
+                if interrupt.is_raised() {
+                    return Err(IngestError::Interrupted { report: Box::default() });
+                }
+                let record = match item {
+                    ReadItem::Record(record) => record,
+                    ReadItem::Reject(reject) => {
+                        let (path, row) = (&reject.origin.path, reject.origin.number);
+                        return Err(load_row(path, row, reject.reason.to_string()));
+                    }
+                };
+                let number = record.origin.number;
+                let row = parse_status_change(&record.metadata)
+                    .map_err(|why| load_row(&file.path, number, why))?;
+                each(row, file, number)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A document, and how it is said to stand.
+pub(super) struct ExpectedStatus {
+    pub(super) document: DocId,
+    pub(super) identity: [u8; 16],
+    pub(super) standing: Standing,
+    pub(super) removal: Option<ImportedMatch>,
+    pub(super) source: String,
+    pub(super) path: PathBuf,
+    pub(super) row: u64,
+}
+
+impl ExpectedStatus {
+    /// What the row of a document of the load says.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for a row that cannot be read.
+    pub(super) fn of(
+        item: ReadItem,
+        document: DocId,
+        judge: &LoadValidator,
+    ) -> Result<Self, IngestError> {
+        let record = match item {
+            ReadItem::Record(record) => record,
+            ReadItem::Reject(reject) => {
+                let (path, row) = (&reject.origin.path, reject.origin.number);
+                return Err(load_row(path, row, reject.reason.to_string()));
+            }
+        };
+        let ReadRecord { key, source, metadata, origin, .. } = record;
+        let (path, row) = (origin.path.as_ref().clone(), origin.number);
+        let (_, decided) =
+            split_imported_row(&metadata, &judge.ids).map_err(|why| load_row(&path, row, why))?;
+        let key = match key {
+            RecordKey::Given(key) => key,
+            RecordKey::Position => String::new(),
+        };
+        check_consistency(&decided, &key).map_err(|why| load_row(&path, row, why))?;
+        let source = source.as_deref().unwrap_or(&judge.source).to_owned();
+        let identity = key_identity(&source, &key);
+        let (standing, removal) = (decided.standing, decided.removal);
+        Ok(Self { document, identity, standing, removal, source, path, row })
+    }
+
+    /// Whether nothing but its standing is to be looked at, which is this one.
+    pub(super) fn is_settled_by_standing(&self, is_kept: bool) -> bool {
+        match self.standing {
+            Standing::Kept => is_kept,
+            standing => standing == Standing::Empty,
+        }
+    }
+
+    /// The removal as it is stored, by the document that has the key of its witness.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] when there is none, or it is not the one that the row means.
+    pub(super) fn matched(
+        &self,
+        view: &View,
+        judge: &LoadValidator,
+        found: Option<DocId>,
+    ) -> Result<Option<Match>, IngestError> {
+        let Some(removal) = &self.removal else { return Ok(None) };
+        let witness = match removal.id {
+            Some(id) => {
+                judge.stored_witness(view, &self.source, removal, id, &|why| self.wrong(why))?
+            }
+            None => found.ok_or_else(|| {
+                self.wrong(format!("no document has the key of its witness, {:?}", removal.witness))
+            })?,
+        };
+        Ok(Some(stored_match(self.standing, removal, witness)))
+    }
+
+    /// Whether the document stands as said.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub(super) fn is_current(
+        &self,
+        view: &View,
+        standing: Standing,
+        matched: Option<&Match>,
+    ) -> Result<bool, StoreError> {
+        if self.standing != standing {
+            return Ok(false);
+        }
+        // Whoever supersedes it has its key.
+        let is_told = standing == Standing::Superseded;
+        Ok(is_told || view.match_of(self.document)?.as_ref() == matched)
+    }
+
+    pub(super) fn wrong(&self, why: impl Into<String>) -> IngestError {
+        load_row(&self.path, self.row, why)
+    }
+}
+
+/// An error of decisions as that of the row it is about.
+pub(super) fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
+    match error {
+        // What was committed stays: the same command goes on.
+        DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },
+        error => load_row_error(error, |document, why| {
+            said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
+        }),
+    }
+}

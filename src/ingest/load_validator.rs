@@ -1,0 +1,364 @@
+//! Holds the rows of a load against the documents that they are about, and takes their decisions over.
+
+use super::error::IngestError;
+use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
+use super::identify::ChunkSources;
+use super::identify::{PendingDocument, RecordOutcome};
+use super::imported_row::{ImportedMatch, ImportedRow, TokenIdsColumn};
+use crate::decide::{DecideError, Decision, Given, Session, Takeover, Untrue};
+use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
+use crate::store::View;
+use roaring::RoaringTreemap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
+/// unless all are.
+pub(super) const SAMPLE: u8 = 64;
+
+/// What is known of the rows so far.
+pub struct LoadValidator {
+    /// All removed documents are compared with their witnesses.
+    pub(super) checks_all: bool,
+    /// The source of documents that name none.
+    pub(super) source: String,
+    /// Documents that the corpus had before the load: those that it was decided against.
+    pub(super) before: u64,
+    /// Some of these stand otherwise in the end.
+    pub(super) changes: bool,
+    /// Those of them that documents of the load supersede.
+    pub(super) superseded: Arc<RoaringTreemap>,
+    /// The columns that have token ids.
+    pub(super) ids: Vec<TokenIdsColumn>,
+    /// The place of the last row.
+    last: Option<u64>,
+    /// Documents that were compared with their witnesses.
+    pub(super) compared: u64,
+    /// Documents whose witnesses were not there, or not kept yet, when they came.
+    pub(super) later: u64,
+    /// Texts whose token ids came with them, each tokenizer counted.
+    pub(super) brought: u64,
+}
+
+/// What is wrong with a row.
+pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> IngestError {
+    IngestError::LoadRow { path: path.to_path_buf(), row, why: why.into() }
+}
+
+impl LoadValidator {
+    /// One of documents that were decided alone.
+    pub(super) fn new(source: String, ids: Vec<TokenIdsColumn>, checks_all: bool) -> Self {
+        Self {
+            checks_all,
+            source,
+            before: 0,
+            changes: false,
+            superseded: Arc::default(),
+            ids,
+            last: None,
+            compared: 0,
+            later: 0,
+            brought: 0,
+        }
+    }
+
+    /// The same, of documents that were decided against `before` others. Of these `superseded` go, and if anything
+    /// `changes` about them, that is taken into account.
+    pub(super) fn against(self, before: u64, changes: bool, superseded: RoaringTreemap) -> Self {
+        Self { before, changes, superseded: Arc::new(superseded), ..self }
+    }
+
+    /// What a session takes over.
+    pub(super) fn takeover(&self) -> Takeover {
+        let leaving = Arc::clone(&self.superseded);
+        Takeover { first: DocId(self.before), changes: self.changes, leaving }
+    }
+
+    /// Every row of a chunk must be a document that the corpus does not have, behind those before it; of those that it
+    /// has, it may supersede the ones that are said to go.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for the first that is not.
+    pub(super) fn validate_rows(
+        &mut self,
+        view: &View,
+        chunk: &FingerprintedChunk,
+        sources: &ChunkSources,
+        (new, fates): (&[PendingDocument<'_>], &[RecordOutcome]),
+    ) -> Result<(), IngestError> {
+        let (mut new, mut fates) = (new.iter().peekable(), fates.iter());
+        let mut last = self.last;
+        for (at, items) in chunk.items.iter().enumerate() {
+            for item in items {
+                let prepared = match item {
+                    FingerprintedItem::Document(prepared) => prepared.as_ref(),
+                    FingerprintedItem::Reject(reject, _) => {
+                        let (path, row) = (&reject.origin.path, reject.origin.number);
+                        return Err(load_row(path, row, reject.reason.to_string()));
+                    }
+                };
+                let order = decided(prepared)?.order;
+                if let Some(before) = last.filter(|before| *before >= order) {
+                    let why = format!("`_order` is {order} behind {before}: rows must be in order");
+                    return Err(of_row(prepared, why));
+                }
+                last = Some(order);
+                let id = match fates.next() {
+                    Some(RecordOutcome::Document(id)) => *id,
+                    _ => return Err(of_row(prepared, "what it says was purged")),
+                };
+                let is_new = new.next_if(|new| new.id == id);
+                let holder = match is_new {
+                    Some(new) => {
+                        new.supersedes.filter(|holder| !self.superseded.contains(holder.0))
+                    }
+                    None if id.0 < view.documents() => {
+                        let header = view.expect_header(id)?;
+                        let file = sources.file(at, sources.source(&prepared.record));
+                        let is_it =
+                            (header.file, header.number) == (file, prepared.record.origin.number);
+                        (!is_it).then_some(id)
+                    }
+                    None => Some(id),
+                };
+                if let Some(holder) = holder {
+                    let why = if holder.0 >= self.before {
+                        "an earlier row of its source has the same key"
+                    } else if self.superseded.contains(holder.0) {
+                        "the corpus has this very record, unchanged: leave it out before it is decided, as an ingest skips it"
+                    } else {
+                        "the corpus has a document of its source with the same key, and the load does not say that it is superseded: decide against an export that has it, or ingest the record"
+                    };
+                    return Err(of_row(prepared, why));
+                }
+            }
+        }
+        self.last = last;
+        Ok(())
+    }
+
+    /// Has a session take over what the rows say of its newcomers.
+    ///
+    /// # Errors
+    /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
+    pub(super) fn apply(
+        &mut self,
+        session: &mut Session,
+        view: &View,
+        new: &[PendingDocument<'_>],
+    ) -> Result<(), IngestError> {
+        let witnesses = self.witnesses(view, new)?;
+        let (mut given, mut sample, mut later) = (BTreeMap::new(), Vec::new(), 0);
+        for PendingDocument { id, prepared, .. } in new {
+            let decided = decided(prepared)?;
+            let (key, source) = (key_of(prepared), self.source_of(prepared));
+            let taken = match &decided.removal {
+                None => Given::Kept,
+                Some(removal) => {
+                    let witness = match removal.id {
+                        Some(id) => {
+                            let wrong = |why: String| of_row(prepared, why);
+                            Some(self.stored_witness(view, source, removal, id, &wrong)?)
+                        }
+                        None => witnesses.get(&self.identity(removal, source)).copied(),
+                    };
+                    match witness {
+                        Some(witness) => {
+                            let matched = stored_match(decided.standing, removal, witness);
+                            if self.is_compared(&prepared.identity) {
+                                sample.push((*id, matched));
+                            }
+                            Given::Removed(matched)
+                        }
+                        None if session.keeps_first() => {
+                            let why = "its witness does not come before it, as it must where the first is kept";
+                            return Err(of_row(prepared, why));
+                        }
+                        None => Given::Later,
+                    }
+                }
+            };
+            check_consistency(decided, key).map_err(|why| of_row(prepared, why))?;
+            later += u64::from(taken == Given::Later);
+            given.insert(*id, taken);
+        }
+        let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
+        let named = |error| {
+            load_row_error(error, |document, why| prepared_of(document).map(|row| of_row(row, why)))
+        };
+        session.settle_given(given.clone(), self.takeover()).map_err(named)?;
+        for PendingDocument { id, prepared, .. } in new {
+            let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
+            match given.get(id) {
+                Some(Given::Later) => {}
+                Some(given) if self.changes && awaits_changes(*given, &found) => later += 1,
+                _ => check_standing(said, found.standing).map_err(|why| of_row(prepared, why))?,
+            }
+        }
+        session.compare_given(&sample).map_err(named)?;
+        self.compared += sample.len() as u64;
+        self.later += later;
+        Ok(())
+    }
+
+    /// The documents that the rows name as witnesses, of those that are there.
+    fn witnesses(
+        &self,
+        view: &View,
+        new: &[PendingDocument<'_>],
+    ) -> Result<HashMap<[u8; 16], DocId>, IngestError> {
+        let mut known: HashMap<[u8; 16], DocId> =
+            new.iter().map(|new| (new.prepared.identity, new.id)).collect();
+        let mut asked = Vec::new();
+        for PendingDocument { prepared, .. } in new {
+            if let Some(removal) = &decided(prepared)?.removal
+                && removal.id.is_none()
+            {
+                let witness = self.identity(removal, self.source_of(prepared));
+                if !known.contains_key(&witness) {
+                    asked.push(witness);
+                }
+            }
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        let found = view.identities(&asked)?;
+        // Who has the key of a witness that is yet to come is not the witness.
+        let is_it = |found: &DocId| !self.superseded.contains(found.0);
+        let found = found.into_iter().map(|found| found.filter(is_it));
+        known.extend(asked.into_iter().zip(found).filter_map(|(key, found)| Some((key, found?))));
+        Ok(known)
+    }
+
+    /// Under which key the store has the witness of a document of a source.
+    pub(super) fn identity(&self, removal: &ImportedMatch, source: &str) -> [u8; 16] {
+        key_identity(removal.source.as_deref().unwrap_or(source), &removal.witness)
+    }
+
+    /// The witness that the corpus had before the load under a number, of a document of that source.
+    ///
+    /// # Errors
+    /// What `wrong` makes of it when it is another document than the row says; [`IngestError`] when the store cannot be
+    /// read.
+    pub(super) fn stored_witness(
+        &self,
+        view: &View,
+        source: &str,
+        removal: &ImportedMatch,
+        id: u64,
+        wrong: &dyn Fn(String) -> IngestError,
+    ) -> Result<DocId, IngestError> {
+        if id >= self.before {
+            let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
+            return Err(wrong(why));
+        }
+        let header = view.expect_header(DocId(id))?;
+        let (key, found) = (view.display_key(&header)?, view.source_name(header.source));
+        let said = removal.source.as_deref().unwrap_or(source);
+        if (removal.witness.as_str(), said) == (key.as_str(), found) {
+            return Ok(DocId(id));
+        }
+        Err(wrong(format!(
+            "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
+            removal.witness
+        )))
+    }
+
+    /// Whether of the document under that key what takes its text is checked: how similar it is to its witness, or its
+    /// token ids.
+    pub(super) fn is_compared(&self, identity: &[u8; 16]) -> bool {
+        self.checks_all || identity.first().is_some_and(|first| first % SAMPLE == 0)
+    }
+
+    fn source_of<'a>(&'a self, prepared: &'a FingerprintedRecord) -> &'a str {
+        prepared.record.source.as_deref().unwrap_or(&self.source)
+    }
+}
+
+/// Whether stored documents that are yet to change keep a document from standing as it is said to: it is kept, or there
+/// is another witness for it.
+fn awaits_changes(given: Given, found: &Decision) -> bool {
+    let witness = |matched: &Match| matched.witness;
+    let said = match given {
+        Given::Removed(matched) => Some(matched.witness),
+        Given::Kept | Given::Later => None,
+    };
+    found.standing.is_eligible() && found.matched.as_ref().map(witness) != said
+}
+
+/// A removal as it is stored.
+pub(super) fn stored_match(standing: Standing, removal: &ImportedMatch, witness: DocId) -> Match {
+    let ImportedMatch { shared, removed_shingles, witness_shingles, .. } = *removal;
+    let kind = if standing == Standing::Exact { MatchKind::Exact } else { MatchKind::Near };
+    Match { kind, witness, shared, removed_shingles, witness_shingles }
+}
+
+/// What a row says twice must be said alike.
+///
+/// # Errors
+/// What is not.
+pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), String> {
+    let ImportedRow { standing, removal, cluster, .. } = decided;
+    let kept = match removal {
+        Some(removal) => Some(removal.witness.as_str()),
+        None => Some(key).filter(|_| *standing == Standing::Kept),
+    };
+    if let Some(cluster) = cluster
+        && kept != Some(cluster.as_str())
+    {
+        let kept = kept.map_or("none".to_owned(), |kept| format!("{kept:?}"));
+        return Err(format!("`_cluster` is {cluster:?}, and what is kept for it is {kept}"));
+    }
+    if let Some(removal) = removal
+        && let Some(said) = removal.jaccard
+    {
+        let computed = stored_match(*standing, removal, DocId(0)).jaccard();
+        // Written as a text and read again, it is the same to the last digit.
+        if (said - computed).abs() > 1e-12 || said.is_nan() {
+            return Err(format!("`_jaccard` is {said}, and its counts make {computed}"));
+        }
+    }
+    Ok(())
+}
+
+/// A decision that cannot be true, as an error of its row; `row` makes that of the document and the reason.
+pub(super) fn load_row_error(
+    error: DecideError,
+    row: impl Fn(DocId, &str) -> Option<IngestError>,
+) -> IngestError {
+    if let DecideError::Untrue(Untrue { document, why }) = &error
+        && let Some(of_row) = row(*document, why)
+    {
+        return of_row;
+    }
+    IngestError::Decide(error)
+}
+
+/// Whether a document has the standing that its row says.
+///
+/// # Errors
+/// What is told when it has not.
+pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), String> {
+    if said == found {
+        return Ok(());
+    }
+    Err(format!("it is said to be `{said}`, and is `{found}`"))
+}
+
+fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, IngestError> {
+    prepared.decided.as_ref().ok_or_else(|| of_row(prepared, "nothing was decided about it"))
+}
+
+fn key_of(prepared: &FingerprintedRecord) -> &str {
+    match &prepared.record.key {
+        RecordKey::Given(key) => key,
+        RecordKey::Position => "",
+    }
+}
+
+/// What is wrong with the row of a document.
+pub(super) fn of_row(prepared: &FingerprintedRecord, why: impl Into<String>) -> IngestError {
+    let origin = &prepared.record.origin;
+    load_row(&origin.path, origin.number, why)
+}

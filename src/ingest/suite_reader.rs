@@ -1,0 +1,117 @@
+//! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
+
+use super::error::IngestError;
+use super::reader::{IngestInput, is_interrupt};
+use crate::contamination::{SuiteFields, SuiteItem, item_of};
+use crate::input::{ReadItem, ReadOptions};
+use crate::model::{Context, Origin, RecordKey};
+
+/// What was read of files that are a suite.
+#[derive(Debug, Default)]
+pub struct LoadedSuite {
+    /// Its items, in their order.
+    pub items: Vec<SuiteItem>,
+    /// Absolute paths of its files.
+    pub files: Vec<String>,
+}
+
+/// The items that the records of some files are, of at most `most` bytes.
+///
+/// # Errors
+/// [`IngestError::Suite`] for a record that is no item, with its place, and when there is more than that;
+/// [`IngestError`] when a file cannot be read.
+pub fn read_suite(
+    inlets: Vec<IngestInput<'_>>,
+    read: &ReadOptions,
+    fields: &SuiteFields,
+    most: u64,
+    context: &Context<'_>,
+) -> Result<LoadedSuite, IngestError> {
+    let read = ReadOptions { whole: true, text_field: None, id_field: None, ..read.clone() };
+    let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
+    each(inlets, &read, context, &mut |_, origin, text, metadata| {
+        // Of a record that is whole, all is among its fields.
+        debug_assert!(text.is_empty());
+        let fail = |why: String| IngestError::Suite(format!("{}: {why}", origin.record_and_byte()));
+        let record = serde_json::from_str(metadata).map_err(|error| fail(error.to_string()))?;
+        let path = origin.path.as_path();
+        let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
+        let id = format!("{name}:{}", origin.number);
+        let item = item_of(&record, fields, &id).map_err(fail)?;
+        bytes += item.parts.iter().chain([&item.id]).map(|part| part.len() as u64).sum::<u64>();
+        if bytes > most {
+            return Err(IngestError::Suite(format!(
+                "the items are of more than {most} bytes, which are held in memory: raise --memory, or add the suite in parts"
+            )));
+        }
+        suite.items.push(item);
+        let path = path.display().to_string();
+        if suite.files.last() != Some(&path) {
+            suite.files.push(path);
+        }
+        Ok(())
+    })?;
+    if suite.items.is_empty() {
+        return Err(IngestError::Suite("no record was read: a suite has items".to_owned()));
+    }
+    Ok(suite)
+}
+
+/// Calls `each` with the name and the text of every record of some files.
+///
+/// # Errors
+/// [`IngestError::Suite`] for a record that cannot be read; [`IngestError`] when a file cannot be; the error of `each`.
+pub fn each_text(
+    inlets: Vec<IngestInput<'_>>,
+    read: &ReadOptions,
+    context: &Context<'_>,
+    each_one: &mut dyn FnMut(&str, &str) -> Result<(), IngestError>,
+) -> Result<(), IngestError> {
+    each(inlets, read, context, &mut |key, origin, text, _| {
+        let name = match key {
+            RecordKey::Given(key) => key.clone(),
+            RecordKey::Position => format!("{}:{}", origin.path.display(), origin.number),
+        };
+        each_one(&name, text)
+    })
+}
+
+type RecordVisitor<'a> =
+    &'a mut dyn FnMut(&RecordKey, &Origin, &str, &str) -> Result<(), IngestError>;
+
+fn each(
+    inlets: Vec<IngestInput<'_>>,
+    read: &ReadOptions,
+    context: &Context<'_>,
+    with: RecordVisitor<'_>,
+) -> Result<(), IngestError> {
+    context.progress.begin("reading", None);
+    let mut done = 0;
+    for inlet in inlets {
+        let mut reader = inlet.reader(read)?;
+        loop {
+            if context.interrupt.is_raised() {
+                return Err(IngestError::Stopped);
+            }
+            let item = reader.next().map_err(IngestError::from);
+            let item = item.map_err(|error| match is_interrupt(&error) {
+                true => IngestError::Stopped,
+                false => error,
+            })?;
+            match item {
+                None => break,
+                Some(ReadItem::Record(record)) => {
+                    with(&record.key, &record.origin, &record.text, &record.metadata)?;
+                }
+                Some(ReadItem::Reject(reject)) => {
+                    let why = format!("{}: {}", reject.origin.record_and_byte(), reject.reason);
+                    return Err(IngestError::Suite(why));
+                }
+            }
+            context.progress.advance(done + reader.input_bytes());
+        }
+        done += reader.input_bytes();
+    }
+    context.progress.end();
+    Ok(())
+}

@@ -1,0 +1,327 @@
+//! Rows of separated values: where one ends, and the values in it, by RFC 4180.
+//!
+//! What the beginning of a text looks like: a table of separated values, a list of JSON objects.
+
+use super::item::CsvOptions;
+use super::roles;
+use std::borrow::Cow;
+
+/// What stands between values and around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CsvDialect {
+    pub(super) delimiter: u8,
+    /// Whether values may be quoted.
+    pub(super) quotes: bool,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CsvCell<'r> {
+    pub(super) bytes: Cow<'r, [u8]>,
+    pub(super) is_quoted: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum CsvState {
+    /// Before the first byte of a value.
+    #[default]
+    Start,
+    Plain,
+    Quoted,
+    /// Behind a quote in a quoted value: it ends it, or is the first of two that stand for one.
+    Closing,
+}
+
+/// What a byte is to the row.
+enum CsvStep {
+    /// A byte of a value.
+    Value,
+    /// A mark that is no part of it.
+    Mark,
+    /// The end of a value.
+    Between,
+    /// The end of the row.
+    End,
+}
+
+impl CsvDialect {
+    fn step(self, state: &mut CsvState, byte: u8) -> CsvStep {
+        let (next, step) = match (*state, byte) {
+            (CsvState::Quoted, b'"') => (CsvState::Closing, CsvStep::Mark),
+            (CsvState::Quoted, _) => (CsvState::Quoted, CsvStep::Value),
+            (CsvState::Closing, b'"') => (CsvState::Quoted, CsvStep::Value),
+            (CsvState::Start, b'"') if self.quotes => (CsvState::Quoted, CsvStep::Mark),
+            (_, b'\n') => (CsvState::Start, CsvStep::End),
+            (_, byte) if byte == self.delimiter => (CsvState::Start, CsvStep::Between),
+            _ => (CsvState::Plain, CsvStep::Value),
+        };
+        *state = next;
+        step
+    }
+
+    /// The values of a row, which has its line end no more. A value that goes on behind its closing quote has what
+    /// follows too, as other readers have it.
+    pub(super) fn cells(self, row: &[u8]) -> Vec<CsvCell<'_>> {
+        let mut cells = Vec::new();
+        let mut state = CsvState::Start;
+        // The value so far: a stretch of the row, until a quote in it makes it one of its own.
+        let (mut from, mut to, mut owned, mut is_quoted) = (0, 0, None::<Vec<u8>>, false);
+        for (at, byte) in row.iter().enumerate() {
+            match self.step(&mut state, *byte) {
+                CsvStep::Value | CsvStep::End => match &mut owned {
+                    Some(owned) => owned.push(*byte),
+                    None if to == at => to = at + 1,
+                    None => {
+                        let mut value = row.get(from..to).unwrap_or_default().to_vec();
+                        value.push(*byte);
+                        owned = Some(value);
+                    }
+                },
+                CsvStep::Mark => {
+                    if !is_quoted {
+                        (from, to, is_quoted) = (at + 1, at + 1, true);
+                    }
+                }
+                CsvStep::Between => {
+                    cells.push(cell(row, from..to, owned.take(), is_quoted));
+                    (from, to, is_quoted) = (at + 1, at + 1, false);
+                }
+            }
+        }
+        cells.push(cell(row, from..to, owned, is_quoted));
+        cells
+    }
+}
+
+fn cell(
+    row: &[u8],
+    stretch: std::ops::Range<usize>,
+    owned: Option<Vec<u8>>,
+    is_quoted: bool,
+) -> CsvCell<'_> {
+    let bytes = owned.map_or_else(|| row.get(stretch).unwrap_or_default().into(), Cow::Owned);
+    CsvCell { bytes, is_quoted }
+}
+
+/// Finds the end of a row in bytes that come stretch by stretch.
+pub(super) struct CsvRowEnd {
+    dialect: CsvDialect,
+    state: CsvState,
+    /// Line ends in the row so far, its own counted.
+    pub(super) lines: u64,
+    /// At which of them the quote stands that was opened last.
+    pub(super) quote_line: u64,
+}
+
+impl CsvRowEnd {
+    pub(super) const fn new(dialect: CsvDialect) -> Self {
+        Self { dialect, state: CsvState::Start, lines: 0, quote_line: 0 }
+    }
+
+    /// How many of `bytes`, which follow those it has seen, belong to the row, if it ends among them.
+    pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (at, byte) in bytes.iter().enumerate() {
+            self.lines += u64::from(*byte == b'\n');
+            match self.dialect.step(&mut self.state, *byte) {
+                CsvStep::End => return Some(at + 1),
+                CsvStep::Mark if self.state == CsvState::Quoted => self.quote_line = self.lines,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a quote is open where the bytes ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.state == CsvState::Quoted
+    }
+}
+
+/// A row without its line end.
+pub(super) fn without_line_end(row: &[u8]) -> &[u8] {
+    let row = row.strip_suffix(b"\n").unwrap_or(row);
+    row.strip_suffix(b"\r").unwrap_or(row)
+}
+
+/// Delimiters that are looked for, the likelier first.
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+
+/// Whether an array of objects begins.
+pub(super) fn is_list_of_objects(text: &str) -> bool {
+    let between =
+        |text: &str, begins: char| text.trim_start().strip_prefix(begins).map(str::to_owned);
+    between(text, '[')
+        .and_then(|rest| between(&rest, '{'))
+        .is_some_and(|rest| rest.trim_start().starts_with('"'))
+}
+
+/// Whether the first line has a tab.
+pub(super) fn has_tab(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.contains('\t'))
+}
+
+/// What stands most often between the values of a row of names.
+pub(super) fn likely_delimiter(line: &[u8]) -> u8 {
+    let count = |delimiter: u8| {
+        let mut is_quoted = false;
+        let is_one = |byte: &&u8| {
+            is_quoted ^= **byte == b'"';
+            **byte == delimiter && !is_quoted
+        };
+        line.iter().filter(is_one).count()
+    };
+    let (mut best, mut most) = (b',', 0);
+    for delimiter in DELIMITERS {
+        let found = count(delimiter);
+        if found > most {
+            (best, most) = (delimiter, found);
+        }
+    }
+    best
+}
+
+/// Whether it begins with a row of distinct names, and goes on with rows of as many values: two of them, or, where a
+/// name is a usual one of a text, what stands below it. A row that is cut counts as begun, unless it `is_all`.
+pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
+    /// Rows that must agree, the names among them, and that are looked at.
+    const LEAST: usize = 3;
+    const MOST: usize = 8;
+    let first = text.lines().next().unwrap_or_default();
+    let delimiter = options.delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
+    let dialect = CsvDialect { delimiter, quotes: options.quotes };
+    let mut rest = text.as_bytes();
+    let Some(names) = next_row(&mut rest, dialect, true) else { return false };
+    let cells = dialect.cells(names);
+    let names: Vec<&str> =
+        cells.iter().filter_map(|cell| std::str::from_utf8(&cell.bytes).ok()).collect();
+    let has_text = roles::vote_text_field(names.iter().copied()).is_some();
+    if !are_names(&names) || (names.len() == 1 && !has_text) {
+        return false;
+    }
+    let mut agreeing = 1;
+    while agreeing < MOST {
+        let Some(row) = next_row(&mut rest, dialect, is_all) else { break };
+        if row.is_empty() {
+            continue;
+        }
+        let cells = dialect.cells(row);
+        if cells.len() != names.len() {
+            return false;
+        }
+        // A column of its own may be any list of lines below a word, unless its values stand in quotes.
+        if names.len() == 1 && !cells.iter().all(|cell| cell.is_quoted) {
+            return false;
+        }
+        agreeing += 1;
+    }
+    let is_begun = !is_all && !rest.is_empty();
+    agreeing >= LEAST || has_text && (agreeing > 1 || is_begun && names.len() > 1)
+}
+
+/// Distinct words such as columns are called, of which one may be empty: that of the row numbers.
+fn are_names(names: &[&str]) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+    };
+    let are_distinct = names
+        .iter()
+        .enumerate()
+        .all(|(at, name)| !names.iter().take(at).any(|other| other == name));
+    are_distinct
+        && names.iter().enumerate().all(|(at, name)| is_name(name) || at == 0 && name.is_empty())
+        && names.iter().any(|name| !name.is_empty())
+}
+
+/// Takes the next row off `rest`, without its line end; one that is cut only if it `is_all`.
+fn next_row<'t>(rest: &mut &'t [u8], dialect: CsvDialect, is_all: bool) -> Option<&'t [u8]> {
+    let mut end = CsvRowEnd::new(dialect);
+    let length = match end.find(rest) {
+        Some(length) => length,
+        None if is_all && !rest.is_empty() && !end.is_open() => rest.len(),
+        None => return None,
+    };
+    let (row, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(without_line_end(row))
+}
+
+#[cfg(test)]
+mod cells_tests {
+    use super::*;
+
+    fn values(row: &str) -> Vec<String> {
+        let dialect = CsvDialect { delimiter: b',', quotes: true };
+        let cells = dialect.cells(row.as_bytes());
+        cells.iter().map(|cell| String::from_utf8_lossy(&cell.bytes).into_owned()).collect()
+    }
+
+    #[test]
+    fn quotes_hold_delimiters_line_ends_and_quotes() {
+        assert_eq!(values("a,b"), ["a", "b"]);
+        assert_eq!(values(""), [""]);
+        assert_eq!(values(",,"), ["", "", ""]);
+        assert_eq!(values("\"a,\r\nb\",\"say \"\"so\"\"\",\"\""), ["a,\r\nb", "say \"so\"", ""]);
+        assert_eq!(values("\"\"\"\",\"\"\"a\""), ["\"", "\"a"]);
+        assert_eq!(values("say \"so\",5\""), ["say \"so\"", "5\""]);
+        assert_eq!(values("\"a\"b\"c\",d"), ["ab\"c\"", "d"]);
+        let plain = CsvDialect { delimiter: b'\t', quotes: false };
+        let cells = plain.cells(b"\"a\t5\"");
+        assert_eq!(cells[0], CsvCell { bytes: Cow::Borrowed(b"\"a"), is_quoted: false });
+        assert_eq!(cells[1].bytes.as_ref(), b"5\"");
+    }
+
+    #[test]
+    fn a_row_ends_where_no_quote_is_open_however_its_bytes_come() {
+        let dialect = CsvDialect { delimiter: b',', quotes: true };
+        let rows = b"a,\"b\n\"\"c\",d\"e\r\nnext";
+        for cut in 0..=rows.len() {
+            let mut end = CsvRowEnd::new(dialect);
+            let (head, tail) = rows.split_at(cut);
+            let found = end.find(head).or_else(|| end.find(tail).map(|at| cut + at));
+            assert_eq!((found, end.lines), (Some(rows.len() - 4), 2), "{cut}");
+        }
+        let mut open = CsvRowEnd::new(dialect);
+        assert_eq!(open.find(b"a,\"b\nc,\nd"), None);
+        assert!(open.is_open());
+    }
+}
+
+#[cfg(test)]
+mod sniff_tests {
+    use super::*;
+
+    #[test]
+    fn tables_and_lists_are_told_from_texts() {
+        let is = |text: &str| is_table(text, true, CsvOptions::default());
+        for table in [
+            "id,text,n\n1,\"a, b\",2\n2,c,3\n",
+            "id\ttext\n1\ta\n2\tb\n3\tc",
+            "a;b\n1;2\n3;4\n",
+            ",text\n0,a\n",
+            "text,url\n\"two\n\nparagraphs\",u\n",
+            "text\n\"first, row\"\n\"second\"\n",
+        ] {
+            assert!(is(table), "{table}");
+        }
+        assert!(is_table("text,url\n\"a long", false, CsvOptions::default()));
+        for text in [
+            "",
+            "a,b",
+            "Hello, world\nfoo, bar\nbaz, qux\n",
+            "roses,violets\nare red, are blue, are\nsweet\n",
+            "import os, sys\nx, y = 1, 2\n",
+            "text\nis what this is about\nand more\nand more\n",
+            "a,b\n1,2\n",
+            "a,a\n1,2\n3,4\n5,6\n",
+        ] {
+            assert!(!is(text), "{text}");
+        }
+        for list in ["[{\"a\"", " [\n  {\n \"text\": 1}]"] {
+            assert!(is_list_of_objects(list), "{list}");
+        }
+        for text in ["[link](x) and\n", "[1, 2]", "[section]\nname = 1\n", "[[{\"a\""] {
+            assert!(!is_list_of_objects(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which format an input has: by what the user says, by its content, then by its name.
+
+use super::block::FormatReader;
+use super::csv_reader::CsvReader;
+use super::csv_rows;
+use super::error::ReadError;
+use super::foreign::{describe_foreign, is_marked};
+use super::inputs::InputFile;
+use super::ipc;
+use super::item::{InputFormat, ReadOptions};
+use super::json_reader;
+use super::json_reader::JsonLinesReader;
+use super::json_reader::JsonValuesReader;
+use super::stream::ByteStream;
+use super::text_reader::{foreign_reader, sequence};
+use super::warc_reader;
+use super::warc_reader::WarcReader;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How far the first line is looked for when the format is not given.
+const PEEK: usize = 4 << 20;
+/// How much of a file is looked at to tell what it is if not records.
+const HEAD: usize = 4096;
+/// How much of it is looked at to tell whether it is a table, whose rows may be long.
+const TABLE_HEAD: usize = 64 << 10;
+pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
+/// Ends of names that say how a file is compressed.
+const COMPRESSED: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
+
+/// What an input is read as.
+pub(super) enum DetectedFormat {
+    /// From its beginning on.
+    Sequence(Box<dyn FormatReader>),
+    /// From its beginning on, batch by batch.
+    Arrow,
+    /// From its end on.
+    Parquet,
+}
+
+/// A Parquet file has the magic at both ends. One with it only at the front is cut off, unless it
+/// is a text that happens to begin so.
+pub(super) fn is_parquet(file: &mut File, path: &Path) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    file.by_ref().take(4096).read_to_end(&mut head)?;
+    let mut tail = [0; 4];
+    let length = file.seek(SeekFrom::End(0))?;
+    if length >= 8 {
+        file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut tail)?;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"));
+    let is_text = || std::str::from_utf8(&head).is_ok_and(|head| !head.contains('\0'));
+    Ok(named || head.starts_with(PARQUET_MAGIC) && (tail == *PARQUET_MAGIC || !is_text()))
+}
+
+/// How the bytes of an input are read that is no Parquet file on disk.
+pub(super) fn detect_format(
+    stream: &mut ByteStream,
+    input: &InputFile,
+    options: &ReadOptions,
+) -> Result<DetectedFormat, ReadError> {
+    let read: Box<dyn FormatReader> = match options.format {
+        InputFormat::Auto => return detect_by_content(stream, input, options),
+        InputFormat::Parquet => return Ok(DetectedFormat::Parquet),
+        InputFormat::Arrow => return Ok(DetectedFormat::Arrow),
+        InputFormat::Jsonl => Box::new(JsonLinesReader::new(options)),
+        InputFormat::Json => Box::new(JsonValuesReader::new(options, false)),
+        InputFormat::Csv => Box::new(CsvReader::new(options, None, false)),
+        InputFormat::Tsv => Box::new(CsvReader::new(options, Some(b'\t'), false)),
+        InputFormat::Warc => Box::new(WarcReader::new(options)),
+        InputFormat::Text => sequence(options),
+    };
+    Ok(DetectedFormat::Sequence(read))
+}
+
+/// By content, then by name.
+fn detect_by_content(
+    stream: &mut ByteStream,
+    input: &InputFile,
+    options: &ReadOptions,
+) -> Result<DetectedFormat, ReadError> {
+    let is_file = input.is_file();
+    let is_packed = stream.is_compressed();
+    if ipc::is_arrow(stream)? {
+        return Ok(DetectedFormat::Arrow);
+    }
+    let sequence_of = |read: Box<dyn FormatReader>| Ok(DetectedFormat::Sequence(read));
+    if stream.peek(warc_reader::MARK.len())? == warc_reader::MARK {
+        return sequence_of(Box::new(WarcReader::new(options)));
+    }
+    if let Some(line) = stream.peek_line(PEEK)? {
+        if line.starts_with(PARQUET_MAGIC) && !is_file {
+            return Ok(DetectedFormat::Parquet);
+        }
+        if line.starts_with(PARQUET_MAGIC) && is_packed {
+            let why = "a Parquet file in a compressed one, not a text: decompress it";
+            return sequence_of(foreign_reader(why.to_owned(), input.size));
+        }
+        if line.starts_with(b"{") && json_reader::guess_field(line).is_ok() {
+            return sequence_of(Box::new(JsonLinesReader::new(options)));
+        }
+    }
+    let name = input.name();
+    let name = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let head = stream.peek(TABLE_HEAD)?;
+    // A row or a value that is not UTF-8 is rejected for itself.
+    if !head.contains(&0) && !is_marked(head) {
+        let start = String::from_utf8_lossy(head);
+        if csv_rows::is_list_of_objects(&start) {
+            return sequence_of(Box::new(JsonValuesReader::new(options, true)));
+        }
+        let is_all = head.len() < TABLE_HEAD;
+        if ends(&[".csv", ".tsv"]) || csv_rows::is_table(&start, is_all, options.table) {
+            let tab = (ends(&[".tsv"]) && csv_rows::has_tab(&start)).then_some(b'\t');
+            return sequence_of(Box::new(CsvReader::new(options, tab, true)));
+        }
+    }
+    if let Some(why) = describe_foreign(head.get(..HEAD).unwrap_or(head), name) {
+        return sequence_of(foreign_reader(why, input.size));
+    }
+    if ends(&[".jsonl", ".ndjson", ".json"]) {
+        return sequence_of(Box::new(JsonLinesReader::new(options)));
+    }
+    sequence_of(sequence(options))
+}

@@ -1,0 +1,267 @@
+//! One open input: its records in order, and from where a later reading goes on.
+
+use super::arrow_rows::BatchRows;
+use super::block::{FormatReader, RecordPlace};
+use super::builder::kept;
+use super::columnar_reader::ColumnarReader;
+use super::columnar_reader::RandomAccessFile;
+use super::detect::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};
+use super::error::ReadError;
+use super::inputs::InputFile;
+use super::ipc::ArrowReader;
+use super::item::{
+    InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, read_ahead_bytes,
+};
+use super::records::{Records, RecordsReader};
+use super::roles::FieldRoles;
+use super::stream::ByteStream;
+use crate::model::Reject;
+use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+/// One open input.
+pub struct InputReader<'m> {
+    input: InputFile,
+    options: ReadOptions,
+    records: u64,
+    mapping: FieldRoles,
+    body: ReaderBody<'m>,
+}
+
+enum ReaderBody<'m> {
+    Stream(Box<ByteStream>, Box<dyn FormatReader>),
+    Arrow(Box<BatchRows<ArrowReader>>),
+    Parquet(Box<ColumnarReader>),
+    Memory(Box<RecordsReader<'m>>),
+}
+
+impl<'m> InputReader<'m> {
+    /// Opens `input` and recognises its format.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`], [`ReadError::Corrupt`] when not even the beginning can be read, or what is
+    /// wrong with a Parquet file's footer and columns.
+    pub fn open(input: &InputFile, options: &ReadOptions) -> Result<Self, ReadError> {
+        let body = open_body(input, options)?;
+        let (input, options, mapping) = (input.clone(), options.clone(), FieldRoles::new(options));
+        Ok(Self { input, options, records: 0, mapping, body })
+    }
+
+    /// Opens what a program hands over. It cannot be resumed: whoever has it begins where there is something new.
+    ///
+    /// # Errors
+    /// [`ReadError::NoName`] when it has none, or what is wrong with the columns of record batches.
+    pub fn of_records(records: Records<'m>, options: &ReadOptions) -> Result<Self, ReadError> {
+        let input = records.input()?;
+        let body =
+            ReaderBody::Memory(Box::new(RecordsReader::open(records, &input.path, options)?));
+        let (options, mapping) = (options.clone(), FieldRoles::new(options));
+        Ok(Self { input, options, records: 0, mapping, body })
+    }
+
+    /// Goes on behind `point` if the input still begins with the bytes that were read up to it;
+    /// says whether it does. If not the reader stands at the start. Only what is read from a stream of bytes on disk
+    /// can be resumed; of anything else the answer is `false`.
+    ///
+    /// # Errors
+    /// As [`Reader::next`], when the part before the point cannot be read again.
+    pub fn resume(&mut self, point: &ResumePoint) -> Result<bool, ReadError> {
+        let is_memory = matches!(self.body, ReaderBody::Memory(_));
+        if is_memory || !self.input.is_file() {
+            return Ok(false);
+        }
+        if point.offset == 0 && point.records == 0 && self.records == 0 {
+            return Ok(true);
+        }
+        self.restart()?;
+        let mut place = self.place();
+        let ReaderBody::Stream(stream, sequence) = &mut self.body else {
+            return Ok(false);
+        };
+        if sequence.is_single() {
+            return Ok(false);
+        }
+        while stream.offset() < point.offset {
+            if !sequence.skip(stream, place.clone())? {
+                break;
+            }
+            place.number += 1;
+        }
+        // What stands before the point was told of when it was read.
+        sequence.take_passed();
+        if stream.offset() == point.offset && stream.prefix() == point.prefix {
+            self.records = point.records;
+            return Ok(true);
+        }
+        self.restart()?;
+        Ok(false)
+    }
+
+    /// The next record or reject, `None` at the end.
+    ///
+    /// # Errors
+    /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
+    /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
+    pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
+        let place = self.place();
+        let item = match &mut self.body {
+            ReaderBody::Stream(stream, sequence) => sequence.next(stream, place)?,
+            ReaderBody::Arrow(batches) => {
+                let row = place.number;
+                batches.next(&self.options, place.at(row))?
+            }
+            ReaderBody::Parquet(parquet) => parquet.next(|offset| place.at(offset))?,
+            ReaderBody::Memory(memory) => {
+                let number = place.number;
+                memory.next(&self.options, place.at(number))?
+            }
+        };
+        self.records += u64::from(item.is_some());
+        Ok(item.map(|item| match item {
+            ReadItem::Record(mut record) => match self.mapping.apply(&mut record) {
+                // The name of its source may stand beside the field that holds all others, or not be kept.
+                Ok(()) => kept(ReadItem::Record(record), &self.options),
+                Err(why) => {
+                    ReadItem::Reject(Reject::of(record, self.options.id_field.as_deref(), why))
+                }
+            },
+            reject @ ReadItem::Reject(_) => reject,
+        }))
+    }
+
+    /// The point after the last item given.
+    #[must_use]
+    pub fn point(&self) -> ResumePoint {
+        let records = self.records;
+        match &self.body {
+            ReaderBody::Stream(stream, _) => {
+                ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
+            }
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
+                ResumePoint { offset: records, records, prefix: [0; 32] }
+            }
+        }
+    }
+
+    /// The point before the last item given.
+    #[must_use]
+    pub fn point_before(&self) -> ResumePoint {
+        let records = self.records.saturating_sub(1);
+        match &self.body {
+            ReaderBody::Stream(stream, _) => {
+                let (offset, prefix) = stream.point_before_record();
+                ResumePoint { offset, records, prefix }
+            }
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
+                ResumePoint { offset: records, records, prefix: [0; 32] }
+            }
+        }
+    }
+
+    /// Bytes of the file as stored that were consumed; an estimate for Parquet.
+    #[must_use]
+    pub fn input_bytes(&self) -> u64 {
+        match &self.body {
+            ReaderBody::Stream(stream, _) => stream.input_bytes(),
+            ReaderBody::Arrow(batches) => batches.supply().input_bytes(),
+            ReaderBody::Parquet(parquet) => parquet.input_bytes(),
+            ReaderBody::Memory(memory) => memory.given_bytes(),
+        }
+    }
+
+    /// Whether the input is one document, not a list of records.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_single())
+    }
+
+    /// What was no document and no reject since this was asked last.
+    pub fn take_skipped(&mut self) -> SkippedContent {
+        match &mut self.body {
+            ReaderBody::Stream(_, sequence) => sequence.take_passed(),
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
+                SkippedContent::default()
+            }
+        }
+    }
+
+    fn place(&self) -> RecordPlace {
+        RecordPlace { path: Arc::clone(&self.input.path), number: self.records }
+    }
+
+    fn restart(&mut self) -> Result<(), ReadError> {
+        self.body = open_body(&self.input, &self.options)?;
+        self.records = 0;
+        Ok(())
+    }
+}
+
+fn open_body<'m>(input: &InputFile, options: &ReadOptions) -> Result<ReaderBody<'m>, ReadError> {
+    let path = &input.path;
+    if let Some(object) = &input.object {
+        return open_object(input, object, options);
+    }
+    if input.is_stdin {
+        return open_stream(input, Box::new(std::io::stdin()), options);
+    }
+    let mut file = File::open(path.as_ref()).map_err(ReadError::io(path, "open it"))?;
+    if !path.is_file() {
+        return open_stream(input, Box::new(file), options);
+    }
+    let is_parquet = match options.format {
+        InputFormat::Parquet => true,
+        InputFormat::Auto => is_parquet(&mut file, path).map_err(ReadError::io(path, "read it"))?,
+        _ => false,
+    };
+    if is_parquet {
+        return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
+            path,
+            RandomAccessFile::Local(file),
+            options,
+        )?)));
+    }
+    open_stream(input, Box::new(file), options)
+}
+
+/// An object of a store: one that begins as a Parquet file is read by its places, any other to its end.
+fn open_object<'m>(
+    input: &InputFile,
+    object: &RemoteObject,
+    options: &ReadOptions,
+) -> Result<ReaderBody<'m>, ReadError> {
+    let mut stream = RemoteCursor::new(object, read_ahead_bytes(options));
+    let is_parquet = match options.format {
+        InputFormat::Parquet => true,
+        InputFormat::Auto => {
+            input.name().ends_with(".parquet") || stream.begins_with(PARQUET_MAGIC)?
+        }
+        _ => false,
+    };
+    if is_parquet {
+        let file = RandomAccessFile::Remote(RemoteReader::new(object, read_ahead_bytes(options)));
+        return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
+            &input.path,
+            file,
+            options,
+        )?)));
+    }
+    open_stream(input, Box::new(stream), options)
+}
+
+fn open_stream<'m>(
+    input: &InputFile,
+    raw: Box<dyn Read + Send>,
+    options: &ReadOptions,
+) -> Result<ReaderBody<'m>, ReadError> {
+    let mut stream = ByteStream::new(Arc::clone(&input.path), raw)?;
+    match detect_format(&mut stream, input, options)? {
+        DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
+        DetectedFormat::Arrow => {
+            let messages = ArrowReader::new(Box::new(stream), options.max_batch_bytes)?;
+            Ok(ReaderBody::Arrow(Box::new(BatchRows::new(messages))))
+        }
+        DetectedFormat::Sequence(sequence) => Ok(ReaderBody::Stream(Box::new(stream), sequence)),
+    }
+}

@@ -1,0 +1,298 @@
+//! Path arguments to inputs: files, directories, patterns, standard input.
+
+use super::error::ReadError;
+use super::folders::data_files_only;
+use crate::model::Interrupt;
+use crate::remote::{NameMatcher, ObjectStores, RemoteObject, is_remote};
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use walkdir::WalkDir;
+
+/// One input after expansion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFile {
+    /// Absolute path with the directory's links resolved and the file's own name kept; `-` for
+    /// standard input.
+    pub path: Arc<PathBuf>,
+    /// Bytes of the file; 0 when not known (pipes).
+    pub size: u64,
+    /// When the file was modified, in nanoseconds since 1970; 0 for pipes.
+    pub modified_ns: i128,
+    /// Whether it is standard input.
+    pub is_stdin: bool,
+    /// The object of a store that it is; its path is then the object's address.
+    pub object: Option<RemoteObject>,
+}
+
+impl InputFile {
+    /// Whether it can be read again, from any place on: it is neither a pipe nor standard input.
+    pub fn is_file(&self) -> bool {
+        self.object.is_some() || !self.is_stdin && self.path.is_file()
+    }
+
+    /// Its own name, in small letters.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.to_ascii_lowercase();
+        match name.split_once('?') {
+            Some((name, _)) if self.object.is_some() => name.to_owned(),
+            _ => name,
+        }
+    }
+}
+
+/// Expands path arguments in the order given: a file is itself; a directory all files below it in byte order of their
+/// paths, hidden ones and what describes a dataset left out; a pattern (`*`, `?`, `[..]`, `**`) its matches in byte
+/// order; `-` standard input; an address the objects of `stores` that it stands for, by the same rules. A file reached
+/// twice is read once.
+///
+/// # Errors
+/// [`ReadError::NotFound`], [`ReadError::NoMatch`], [`ReadError::Pattern`],
+/// [`ReadError::EmptyDirectory`], or [`ReadError::Io`] and [`ReadError::Remote`] on what cannot be looked at.
+pub fn expand(
+    paths: &[String],
+    stores: &ObjectStores,
+    interrupt: &Interrupt,
+) -> Result<Vec<InputFile>, ReadError> {
+    let mut found = InputList::default();
+    for argument in paths {
+        let path = Path::new(argument);
+        if argument == "-" {
+            found.add_stdin();
+        } else if path.exists() {
+            found.add(path)?;
+        } else if is_remote(argument) {
+            for object in stores.objects(argument, interrupt, matching)? {
+                found.add_object(object);
+            }
+        } else if argument.contains(['*', '?', '[']) {
+            for path in matches(argument)? {
+                found.add(&path)?;
+            }
+        } else {
+            return Err(ReadError::NotFound { path: path.to_path_buf() });
+        }
+    }
+    Ok(found.inputs)
+}
+
+/// The same of paths alone.
+#[cfg(test)]
+pub fn expand_local(paths: &[String]) -> Result<Vec<InputFile>, ReadError> {
+    expand(paths, &ObjectStores::default(), &Interrupt::default())
+}
+
+#[derive(Default)]
+struct InputList {
+    inputs: Vec<InputFile>,
+    seen: HashSet<PathBuf>,
+}
+
+impl InputList {
+    fn add_stdin(&mut self) {
+        let path = PathBuf::from("-");
+        if self.seen.insert(path.clone()) {
+            self.inputs.push(InputFile {
+                path: Arc::new(path),
+                size: 0,
+                modified_ns: 0,
+                is_stdin: true,
+                object: None,
+            });
+        }
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), ReadError> {
+        let absolute = absolute(path)?;
+        let metadata = std::fs::metadata(&absolute).map_err(ReadError::io(path, "look at it"))?;
+        if !metadata.is_dir() {
+            self.add_file(absolute, &metadata);
+            return Ok(());
+        }
+        let files = walk(&absolute)?;
+        if files.is_empty() {
+            return Err(ReadError::EmptyDirectory { path: path.to_path_buf() });
+        }
+        for (file, metadata) in files {
+            self.add_file(file, &metadata);
+        }
+        Ok(())
+    }
+
+    fn add_object(&mut self, object: RemoteObject) {
+        let path = PathBuf::from(object.name());
+        if self.seen.insert(path.clone()) {
+            self.inputs.push(InputFile {
+                size: object.size(),
+                modified_ns: object.version(),
+                path: Arc::new(path),
+                is_stdin: false,
+                object: Some(object),
+            });
+        }
+    }
+
+    fn add_file(&mut self, path: PathBuf, metadata: &Metadata) {
+        // A pipe under /dev/fd has a name but no place it resolves to.
+        let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if self.seen.insert(identity) {
+            let is_file = metadata.is_file();
+            self.inputs.push(InputFile {
+                size: if is_file { metadata.len() } else { 0 },
+                modified_ns: if is_file { modified_ns(metadata) } else { 0 },
+                path: Arc::new(path),
+                is_stdin: false,
+                object: None,
+            });
+        }
+    }
+}
+
+/// Resolves the directory only: caches keep files under meaningless names and link to them under
+/// their real ones, and the real name is what a user knows.
+fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
+    let resolved = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            parent.canonicalize().map(|parent| parent.join(name))
+        }
+        _ => path.canonicalize(),
+    };
+    resolved.map_err(ReadError::io(path, "resolve it"))
+}
+
+fn walk(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, ReadError> {
+    let is_hidden = |entry: &walkdir::DirEntry| {
+        entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.')
+    };
+    let mut files = Vec::new();
+    for entry in
+        WalkDir::new(directory).follow_links(true).into_iter().filter_entry(|e| !is_hidden(e))
+    {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() => {
+                let metadata = entry.metadata().map_err(|error| walk_error(directory, error))?;
+                files.push((entry.into_path(), metadata));
+            }
+            Ok(_) => {}
+            // A link to a directory above it: its files are met without it.
+            Err(error) if error.loop_ancestor().is_some() => {}
+            // A link to nothing holds no data.
+            Err(error) if is_dangling_link(&error) => {}
+            Err(error) => return Err(walk_error(directory, error)),
+        }
+    }
+    files.sort_by(|(a, _), (b, _)| path_bytes(a).cmp(path_bytes(b)));
+    data_files_only(files)
+}
+
+fn is_dangling_link(error: &walkdir::Error) -> bool {
+    error.path().is_some_and(|path| path.is_symlink() && !path.exists())
+}
+
+fn walk_error(directory: &Path, error: walkdir::Error) -> ReadError {
+    let path = error.path().unwrap_or(directory).to_path_buf();
+    ReadError::Io { path, doing: "look through it", source: error.into() }
+}
+
+/// How patterns are told: a wildcard stands for nothing hidden and for no stroke.
+fn wildcards() -> glob::MatchOptions {
+    glob::MatchOptions {
+        require_literal_leading_dot: true,
+        require_literal_separator: true,
+        ..Default::default()
+    }
+}
+
+/// Tells which names of objects a pattern matches.
+fn matching(pattern: &str) -> Result<NameMatcher, String> {
+    let parsed = glob::Pattern::new(pattern).map_err(|error| error.to_string())?;
+    Ok(Box::new(move |name| parsed.matches_with(name, wildcards())))
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>, ReadError> {
+    let options = wildcards();
+    let mut paths = match pattern.contains("**") {
+        true => matches_below(pattern, options)?,
+        false => matches_here(pattern, options)?,
+    };
+    if paths.is_empty() {
+        return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+    }
+    paths.sort_by(|a, b| path_bytes(a).cmp(path_bytes(b)));
+    Ok(paths)
+}
+
+/// Matches of a pattern of any depth. Directories are walked as they are when given by name: a link to one above
+/// it is not followed round and round.
+fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
+    // Paths are compared as they are walked: without doubled strokes and parts that stay where they are.
+    let pattern: PathBuf = Path::new(pattern).components().collect();
+    let pattern = pattern.to_string_lossy();
+    let parsed = glob::Pattern::new(&pattern).map_err(|error| ReadError::Pattern {
+        pattern: pattern.to_string(),
+        why: error.to_string(),
+    })?;
+    // What stands before the first part with a wildcard is a directory.
+    let is_literal = |part: &std::path::Component<'_>| {
+        !part.as_os_str().to_string_lossy().contains(['*', '?', '['])
+    };
+    let base: PathBuf = Path::new(pattern.as_ref()).components().take_while(is_literal).collect();
+    let root = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
+    let mut paths = Vec::new();
+    for entry in WalkDir::new(root).follow_links(true) {
+        match entry {
+            Ok(entry) => {
+                let path = match base.as_os_str().is_empty() {
+                    true => entry.path().strip_prefix(".").unwrap_or(entry.path()),
+                    false => entry.path(),
+                };
+                // `**` at the end stands for what is below, whose directories are no matches of their own.
+                let counts = entry.file_type().is_file() || !pattern.ends_with("**");
+                if entry.depth() > 0 && counts && parsed.matches_path_with(path, options) {
+                    paths.push(path.to_path_buf());
+                }
+            }
+            Err(error) if error.loop_ancestor().is_some() || is_dangling_link(&error) => {}
+            // A pattern below nothing matches nothing.
+            Err(error) if error.depth() == 0 && !root.exists() => {}
+            Err(error) => return Err(walk_error(root, error)),
+        }
+    }
+    Ok(paths)
+}
+
+fn matches_here(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
+    let walk = glob::glob_with(pattern, options).map_err(|error| ReadError::Pattern {
+        pattern: pattern.to_owned(),
+        why: error.to_string(),
+    })?;
+    let mut paths = Vec::new();
+    for path in walk {
+        let path = path.map_err(|error| {
+            let path = error.path().to_path_buf();
+            ReadError::Io { path, doing: "look through it", source: error.into() }
+        })?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+fn modified_ns(metadata: &Metadata) -> i128 {
+    let nanoseconds =
+        |duration: std::time::Duration| i128::try_from(duration.as_nanos()).unwrap_or(0);
+    match metadata.modified() {
+        Ok(time) => match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => nanoseconds(after),
+            Err(before) => -nanoseconds(before.duration()),
+        },
+        Err(_) => 0,
+    }
+}

@@ -1,0 +1,279 @@
+//! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
+
+use super::arrow_rows::Columns;
+use super::arrow_rows::{BatchReader, BatchRows};
+use super::error::ReadError;
+use super::inputs::InputFile;
+use super::item::{ReadItem, ReadOptions, byte_len, reject};
+use super::roles;
+use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
+use arrow::array::{RecordBatch, RecordBatchReader};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+type SupplyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A record to ingest: what one line of a JSON lines file says.
+///
+/// ```
+/// use corpusdb::ingest::Record;
+///
+/// let page = Record::new("A page.").with_key("https://a.example/1").with_field("lang", "en");
+/// assert_eq!(page.fields["lang"], "en");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// What the record is called in your own data: other content under the same key supersedes what is stored, equal
+    /// content is passed over. Without one the record is known by the name of its [`Records`], its number and its
+    /// content, and never supersedes; where [`ReadOptions::id_field`] is given, by the value of that field, and a
+    /// record that has neither is set aside.
+    pub key: Option<String>,
+    /// The text. Empty where it is made of the fields: of conversations and of token ids.
+    pub text: String,
+    /// All else that is to be kept, in this order. Those that the corpus declares are indexed.
+    pub fields: Map<String, Value>,
+}
+
+impl Record {
+    /// A record of a text alone.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The same with a key.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// Records that a program has, or makes as they are asked for. They are pulled on a thread of the ingest, one or one
+/// batch at a time, when there is room for more.
+///
+/// The name stands where the path of a file would: in rejects, in errors, and in what a record without a key is
+/// known by. Use the same one when the same records come again.
+pub struct Records<'m> {
+    name: String,
+    supply: RecordSupply<'m>,
+}
+
+enum RecordSupply<'m> {
+    OneByOne(Box<dyn Iterator<Item = Result<Record, SupplyError>> + Send + 'm>),
+    /// With the field that holds the text, once it is known.
+    Mappings(MappingIterator<'m>, Option<String>),
+    Batches(Box<BatchRows<SchemaBatches<'m>>>),
+}
+
+/// Fields by name, or why there are none.
+type MappingIterator<'m> =
+    Box<dyn Iterator<Item = Result<Result<Map<String, Value>, String>, SupplyError>> + Send + 'm>;
+
+impl<'m> Records<'m> {
+    /// The records of anything that gives them one by one.
+    pub fn new<I>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Record>,
+        I::IntoIter: Send + 'm,
+    {
+        let records = records.into_iter().map(Ok);
+        Self { name: name.into(), supply: RecordSupply::OneByOne(Box::new(records)) }
+    }
+
+    /// The same where a record may fail to come: the first error ends the ingest, and what came before stays.
+    pub fn fallible<I, E>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Result<Record, E>>,
+        I::IntoIter: Send + 'm,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let records = records.into_iter().map(|record| record.map_err(Into::into));
+        Self { name: name.into(), supply: RecordSupply::OneByOne(Box::new(records)) }
+    }
+
+    /// Records as fields by name, read as the lines of a JSON file are: [`ReadOptions`] names the fields of text and
+    /// key, or the text is found as in a file, by the usual names in the first record; all others are kept, in their
+    /// order. Where a record is not to be had, the inner error says why, and it is set aside as an unreadable line
+    /// is; the first outer error ends the ingest, and what came before stays.
+    pub fn mappings<I, E>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Result<Result<Map<String, Value>, String>, E>>,
+        I::IntoIter: Send + 'm,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let records = records.into_iter().map(|record| record.map_err(Into::into));
+        Self { name: name.into(), supply: RecordSupply::Mappings(Box::new(records), None) }
+    }
+
+    /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
+    /// text and key, all others are kept as fields. Batches of any size, of which one is held at a time.
+    pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
+        Self {
+            name: name.into(),
+            supply: RecordSupply::Batches(Box::new(BatchRows::new(SchemaBatches(Box::new(
+                batches,
+            ))))),
+        }
+    }
+
+    /// What stands for the file: like a pipe it has no size and no time.
+    pub(crate) fn input(&self) -> Result<InputFile, ReadError> {
+        if self.name.is_empty() {
+            return Err(ReadError::NoName);
+        }
+        let path = Arc::new(PathBuf::from(&self.name));
+        Ok(InputFile { path, size: 0, modified_ns: 0, is_stdin: false, object: None })
+    }
+}
+
+impl std::fmt::Debug for Records<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Records").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Records being read.
+pub(super) struct RecordsReader<'m> {
+    /// None behind the end.
+    supply: Option<RecordSupply<'m>>,
+    /// Bytes of texts and fields given.
+    given: u64,
+}
+
+impl<'m> RecordsReader<'m> {
+    pub(super) fn open(
+        records: Records<'m>,
+        path: &Arc<PathBuf>,
+        options: &ReadOptions,
+    ) -> Result<Self, ReadError> {
+        if let RecordSupply::Batches(batches) = &records.supply {
+            // What cannot be read is said before the first batch is made.
+            Columns::of(&batches.supply().0.schema(), path, options)?;
+        }
+        Ok(Self { supply: Some(records.supply), given: 0 })
+    }
+
+    /// The next record; behind the end or an error there is none.
+    pub(super) fn next(
+        &mut self,
+        options: &ReadOptions,
+        origin: Origin,
+    ) -> Result<Option<ReadItem>, ReadError> {
+        let path = Arc::clone(&origin.path);
+        let number = origin.number;
+        let item = match &mut self.supply {
+            None => return Ok(None),
+            Some(RecordSupply::OneByOne(records)) => {
+                let next = records.next().transpose();
+                let next = next.map_err(|source| failed(&path, number, source));
+                next.map(|record| record.map(|record| item(record, options, origin)))
+            }
+            Some(RecordSupply::Mappings(records, field)) => match records.next().transpose() {
+                Err(source) => Err(failed(&path, number, source)),
+                Ok(None) => Ok(None),
+                Ok(Some(Err(why))) => Ok(Some(reject(RejectReason::Form(why), origin, &[], 0))),
+                Ok(Some(Ok(fields))) => mapped(fields, field, options, origin).map(Some),
+            },
+            Some(RecordSupply::Batches(batches)) => batches.next(options, origin),
+        };
+        match &item {
+            Ok(Some(ReadItem::Record(ReadRecord { text, metadata, .. }))) => {
+                self.given += byte_len(text.len()) + byte_len(metadata.len());
+            }
+            Ok(Some(ReadItem::Reject(reject))) => self.given += reject.raw_bytes,
+            // Iterators may begin anew behind their end; that would be other records.
+            Ok(None) | Err(_) => self.supply = None,
+        }
+        item
+    }
+
+    /// Bytes of texts and fields that were given.
+    pub(super) const fn given_bytes(&self) -> u64 {
+        self.given
+    }
+}
+
+/// A record as it goes on, or why it cannot.
+fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
+    let Record { key, text, mut fields } = record;
+    let bytes = byte_len(text.len());
+    if bytes > options.max_doc_bytes {
+        let reason = RejectReason::TooLong { bytes, limit: options.max_doc_bytes };
+        return reject(reason, origin, text.as_bytes(), bytes);
+    }
+    if options.whole && !text.is_empty() {
+        let why = "the text of such a record is made of its fields: leave the text empty";
+        return reject(RejectReason::Form(why.to_owned()), origin, text.as_bytes(), bytes);
+    }
+    let key = match (key, &options.id_field) {
+        (Some(key), _) => RecordKey::Given(key),
+        (None, None) => RecordKey::Position,
+        (None, Some(field)) => match fields.shift_remove(field) {
+            Some(Value::String(key)) => RecordKey::Given(key),
+            Some(Value::Number(key)) => RecordKey::Given(key.to_string()),
+            _ => return reject(RejectReason::BadId(field.clone()), origin, text.as_bytes(), bytes),
+        },
+    };
+    // As a line of a file has it, so that the same record is the same whichever way it comes.
+    let metadata =
+        if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
+    ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
+}
+
+/// A mapping as a record, or why it is none. The field of the text is found in the first one.
+fn mapped(
+    mut fields: Map<String, Value>,
+    text_field: &mut Option<String>,
+    options: &ReadOptions,
+    origin: Origin,
+) -> Result<ReadItem, ReadError> {
+    if options.whole {
+        return Ok(item(Record { fields, ..Record::default() }, options, origin));
+    }
+    let field = match (&options.text_field, text_field) {
+        (Some(field), _) => field,
+        (None, Some(field)) => &*field,
+        (None, text_field @ None) => {
+            let names = fields.keys().map(String::as_str);
+            let found =
+                roles::vote_text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
+                    path: origin.path.to_path_buf(),
+                    found: roles::field_names_for_message(names),
+                })?;
+            &*text_field.insert(found.to_owned())
+        }
+    };
+    let reason = match fields.get_mut(field) {
+        Some(Value::String(text)) => {
+            let text = std::mem::take(text);
+            fields.shift_remove(field);
+            return Ok(item(Record { key: None, text, fields }, options, origin));
+        }
+        None | Some(Value::Null) => RejectReason::NoText(field.clone()),
+        Some(_) => RejectReason::TextNotString(field.clone()),
+    };
+    let raw = Value::Object(fields).to_string();
+    Ok(reject(reason, origin, raw.as_bytes(), byte_len(raw.len())))
+}
+
+/// What gives record batches, and promised their columns.
+struct SchemaBatches<'m>(Box<dyn RecordBatchReader + Send + 'm>);
+
+impl BatchReader for SchemaBatches<'_> {
+    fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
+        let next = self.0.next().transpose();
+        next.map_err(|error| failed(&origin.path, origin.number, error.into()))
+    }
+}
+
+fn failed(name: &Path, number: u64, source: SupplyError) -> ReadError {
+    ReadError::Records { name: name.display().to_string(), number, source }
+}

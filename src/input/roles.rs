@@ -1,0 +1,165 @@
+//! Fields under other names, and the source that a record names: the same for records of every format.
+//!
+//! The text field of an input whose user named none.
+
+use super::item::ReadOptions;
+use super::metadata::{JsonMembers, RecordBuilder, json_string};
+use crate::model::{ReadRecord, RejectReason};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The longest name of a source, in bytes.
+const LONGEST_SOURCE: usize = 200;
+
+/// What is done with the fields of a record once it is read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FieldRoles {
+    /// Our name, and that in the record.
+    renamed: Vec<(String, String)>,
+    source: Option<String>,
+    /// The name of the last source: it comes again.
+    last: Option<Arc<str>>,
+}
+
+impl FieldRoles {
+    pub(super) fn new(options: &ReadOptions) -> Self {
+        let ReadOptions { renamed, source_field, .. } = options;
+        Self { renamed: renamed.clone(), source: source_field.clone(), last: None }
+    }
+
+    /// Changes a record, or says why it cannot be one.
+    pub(super) fn apply(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
+        if self.renamed.is_empty() && self.source.is_none() {
+            return Ok(());
+        }
+        let parsed: Result<JsonMembers<'_>, _> = serde_json::from_str(&record.metadata);
+        let JsonMembers(fields) =
+            parsed.map_err(|error| RejectReason::NotJson(error.to_string()))?;
+        let mut metadata = RecordBuilder::new();
+        let mut named = None;
+        for (name, value) in &fields {
+            if self.source.as_deref() == Some(name.as_ref()) {
+                named = self.source_name(name, value.get())?;
+                continue;
+            }
+            let ours = self.renamed.iter().find(|(_, theirs)| theirs == name);
+            if let Some((ours, theirs)) = ours
+                && fields.iter().any(|(other, _)| other == ours)
+            {
+                return Err(RejectReason::Form(format!(
+                    "field `{ours}` is there beside `{theirs}`, which is to become it"
+                )));
+            }
+            let name = ours.map_or(name.as_ref(), |(ours, _)| ours.as_str());
+            metadata.push_raw(&json_string(name), value.get());
+        }
+        let metadata = metadata.finish();
+        record.source = named;
+        record.metadata = metadata;
+        Ok(())
+    }
+
+    /// The source that a value names; none when it is null or empty.
+    fn source_name(&mut self, field: &str, raw: &str) -> Result<Option<Arc<str>>, RejectReason> {
+        let is_number = raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        let name: Cow<'_, str> = match raw.as_bytes().first() {
+            Some(b'n') => return Ok(None),
+            Some(b'"') => serde_json::from_str::<String>(raw).unwrap_or_default().into(),
+            _ if is_number => raw.into(),
+            _ => {
+                let why = format!("source field `{field}` is neither a string nor a number");
+                return Err(RejectReason::Form(why));
+            }
+        };
+        if name.is_empty() {
+            return Ok(None);
+        }
+        if name.len() > LONGEST_SOURCE || name.chars().any(char::is_control) {
+            return Err(RejectReason::Form(format!(
+                "source field `{field}` is no name of a source: that has at most {LONGEST_SOURCE} bytes and no control characters"
+            )));
+        }
+        let last = self.last.take().filter(|last| **last == *name);
+        let name = last.unwrap_or_else(|| Arc::from(name.as_ref()));
+        self.last = Some(Arc::clone(&name));
+        Ok(Some(name))
+    }
+}
+
+/// Usual names, best first.
+const USUAL: [&str; 5] = ["text", "content", "raw_content", "document", "body"];
+
+/// The best of the usual names among `fields`.
+pub(super) fn vote_text_field<'a>(
+    fields: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'static str> {
+    USUAL.into_iter().find(|usual| fields.clone().any(|field| field == *usual))
+}
+
+/// Field names for an error message.
+pub(super) fn field_names_for_message<'a>(fields: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 40;
+    let mut names: Vec<String> = fields.map(|field| format!("`{field}`")).collect();
+    if names.is_empty() {
+        return "no fields at all".to_owned();
+    }
+    if names.len() > SHOWN {
+        let more = names.len() - SHOWN;
+        names.truncate(SHOWN);
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Origin, RecordKey};
+    use std::path::PathBuf;
+
+    fn mapped(metadata: &str) -> Result<(String, Option<String>), String> {
+        let options = ReadOptions {
+            renamed: vec![("language".into(), "lang".into())],
+            source_field: Some("from".into()),
+            ..ReadOptions::default()
+        };
+        let path = Arc::new(PathBuf::from("x"));
+        let mut record = ReadRecord {
+            key: RecordKey::Position,
+            source: None,
+            text: String::new(),
+            metadata: metadata.to_owned(),
+            origin: Origin { path, number: 0, offset: 0 },
+        };
+        let mut mapping = FieldRoles::new(&options);
+        mapping.apply(&mut record).map_err(|reason| reason.to_string())?;
+        Ok((record.metadata, record.source.map(|name| name.to_string())))
+    }
+
+    #[test]
+    fn fields_get_their_names_and_records_their_source_in_their_order_and_spelling() {
+        let is = |metadata: &str, expected: &str, source: Option<&str>| {
+            let expected = Ok((expected.to_owned(), source.map(str::to_owned)));
+            assert_eq!(mapped(metadata), expected, "{metadata}");
+        };
+        is(
+            "{\"b\":1.50,\"lang\":\"e\\u006e\",\"from\":\"a b\",\"a\\n\":[ 1]}",
+            "{\"b\":1.50,\"language\":\"e\\u006e\",\"a\\n\":[ 1]}",
+            Some("a b"),
+        );
+        is("{\"from\":7}", "{}", Some("7"));
+        for none in ["{}", "{\"from\":null}", "{\"from\":\"\"}"] {
+            is(none, "{}", None);
+        }
+        for (metadata, words) in [
+            ("{\"lang\":1,\"language\":2}", "`language` is there beside `lang`"),
+            ("{\"from\":[\"a\"]}", "neither a string nor a number"),
+            ("{\"from\":\"a\\nb\"}", "no name of a source"),
+        ] {
+            let why = mapped(metadata).expect_err(metadata);
+            assert!(why.contains(words), "{why}");
+        }
+        let long = mapped(&format!("{{\"from\":\"{}\"}}", "x".repeat(201)));
+        assert!(long.expect_err("long").contains("at most 200 bytes"));
+    }
+}
