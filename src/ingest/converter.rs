@@ -2,7 +2,7 @@
 
 use super::chat::{ChatRenderer, ChatTemplate, TemplateMarkers};
 use super::error::IngestError;
-use super::fingerprinter::IngestFilter;
+use super::filter::IngestFilter;
 use super::imported_row::{ImportedRow, TokenIdsColumn, split_imported_row};
 use super::options::{IngestOptions, RecordForm};
 use super::pretokenized;

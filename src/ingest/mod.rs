@@ -17,7 +17,7 @@
 //!
 //! Inside, a record goes through `pipeline`, on three threads one behind the other: `reader` reads records (`input` knows
 //! their formats; `file_state` what the store has of a file) and cuts them into chunks; `fingerprinter` lets in what the
-//! condition lets in, and fingerprints on all cores; `committer` decides, encodes and commits a chunk as one batch.
+//! condition lets in (`filter`), and fingerprints on all cores; `committer` decides, encodes and commits a chunk as one batch.
 //! `identify` tells which records are new and whose they are, `decider` stores them, `encoder` makes their token ids. How
 //! the input is cut changes no decision, no id and no byte that means anything; so chunks that would have much decided
 //! over again wait for those behind them.
@@ -40,6 +40,7 @@ mod encoder;
 mod error;
 mod field_join;
 mod file_state;
+mod filter;
 mod fingerprinter;
 mod identify;
 mod imported_row;

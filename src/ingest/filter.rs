@@ -1,0 +1,98 @@
+//! Which records come in: those for which the condition of the ingest is true.
+
+use crate::input::ReadItem;
+use crate::model::{
+    Incoming, IncomingFilter, ReadRecord, RecordKey, Reject, RejectReason, Verdict,
+};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Records that are asked about together.
+const TOGETHER: usize = 256;
+
+/// Lets records in or passes over them.
+pub(super) struct IngestFilter {
+    filter: Arc<dyn IncomingFilter>,
+    /// The source of records that name none.
+    source: String,
+    id_field: Option<String>,
+    /// Texts are made of fields later.
+    whole: bool,
+}
+
+impl IngestFilter {
+    pub(super) fn new(
+        filter: Arc<dyn IncomingFilter>,
+        source: &str,
+        id_field: Option<&str>,
+        whole: bool,
+    ) -> Self {
+        Self { filter, source: source.to_owned(), id_field: id_field.map(str::to_owned), whole }
+    }
+
+    /// Fields that the condition names and that no record had.
+    pub(super) fn unknown_fields(&self) -> Vec<String> {
+        self.filter.unseen()
+    }
+
+    /// What comes in of `items`, in their order, and how many do not. A record about which the question has no answer
+    /// is one that could not be read.
+    pub(super) fn apply(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
+        let verdicts: Vec<Verdict> =
+            items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
+        let before = items.len();
+        let kept: Vec<ReadItem> = items
+            .into_iter()
+            .zip(verdicts)
+            .filter_map(|(item, verdict)| self.keep_or_reject(item, verdict))
+            .collect();
+        let filtered = before - kept.len();
+        (kept, filtered as u64)
+    }
+
+    /// The same of one item, on this thread.
+    pub(super) fn one(&self, item: ReadItem) -> Option<ReadItem> {
+        let verdict = self.verdicts(std::slice::from_ref(&item)).pop();
+        self.keep_or_reject(item, verdict.unwrap_or(Verdict::In))
+    }
+
+    fn keep_or_reject(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
+        match (item, verdict) {
+            (ReadItem::Record(_), Verdict::Out) => None,
+            (ReadItem::Record(record), Verdict::Unanswered(why)) => {
+                let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
+                Some(ReadItem::Reject(Reject::of(record, self.id_field.as_deref(), why)))
+            }
+            (item, _) => Some(item),
+        }
+    }
+
+    /// One an item; a reject passes.
+    fn verdicts(&self, items: &[ReadItem]) -> Vec<Verdict> {
+        let records: Vec<Incoming<'_>> = items
+            .iter()
+            .filter_map(|item| match item {
+                ReadItem::Record(record) => Some(self.incoming(record)),
+                ReadItem::Reject(_) => None,
+            })
+            .collect();
+        let mut verdicts = self.filter.verdicts(&records).into_iter();
+        let of_item = |item: &ReadItem| match item {
+            ReadItem::Record(_) => verdicts.next().unwrap_or(Verdict::In),
+            ReadItem::Reject(_) => Verdict::In,
+        };
+        items.iter().map(of_item).collect()
+    }
+
+    fn incoming<'r>(&'r self, record: &'r ReadRecord) -> Incoming<'r> {
+        Incoming {
+            key: match &record.key {
+                RecordKey::Given(key) => Some(key),
+                RecordKey::Position => None,
+            },
+            source: record.source.as_deref().unwrap_or(&self.source),
+            text: (!self.whole).then_some(&record.text),
+            fields: &record.metadata,
+        }
+    }
+}
