@@ -3,6 +3,7 @@
 //! What of a chunk could not be read, and how far its files were: rejects and resume points.
 
 use super::decider::{Admission, compress_texts, find_equal_texts};
+use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode};
 use super::error::IngestError;
 use super::file_state::{file_sources, reading_key_of_part};
@@ -43,6 +44,8 @@ pub(super) struct Committer<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) watch: IngestMonitor,
     pub(super) report: IngestReport,
+    /// Where a file of decisions is asked for.
+    pub(super) decisions: Option<DecisionsFile>,
     /// Where decisions come with the records: takes them over.
     pub(super) judge: Option<&'a mut LoadValidator>,
 }

@@ -1,14 +1,15 @@
-//! The decisions file: one JSON line a record, complete or absent.
+//! The decisions file: one JSON line a record, as it stands when the ingest has ended. Complete or absent.
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
+use crate::model::DocId;
 use crate::store::View;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct DecisionLine<'a> {
     key: Option<String>,
     id: Option<u64>,
@@ -21,88 +22,117 @@ struct DecisionLine<'a> {
     reason: Option<String>,
 }
 
-/// Writes beside the final name and renames at the end, so that a file under that name is whole.
+impl<'a> DecisionLine<'a> {
+    fn of(standing: &'a str) -> Self {
+        Self { standing, ..Self::default() }
+    }
+}
+
+/// Notes each record's outcome while the ingest runs, and writes the decisions when it has ended: what one commit decided
+/// a later one may change. Under the final name there is a whole file, or none.
 pub(super) struct DecisionsFile {
     path: PathBuf,
-    partial: PathBuf,
+    /// Beside it: a line a record, the id of its document or the finished line of one that is none.
+    noted: TempFile,
+}
+
+/// A file that is removed when nobody needs it any more.
+struct TempFile {
+    path: PathBuf,
     out: BufWriter<File>,
+}
+
+impl TempFile {
+    /// Beside `path`, with `ending` behind its name.
+    fn beside(path: &Path, ending: &str) -> Result<Self, IngestError> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(ending);
+        let path = path.with_file_name(name);
+        let file = File::create(&path).map_err(failed(&path))?;
+        Ok(Self { path, out: BufWriter::new(file) })
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), IngestError> {
+        writeln!(self.out, "{line}").map_err(failed(&self.path))
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> IngestError {
+    let path = path.to_path_buf();
+    move |source| IngestError::Io { path, source }
 }
 
 impl DecisionsFile {
     pub(super) fn create(path: &Path) -> Result<Self, IngestError> {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(".partial");
-        let partial = path.with_file_name(name);
-        let file = File::create(&partial)
-            .map_err(|source| IngestError::Io { path: partial.clone(), source })?;
-        Ok(Self { path: path.to_path_buf(), partial, out: BufWriter::new(file) })
+        Ok(Self { path: path.to_path_buf(), noted: TempFile::beside(path, ".noted")? })
     }
 
-    pub(super) fn write(
-        &mut self,
-        view: &View,
-        fates: &[RecordOutcome],
-    ) -> Result<(), IngestError> {
-        for fate in fates {
-            let line = match fate {
-                RecordOutcome::Rejected(reject) => DecisionLine {
+    /// Notes what became of records that were committed, in their order.
+    pub(super) fn note(&mut self, outcomes: &[RecordOutcome]) -> Result<(), IngestError> {
+        for outcome in outcomes {
+            let line = match outcome {
+                RecordOutcome::Document(id) => id.0.to_string(),
+                RecordOutcome::Rejected(reject) => json(&DecisionLine {
                     key: Some(format!("{}:{}", reject.origin.path.display(), reject.origin.number)),
-                    id: None,
-                    standing: "rejected",
-                    kind: None,
-                    witness: None,
-                    witness_key: None,
-                    witness_source: None,
-                    jaccard: None,
                     reason: Some(reject.reason.to_string()),
-                },
-                RecordOutcome::Purged(key) => DecisionLine {
+                    ..DecisionLine::of("rejected")
+                }),
+                RecordOutcome::Purged(key) => json(&DecisionLine {
                     key: key.clone(),
-                    id: None,
-                    standing: "purged",
-                    kind: None,
-                    witness: None,
-                    witness_key: None,
-                    witness_source: None,
-                    jaccard: None,
                     reason: Some("what it says was purged: it is not stored".to_owned()),
-                },
-                RecordOutcome::Document(id) => {
-                    let header = view.expect_header(*id)?;
-                    let matched = view.match_of(*id)?;
-                    let witness =
-                        matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
-                    DecisionLine {
-                        key: Some(view.display_key(&header)?),
-                        id: Some(id.0),
-                        standing: view.standing(*id)?.name(),
-                        kind: matched.map(|matched| matched.kind.name()),
-                        witness: matched.map(|matched| matched.witness.0),
-                        witness_key: witness
-                            .as_ref()
-                            .map(|header| view.display_key(header))
-                            .transpose()?,
-                        witness_source: witness
-                            .as_ref()
-                            .map(|header| view.source_name(header.source)),
-                        jaccard: matched.map(|matched| matched.jaccard()),
-                        reason: None,
-                    }
-                }
+                    ..DecisionLine::of("purged")
+                }),
             };
-            let written = serde_json::to_writer(&mut self.out, &line).map_err(std::io::Error::from);
-            written.and_then(|()| self.out.write_all(b"\n")).map_err(self.failed())?;
+            self.noted.line(&line)?;
         }
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<(), IngestError> {
-        self.out.flush().and_then(|()| self.out.get_ref().sync_all()).map_err(self.failed())?;
-        std::fs::rename(&self.partial, &self.path).map_err(self.failed())
+    /// Writes the decisions as they stand in `view`.
+    pub(super) fn finish(mut self, view: &View) -> Result<(), IngestError> {
+        self.noted.out.flush().map_err(failed(&self.noted.path))?;
+        let mut written = TempFile::beside(&self.path, ".partial")?;
+        let noted = File::open(&self.noted.path).map_err(failed(&self.noted.path))?;
+        for line in BufReader::new(noted).lines() {
+            let line = line.map_err(failed(&self.noted.path))?;
+            match line.parse() {
+                Ok(id) => written.line(&decision(view, DocId(id))?)?,
+                Err(_) => written.line(&line)?,
+            }
+        }
+        let synced = written.out.flush().and_then(|()| written.out.get_ref().sync_all());
+        synced.map_err(failed(&written.path))?;
+        std::fs::rename(&written.path, &self.path).map_err(failed(&self.path))?;
+        // The name is on the disk once its directory is.
+        let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
+        let directory = directory.unwrap_or_else(|| Path::new("."));
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))
     }
+}
 
-    fn failed(&self) -> impl FnOnce(std::io::Error) -> IngestError {
-        let path = self.path.clone();
-        move |source| IngestError::Io { path, source }
-    }
+/// The line of a stored document.
+fn decision(view: &View, id: DocId) -> Result<String, IngestError> {
+    let header = view.expect_header(id)?;
+    let matched = view.match_of(id)?;
+    let witness = matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
+    Ok(json(&DecisionLine {
+        key: Some(view.display_key(&header)?),
+        id: Some(id.0),
+        kind: matched.map(|matched| matched.kind.name()),
+        witness: matched.map(|matched| matched.witness.0),
+        witness_key: witness.as_ref().map(|header| view.display_key(header)).transpose()?,
+        witness_source: witness.as_ref().map(|header| view.source_name(header.source)),
+        jaccard: matched.map(|matched| matched.jaccard()),
+        ..DecisionLine::of(view.standing(id)?.name())
+    }))
+}
+
+fn json(line: &DecisionLine<'_>) -> String {
+    serde_json::json!(line).to_string()
 }

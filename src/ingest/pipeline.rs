@@ -69,10 +69,11 @@ pub fn ingest(
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    let mut commits = Committer { options, tokenizers, interrupt, watch, report, judge };
+    let decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
+    let mut commits = Committer { options, tokenizers, interrupt, watch, report, decisions, judge };
     progress.begin("ingesting", Some(inputs_size));
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
-    let Committer { watch, mut report, .. } = commits;
+    let Committer { watch, mut report, decisions, .. } = commits;
     let flushing = Instant::now();
     writer.flush()?;
     report.stages.commit += flushing.elapsed().as_secs_f64();
@@ -91,6 +92,9 @@ pub fn ingest(
     result?;
     if interrupt.is_raised() {
         return Err(IngestError::Interrupted { report: Box::new(report) });
+    }
+    if let Some(decisions) = decisions {
+        decisions.finish(writer.view())?;
     }
     Ok(report)
 }
@@ -167,7 +171,6 @@ fn drain(
     flight: &InFlightBudget,
 ) -> Result<(), IngestError> {
     let options = commits.options;
-    let mut decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
     let mut waiting = ChunkMerger::new(options, writer.batch_bytes());
     let mut chunks = chunks.into_iter();
     loop {
@@ -196,8 +199,8 @@ fn drain(
             Err(IngestError::Decide(DecideError::Interrupted)) => break,
             Err(error) => return Err(error),
         };
-        if let Some(decisions) = &mut decisions {
-            decisions.write(writer.view(), &fates)?;
+        if let Some(decisions) = &mut commits.decisions {
+            decisions.note(&fates)?;
         }
         progress.advance(chunk.chunk.input_bytes);
         progress.tally(&commits.report.tally(chunk.chunk.input_bytes));
@@ -208,7 +211,7 @@ fn drain(
         waiting.reset();
         flight.release(bytes);
     }
-    decisions.map_or(Ok(()), DecisionsFile::finish)
+    Ok(())
 }
 
 /// Chunks that the stages and the channels between them hold when all are busy.

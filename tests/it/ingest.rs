@@ -1,15 +1,17 @@
 //! The ways in: formats, resuming, rejects, damaged inputs, dry runs, decisions, keys.
 
 use crate::support::{
-    Page, Random, Scratch, corpusdb, corpusdb_reading, crawl, digest, edited, ingest, init,
-    json_lines, lines, numbers, prose, repository, sound,
+    Page, Random, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, edited, ingest,
+    init, interrupt, json_lines, lines, numbers, prose, repository, sound,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 const ADDED: [&str; 3] = ["added", "unchanged", "rejected"];
 
@@ -541,6 +543,61 @@ fn decisions_name_every_record_also_when_an_interrupted_run_is_resumed() {
         std::fs::remove_file(&decisions).unwrap();
     }
     sound(&corpus);
+}
+
+#[test]
+fn decisions_are_those_at_the_end_whatever_the_cut_and_none_where_it_was_interrupted() {
+    let scratch = Scratch::new();
+    let pages: String = [
+        "one two three four five",
+        "one two three four five six",
+        "one two three four five six seven",
+    ]
+    .map(|text| format!("{}\n", serde_json::json!({ "text": text })))
+    .concat();
+    let pages = scratch.write("pages.jsonl", pages);
+    let mut told = Vec::new();
+    for bytes in ["1", "1MB"] {
+        let corpus = scratch.arg(&format!("cut-{bytes}"));
+        init(&corpus, &["--threshold", "0.5", "--keep", "longest"]);
+        let decisions = scratch.arg(&format!("{bytes}.jsonl"));
+        let arguments = ["--source", "web", "--batch-bytes", bytes, "--decisions", &decisions];
+        ingest(&corpus, &[&pages], &arguments);
+        decisions_are_those_of(&corpus, &decisions, 3);
+        told.push(std::fs::read_to_string(&decisions).unwrap());
+    }
+    assert_eq!(told[0], told[1]);
+    let kept = json_lines(&told[0]).iter().filter(|line| line["standing"] == "kept").count();
+    assert_eq!(kept, 1, "{}", told[0]);
+
+    // Stopped between two commits: all that was read is stored, and no file looks complete.
+    let corpus = scratch.arg("stopped");
+    init(&corpus, &[]);
+    let many: String = lines(&crawl(29, 4000, false));
+    let many = scratch.write("many.jsonl", many);
+    let decisions = scratch.arg("stopped.jsonl");
+    let arguments = [
+        "ingest",
+        &corpus,
+        &many,
+        "--source",
+        "web",
+        "--batch-bytes",
+        "1",
+        "--decisions",
+        &decisions,
+    ];
+    let child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let committed = || corpusdb(&["count", &corpus]).stdout.trim().parse().unwrap_or(0_u64) > 0;
+    while !committed() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    interrupt(&child);
+    let ended = child.wait_with_output().unwrap();
+    assert!(!ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    for ending in ["", ".noted", ".partial"] {
+        assert!(!Path::new(&format!("{decisions}{ending}")).exists(), "{ending}");
+    }
 }
 
 // ---- keys ----
