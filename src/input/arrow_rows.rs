@@ -4,7 +4,7 @@
 
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::roles;
+use super::{keys, roles};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
@@ -16,8 +16,15 @@ use std::path::Path;
 pub(super) struct Columns {
     /// None when records stay whole.
     text: Option<(usize, String)>,
-    id: Option<(usize, String)>,
+    id: Option<IdColumn>,
     others: Vec<usize>,
+}
+
+/// The column that identifies records.
+struct IdColumn {
+    at: usize,
+    name: String,
+    is_number: bool,
 }
 
 /// Rows as they become records, those before `next` given.
@@ -80,11 +87,11 @@ impl Columns {
                 if !kind(at).is_string() && !kind(at).is_numeric() {
                     return Err(wrong(at, "an id column must hold strings or numbers"));
                 }
-                Some((at, name.clone()))
+                Some(IdColumn { at, name: name.clone(), is_number: kind(at).is_numeric() })
             }
             None => None,
         };
-        let id_column = id.as_ref().map(|(at, _)| *at);
+        let id_column = id.as_ref().map(|id| id.at);
         let text_column = text.as_ref().map(|(at, _)| *at);
         let others = (0..schema.fields().len())
             .filter(|at| Some(*at) != text_column && Some(*at) != id_column);
@@ -105,8 +112,8 @@ impl ArrowRows {
             None => None,
         };
         let id = match &columns.id {
-            Some((id, _)) => Some(
-                cast(batch.column(*id), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
+            Some(IdColumn { at, .. }) => Some(
+                cast(batch.column(*at), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
             ),
             None => None,
         };
@@ -175,11 +182,18 @@ impl ArrowRows {
             }
         };
         let key = match (&self.id, &columns.id) {
-            (Some(ids), Some((_, name))) if ids.is_null(row) => {
-                return reject(RejectReason::BadId(name.clone()), origin, bytes, raw_bytes);
+            (Some(ids), Some(IdColumn { name, is_number, .. })) => {
+                let value = (!ids.is_null(row)).then(|| ids.value(row));
+                let of = if *is_number { keys::of_number } else { keys::of_text };
+                match value.and_then(of) {
+                    Some(key) => RecordKey::Given(key.into_owned()),
+                    None => {
+                        let reason = RejectReason::BadId(name.clone());
+                        return reject(reason, origin, bytes, raw_bytes);
+                    }
+                }
             }
-            (Some(ids), _) => RecordKey::Given(ids.value(row).to_owned()),
-            (None, _) => RecordKey::Position,
+            _ => RecordKey::Position,
         };
         ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
     }

@@ -1,13 +1,12 @@
 //! Tables of separated values: a row of names, then a record a row.
 
 use super::block::{FormatReader, RecordPlace};
-use super::csv_rows::likely_delimiter;
-use super::csv_rows::{CsvCell, CsvDialect, CsvRowEnd, without_line_end};
+use super::csv_rows::{CsvCell, CsvDialect, CsvRowEnd, likely_delimiter, without_line_end};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
 use super::metadata::{RecordBuilder, is_number, json_string};
-use super::roles;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
+use super::{keys, roles};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::path::Path;
 
@@ -216,10 +215,12 @@ impl CsvHeader {
                 }
                 text = value.into_owned();
             } else if let Some((_, field)) = self.id.as_ref().filter(|_| is(&self.id)) {
-                if value.is_empty() {
-                    return Err(RejectReason::BadId(field.clone()));
-                }
-                key = RecordKey::Given(value.into_owned());
+                let is_number = !cell.is_quoted && options.table.numbers && is_number(&value);
+                let number = if is_number { keys::of_number(&value) } else { None };
+                // A cell is a text first: 1.10 may be the number of a paragraph.
+                let given = number.or_else(|| keys::of_text(&value));
+                let given = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
+                key = RecordKey::Given(given.into_owned());
             } else if cell.is_quoted || !options.table.numbers {
                 metadata.push_raw(name, &json_string(&value));
             } else if value.is_empty() {

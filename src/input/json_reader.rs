@@ -9,8 +9,8 @@
 use super::block::{FormatReader, RecordPlace};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
-use super::roles;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
+use super::{keys, roles};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -265,12 +265,15 @@ fn not_json(error: serde_json::Error) -> RejectReason {
     )
 }
 
-/// A string's content, a number's literal spelling; nothing else identifies a record.
+/// The key that a value is.
 fn key(raw: &RawValue) -> Option<String> {
     let raw = raw.get();
     match raw.as_bytes().first()? {
-        b'"' => serde_json::from_str(raw).ok(),
-        b'-' | b'0'..=b'9' => Some(raw.to_owned()),
+        b'"' => {
+            let text: String = serde_json::from_str(raw).ok()?;
+            keys::of_text(&text).map(Cow::into_owned)
+        }
+        b'-' | b'0'..=b'9' => keys::of_number(raw).map(Cow::into_owned),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@
 //! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records
 //! * `records` records that a program hands over, one by one or as record batches
 //! * `roles` which field is the text when none is named, other names for fields, the source that a record names
+//! * `keys` what identifies a record: one rule for all of them
 //! * `metadata` puts fields together, `builder` keeps those that are asked for
 
 mod arrow_rows;
@@ -30,6 +31,7 @@ mod inputs;
 mod ipc;
 mod item;
 mod json_reader;
+mod keys;
 mod metadata;
 mod records;
 mod roles;

@@ -5,6 +5,7 @@
 use super::block::{FormatReader, RecordPlace};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
+use super::keys;
 use super::metadata::RecordBuilder;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
@@ -171,7 +172,7 @@ impl WarcReader {
         for (name, value) in fields {
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             if self.options.id_field.as_deref() == Some(name) {
-                key = RecordKey::Given(value.to_owned());
+                key = keys::of_text(value).map_or(key, |key| RecordKey::Given(key.into_owned()));
             } else {
                 metadata.push(name, value);
             }

@@ -61,7 +61,7 @@ pub enum RejectReason {
     NoText(String),
     /// The text field is not a string.
     TextNotString(String),
-    /// The id field is absent, null, or neither a string nor a number.
+    /// The id field is absent, null, blank, or neither a text nor a whole number.
     BadId(String),
     /// The bytes are not UTF-8; position of the first bad byte within the record.
     NotUtf8(u64),
@@ -85,7 +85,10 @@ impl fmt::Display for RejectReason {
             Self::NoText(field) => write!(f, "no text: field `{field}` is absent or null"),
             Self::TextNotString(field) => write!(f, "text field `{field}` is not a string"),
             Self::BadId(field) => {
-                write!(f, "id field `{field}` is absent or neither a string nor a number")
+                write!(
+                    f,
+                    "id field `{field}` is absent, blank, or neither a text nor a whole number"
+                )
             }
             Self::NotUtf8(at) => write!(f, "invalid UTF-8 at byte {at} of the record"),
             Self::Form(why) | Self::NotText(why) => f.write_str(why),

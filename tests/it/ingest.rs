@@ -4,7 +4,7 @@ use crate::support::{
     Page, Random, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, edited, ingest,
     init, interrupt, json_lines, lines, numbers, prose, repository, sound,
 };
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use std::io::Write;
@@ -670,7 +670,9 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
     assert_eq!(numbers(&report, ["added", "updated", "rejected"]), [2, 1, 2]);
     let listed = corpusdb(&["rejects", &corpus]).good().stdout;
     assert_eq!(
-        listed.matches("id field `id` is absent or neither a string nor a number").count(),
+        listed
+            .matches("id field `id` is absent, blank, or neither a text nor a whole number")
+            .count(),
         2,
         "{listed}"
     );
@@ -678,6 +680,66 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
     let report = ingest(&corpus, &[&file], &["--source", "web"]);
     assert_eq!(numbers(&report, ["read", "added"]), [4, 4]);
     sound(&corpus);
+}
+
+#[test]
+fn what_names_nothing_is_no_id_in_any_format() {
+    // Each blank id superseded the record before, and a double was another key than the number that it is.
+    let scratch = Scratch::new();
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values([
+        "first", "second", "third", "fourth", "fifth", "sixth",
+    ]));
+    let table = |ids: ArrayRef| {
+        let batch =
+            RecordBatch::try_from_iter([("id", ids), ("text", Arc::clone(&texts))]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    let strings = [Some(""), Some("  "), None, Some("007"), Some("a"), Some("NaN")];
+    let doubles = [1001.0, f64::NAN, 1.5, 9_007_199_254_740_992.0, -7.0, f64::INFINITY];
+    let whole = [7, 0, -1, 9_007_199_254_740_993, i64::MAX, 1001];
+    let json = |ids: &[&str]| -> String {
+        let line = |(at, id): (usize, &&str)| format!("{{\"id\":{id},\"text\":\"text {at}\"}}\n");
+        ids.iter().enumerate().map(line).collect()
+    };
+    let csv = "id,text\n,a 1\n\"  \",a 2\n007,a 3\n1001.0,a 4\n\"1001.0\",a 5\n1.10,a 6\n";
+    let cases: [(&str, Vec<u8>, &[&str]); 5] = [
+        ("strings.parquet", table(Arc::new(StringArray::from_iter(strings))), &["007", "a", "NaN"]),
+        (
+            "doubles.parquet",
+            table(Arc::new(Float64Array::from_iter_values(doubles))),
+            &["1001", "-7"],
+        ),
+        (
+            "whole.parquet",
+            table(Arc::new(Int64Array::from_iter_values(whole))),
+            &["7", "0", "-1", "9007199254740993", "9223372036854775807", "1001"],
+        ),
+        (
+            "lines.jsonl",
+            json(&[
+                "\"\"", "\" \"", "null", "\"007\"", "1001.0", "1.5", "1e3", "-0", "1e400", "true",
+            ])
+            .into(),
+            &["007", "1001", "1000", "0"],
+        ),
+        ("table.csv", csv.into(), &["007", "1001", "1001.0", "1.10"]),
+    ];
+    for (name, bytes, expected) in cases {
+        let corpus = scratch.arg(&format!("corpus of {name}"));
+        init(&corpus, &["--mode", "none"]);
+        let file = scratch.write(name, bytes);
+        let report = ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        let sql = ["sql", &corpus, "SELECT key FROM documents ORDER BY id", "--format", "json"];
+        let keys = corpusdb(&sql).good().json_lines();
+        let keys: Vec<&str> = keys.iter().map(|row| row["key"].as_str().unwrap()).collect();
+        assert_eq!(keys, expected, "{name}");
+        let [read, rejected, updated] = numbers(&report, ["read", "rejected", "updated"]);
+        assert_eq!((read - rejected, updated), (expected.len() as u64, 0), "{name}");
+    }
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn a_record_without_a_key_is_known_by_name_number_and_content_or_set_aside() {
     let rejects = corpus.rejects(10).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     let told: Vec<_> = rejects.iter().map(|it| (&*it.path, it.number, &*it.reason)).collect();
     let long = "27 bytes, over the limit of 20 (--max-doc-bytes)";
-    let bad = "id field `id` is absent or neither a string nor a number";
+    let bad = "id field `id` is absent, blank, or neither a text nor a whole number";
     assert_eq!(told, [("c", 3, bad), ("c", 4, long)]);
     assert_eq!(rejects[1].raw, b"longer than is allowed here");
     sound_digest(&corpus);
