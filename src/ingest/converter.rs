@@ -71,6 +71,7 @@ pub(super) struct RecordConverter {
     /// What their texts are searched for.
     seeds: Seeds,
     id_field: Option<String>,
+    text_field: Option<String>,
     max_doc_bytes: u64,
     interrupt: Interrupt,
     /// What is to be said of the template at the end.
@@ -122,6 +123,7 @@ impl RecordConverter {
             sieve: None,
             seeds: Seeds::default(),
             id_field: options.read.id_field.clone(),
+            text_field: options.read.text_field.clone(),
             max_doc_bytes: options.read.max_doc_bytes,
             interrupt: interrupt.clone(),
             alarms,
@@ -134,10 +136,7 @@ impl RecordConverter {
         filter: Option<Arc<dyn IncomingFilter>>,
         options: &IngestOptions,
     ) -> Self {
-        let whole = !matches!(options.form, RecordForm::Text);
-        let id_field = options.read.id_field.as_deref();
-        self.sieve =
-            filter.map(|filter| IngestFilter::new(filter, &options.source, id_field, whole));
+        self.sieve = filter.map(|filter| IngestFilter::new(filter, options));
         self
     }
 
@@ -231,7 +230,7 @@ impl RecordConverter {
     }
 
     fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
-        Reject::of(record, self.id_field.as_deref(), reason)
+        Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
     }
 }
 

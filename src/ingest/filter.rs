@@ -1,5 +1,6 @@
 //! Which records come in: those for which the condition of the ingest is true.
 
+use super::options::{IngestOptions, RecordForm};
 use crate::input::ReadItem;
 use crate::model::{
     Incoming, IncomingFilter, ReadRecord, RecordKey, Reject, RejectReason, Verdict,
@@ -16,18 +17,20 @@ pub(super) struct IngestFilter {
     /// The source of records that name none.
     source: String,
     id_field: Option<String>,
+    text_field: Option<String>,
     /// Texts are made of fields later.
     whole: bool,
 }
 
 impl IngestFilter {
-    pub(super) fn new(
-        filter: Arc<dyn IncomingFilter>,
-        source: &str,
-        id_field: Option<&str>,
-        whole: bool,
-    ) -> Self {
-        Self { filter, source: source.to_owned(), id_field: id_field.map(str::to_owned), whole }
+    pub(super) fn new(filter: Arc<dyn IncomingFilter>, options: &IngestOptions) -> Self {
+        Self {
+            filter,
+            source: options.source.clone(),
+            id_field: options.read.id_field.clone(),
+            text_field: options.read.text_field.clone(),
+            whole: !matches!(options.form, RecordForm::Text),
+        }
     }
 
     /// Fields that the condition names and that no record had.
@@ -61,7 +64,8 @@ impl IngestFilter {
             (ReadItem::Record(_), Verdict::Out) => None,
             (ReadItem::Record(record), Verdict::Unanswered(why)) => {
                 let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
-                Some(ReadItem::Reject(Reject::of(record, self.id_field.as_deref(), why)))
+                let (id_field, text_field) = (self.id_field.as_deref(), self.text_field.as_deref());
+                Some(ReadItem::Reject(Reject::of(record, id_field, text_field, why)))
             }
             (item, _) => Some(item),
         }

@@ -114,7 +114,7 @@ pub(super) fn fingerprint_chunk(
                 |crafts, item| match item {
                     // The chunk will not be written: the rest of it need not be made.
                     ReadItem::Record(record) if former.is_interrupted() => rejected(
-                        Reject::of(record, None, RejectReason::Form(String::new())),
+                        Reject::of(record, None, None, RejectReason::Form(String::new())),
                         source,
                     ),
                     ReadItem::Record(record) => match former.convert(record) {
@@ -161,7 +161,7 @@ fn fingerprint_record(
     // A record is recognised by what it came with.
     match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,
-        Err(why) => return Err(Box::new(Reject::of(record, None, RejectReason::Form(why)))),
+        Err(why) => return Err(Box::new(Reject::of(record, None, None, RejectReason::Form(why)))),
     }
     Ok(FingerprintedRecord {
         form,

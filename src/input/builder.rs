@@ -1,10 +1,10 @@
 //! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object,
-//! as an export writes them.
+//! as an export writes them. And how long key and fields may be.
 
-use super::item::{ReadItem, ReadOptions, byte_len, reject};
+use super::item::{ReadItem, ReadOptions, byte_len};
 use super::json_reader;
 use super::metadata::{JsonMembers, RecordBuilder, json_string};
-use crate::model::{ReadRecord, RejectReason};
+use crate::model::{ReadRecord, RecordKey, Reject, RejectReason};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -17,8 +17,34 @@ pub(super) fn kept(item: ReadItem, options: &ReadOptions) -> ReadItem {
     match fields(&record.metadata, options) {
         Ok(metadata) => ReadItem::Record(ReadRecord { metadata, ..record }),
         Err(why) => {
-            let raw = record.metadata.as_bytes();
-            reject(RejectReason::Form(why), record.origin, raw, byte_len(raw.len()))
+            let (id_field, text_field) =
+                (options.id_field.as_deref(), options.text_field.as_deref());
+            ReadItem::Reject(Reject::of(record, id_field, text_field, RejectReason::Form(why)))
+        }
+    }
+}
+
+/// The record, or a reject where its key or its fields are longer than they may be.
+pub(super) fn within_limits(item: ReadItem, options: &ReadOptions) -> ReadItem {
+    let ReadItem::Record(record) = item else { return item };
+    let over = |what: &str, bytes: usize, limit: u64, flag: &str| {
+        let over = byte_len(bytes) > limit;
+        over.then(|| format!("{what} {bytes} bytes, over the limit of {limit} ({flag})"))
+    };
+    let key = match &record.key {
+        RecordKey::Given(key) => {
+            over("its key has", key.len(), options.max_key_bytes, "--max-key-bytes")
+        }
+        RecordKey::Position => None,
+    };
+    let bytes = record.metadata.len();
+    let fields = || over("its fields have", bytes, options.max_meta_bytes, "--max-meta-bytes");
+    match key.or_else(|| if options.whole { None } else { fields() }) {
+        None => ReadItem::Record(record),
+        Some(why) => {
+            let (id_field, text_field) =
+                (options.id_field.as_deref(), options.text_field.as_deref());
+            ReadItem::Reject(Reject::of(record, id_field, text_field, RejectReason::Form(why)))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrow_rows::BatchRows;
 use super::block::{FormatReader, RecordPlace};
-use super::builder::kept;
+use super::builder::{kept, within_limits};
 use super::columnar_reader::ColumnarReader;
 use super::columnar_reader::RandomAccessFile;
 use super::detect::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};
@@ -122,9 +122,13 @@ impl<'m> InputReader<'m> {
         Ok(item.map(|item| match item {
             ReadItem::Record(mut record) => match self.mapping.apply(&mut record) {
                 // The name of its source may stand beside the field that holds all others, or not be kept.
-                Ok(()) => kept(ReadItem::Record(record), &self.options),
+                Ok(()) => {
+                    within_limits(kept(ReadItem::Record(record), &self.options), &self.options)
+                }
                 Err(why) => {
-                    ReadItem::Reject(Reject::of(record, self.options.id_field.as_deref(), why))
+                    let ReadOptions { id_field, text_field, .. } = &self.options;
+                    let (id_field, text_field) = (id_field.as_deref(), text_field.as_deref());
+                    ReadItem::Reject(Reject::of(record, id_field, text_field, why))
                 }
             },
             reject @ ReadItem::Reject(_) => reject,

@@ -88,6 +88,11 @@ pub struct ReadOptions {
     pub whole: bool,
     /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
     pub max_doc_bytes: u64,
+    /// Longest key, in bytes; a record with a longer one is rejected.
+    pub max_key_bytes: u64,
+    /// Most bytes of the other fields of a record together, as JSON; one with more is rejected. Of whole records, whose
+    /// texts are among their fields, a line may be four times as long as a text.
+    pub max_meta_bytes: u64,
     /// What is a document of a plain text.
     pub text_by: TextUnit,
     /// How rows of separated values are taken apart.
@@ -110,6 +115,8 @@ impl Default for ReadOptions {
             source_field: None,
             whole: false,
             max_doc_bytes: 64 << 20,
+            max_key_bytes: 8 << 10,
+            max_meta_bytes: 16 << 20,
             text_by: TextUnit::File,
             table: CsvOptions::default(),
             max_batch_bytes: 512 << 20,

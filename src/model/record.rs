@@ -113,20 +113,31 @@ pub struct Reject {
 }
 
 impl Reject {
-    /// A record that was read and found bad afterwards. Its raw bytes are its fields, the key among
-    /// them as `id_field`.
+    /// A record that was read and found bad afterwards. Its raw bytes are a JSON object of all that it had: its key as
+    /// `id_field`, its text as `text_field` (`text` without one), its fields.
     #[must_use]
-    pub fn of(record: ReadRecord, id_field: Option<&str>, reason: RejectReason) -> Self {
-        let ReadRecord { key, metadata, origin, .. } = record;
-        let raw = match (&key, id_field) {
-            (RecordKey::Given(key), Some(field)) => {
-                let rest = metadata.strip_prefix('{').unwrap_or_default();
-                let comma = if rest == "}" { "" } else { "," };
-                let quoted = |text: &str| serde_json::Value::from(text).to_string();
-                format!("{{{}:{}{comma}{rest}", quoted(field), quoted(key))
+    pub fn of(
+        record: ReadRecord,
+        id_field: Option<&str>,
+        text_field: Option<&str>,
+        reason: RejectReason,
+    ) -> Self {
+        let ReadRecord { key, text, metadata, origin, .. } = record;
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mut raw = String::from("{");
+        if let (RecordKey::Given(key), Some(field)) = (&key, id_field) {
+            raw.push_str(&format!("{}:{},", quoted(field), quoted(key)));
+        }
+        if !text.is_empty() {
+            raw.push_str(&format!("{}:{},", quoted(text_field.unwrap_or("text")), quoted(&text)));
+        }
+        match metadata.strip_prefix('{').unwrap_or_default() {
+            "}" => {
+                raw.truncate(raw.trim_end_matches(',').len());
+                raw.push('}');
             }
-            _ => metadata,
-        };
+            rest => raw.push_str(rest),
+        }
         let bytes = raw.as_bytes();
         let kept = bytes.get(..Self::MAX_RAW).unwrap_or(bytes).to_vec();
         let raw_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);

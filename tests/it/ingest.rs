@@ -743,6 +743,53 @@ fn what_names_nothing_is_no_id_in_any_format() {
 }
 
 #[test]
+fn keys_and_fields_beyond_their_limits_are_rejects_with_all_that_the_record_had() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let key = |length: usize| "k".repeat(length);
+    let page = |id: &str, body: &str, note: &str| {
+        format!("{}\n", serde_json::json!({ "id": id, "body": body, "note": note }))
+    };
+    let lines = [
+        page(&key(8 << 10), "a key that is as long as it may be", ""),
+        page(&key((8 << 10) + 1), "a key that is longer", ""),
+        page("long", "fields that are long", &"n".repeat(2000)),
+        page("twice", "a field that may not be there twice", "x")
+            .replace("\"note\"", "\"lang\":1,\"language\""),
+    ];
+    let file = scratch.write("a.jsonl", lines.concat());
+    let arguments = [
+        "--source",
+        "web",
+        "--id-field",
+        "id",
+        "--text-field",
+        "body",
+        "--max-meta-bytes",
+        "1000",
+        "--map",
+        "language=lang",
+    ];
+    let report = ingest(&corpus, &[&file], &arguments);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 3]);
+    let rejects = corpusdb(&["rejects", &corpus, "--json"]).good().json_lines();
+    for (reject, (line, reason)) in rejects.iter().zip(lines[1..].iter().zip([
+        "its key has 8193 bytes, over the limit of 8192 (--max-key-bytes)",
+        "its fields have 2011 bytes, over the limit of 1000 (--max-meta-bytes)",
+        "field `language` is there beside `lang`",
+    ])) {
+        assert!(reject["reason"].as_str().unwrap().contains(reason), "{reject}");
+        // What stands in the reject can be read again as it was.
+        let raw: serde_json::Value = serde_json::from_str(reject["raw"].as_str().unwrap()).unwrap();
+        assert_eq!(raw, serde_json::from_str::<serde_json::Value>(line).unwrap());
+    }
+    let more = [&arguments[..6], &["--max-key-bytes", "10kB", "--reread"]].concat();
+    assert_eq!(numbers(&ingest(&corpus, &[&file], &more), ["added", "rejected"]), [3, 0]);
+    sound(&corpus);
+}
+
+#[test]
 fn an_unknown_tokenizer_is_refused_before_anything_is_read() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");

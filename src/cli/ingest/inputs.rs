@@ -41,6 +41,12 @@ pub(super) struct InputArgs {
     /// Longest text accepted
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     max_doc_bytes: u64,
+    /// Longest key accepted
+    #[arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = bytes)]
+    max_key_bytes: u64,
+    /// Longest other fields accepted, of one record together
+    #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = bytes)]
+    max_meta_bytes: u64,
 }
 
 impl InputArgs {
@@ -71,6 +77,8 @@ impl InputArgs {
             meta_field: self.meta_field.clone(),
             drop_fields: self.drop_fields.clone(),
             max_doc_bytes: self.max_doc_bytes,
+            max_key_bytes: self.max_key_bytes,
+            max_meta_bytes: self.max_meta_bytes,
             text_by,
             table: CsvOptions { delimiter, quotes, ..CsvOptions::default() },
             max_batch_bytes: ReadOptions::max_batch_bytes_within(memory),
