@@ -5,7 +5,7 @@ use super::options::{IngestOptions, RecordForm};
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{Decision, Session};
 use crate::model::{CommitSeq, Compared, DocId, Reject, RejectReason, Standing};
-use crate::store::{StoreError, View};
+use crate::store::{StoreError, View, fields};
 use std::collections::BTreeMap;
 
 /// Documents of an ingest before its share of removed ones may stop it.
@@ -14,6 +14,8 @@ const SETTLED: u64 = 10_000;
 const WORTH_A_WORD: u64 = 1_000;
 /// Share of removed documents that is said when no limit is given.
 const LOUD_SHARE: f64 = 0.5;
+/// Documents of a source before it is worth a word that nine of ten were removed.
+const SOURCE: u64 = 100;
 /// Conversations removed as similar before that is worth a word, if they are a tenth.
 const WHOLE_CHATS: u64 = 10;
 /// Witnesses counted; every one with more than 1/1024 of the removals is among them.
@@ -171,11 +173,12 @@ impl IngestMonitor {
         self.removed as f64 / self.added.max(1) as f64
     }
 
-    /// What is worth a word at the end of an ingest that read `records`, with so many `unchanged` ones that
-    /// were not read again.
+    /// What is worth a word at the end of an ingest that added documents from `since` on and read `records`, with so many
+    /// `unchanged` ones that were not read again.
     pub(super) fn alarms(
         &self,
         view: &View,
+        since: DocId,
         records: u64,
         unchanged: u64,
     ) -> Result<Vec<Alarm>, StoreError> {
@@ -196,6 +199,8 @@ impl IngestMonitor {
                 removed: self.removed,
                 example: example.flatten(),
             });
+        } else {
+            alarms.extend(sources_removed(view, since)?);
         }
         if let (true, (removed, Some(document))) = (self.are_whole_chats, self.similar)
             && removed >= WHOLE_CHATS
@@ -224,6 +229,28 @@ impl IngestMonitor {
         }
         Ok(alarms)
     }
+}
+
+/// The sources of which nine of ten documents were removed, of those that came from `since` on.
+fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> {
+    let mut removed = view.documents_standing(Standing::Exact)?;
+    removed |= view.documents_standing(Standing::Near)?;
+    let mut alarms = Vec::new();
+    for (source, record) in view.sources() {
+        let mut added = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        added.remove_range(..since.0);
+        let lost = &added & &removed;
+        if added.len() >= SOURCE && lost.len() * 10 >= added.len() * 9 {
+            let example = lost.min().map(|document| example(view, DocId(document))).transpose()?;
+            alarms.push(Alarm::SourceRemoved {
+                source: record.name.clone(),
+                added: added.len(),
+                removed: lost.len(),
+                example: example.flatten(),
+            });
+        }
+    }
+    Ok(alarms)
 }
 
 fn crowded_pair(view: &View, (a, b): (DocId, DocId)) -> Result<CrowdedPair, StoreError> {

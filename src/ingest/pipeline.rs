@@ -80,7 +80,7 @@ pub fn ingest(
     progress.end();
     report.count_standings(writer.view(), first)?;
     report.alarms = former.alarms().to_vec();
-    report.alarms.extend(watch.alarms(writer.view(), report.read, report.unchanged)?);
+    report.alarms.extend(watch.alarms(writer.view(), first, report.read, report.unchanged)?);
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }

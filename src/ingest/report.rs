@@ -165,6 +165,17 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
+    /// Of one of its sources hardly anything is left.
+    SourceRemoved {
+        /// The source.
+        source: String,
+        /// How many documents of it the ingest added.
+        added: u64,
+        /// Of these, removed as duplicates.
+        removed: u64,
+        /// A pair that shows what was taken for a duplicate.
+        example: Option<AlarmPair>,
+    },
     /// Every record was rejected; none is unchanged.
     AllRejected {
         /// How many.

@@ -72,6 +72,12 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*added),
             pair(example)
         ),
+        Alarm::SourceRemoved { source, added, removed, example } => format!(
+            "ALARM: {} of {} documents of the source {source} were removed as duplicates: of texts that share a template `corpusdb dedup explain CORPUS --threshold 0.95` says what a higher threshold keeps{}",
+            print::number(*removed),
+            print::number(*added),
+            pair(example)
+        ),
         Alarm::AllRejected { records, first } => format!(
             "ALARM: nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}",
             print::number(*records)

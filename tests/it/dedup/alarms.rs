@@ -58,6 +58,35 @@ fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest
 }
 
 #[test]
+fn a_source_of_which_hardly_anything_is_left_is_told_by_its_name() {
+    let world = World::new(&policy(DedupMode::Witness, 0.8));
+    let corpus = world.path.display().to_string();
+    drop(world.writer);
+    let words = |at| (0..40).map(move |part| format!("own{at}part{part}"));
+    let pages: Vec<Page> =
+        (0..130).map(|at| Page::new(words(at).collect::<Vec<_>>().join(" "))).collect();
+    let alarms = |name: &str, pages: &[Page]| {
+        let pages: Vec<Page> =
+            pages.iter().map(|page| Page::new(format!("{} again", page.text))).collect();
+        let file = world.scratch.write(&format!("{name}.jsonl"), lines(&pages));
+        let arguments = ["ingest", &corpus, &file, "--source", name, "--json"];
+        let report = corpusdb(&arguments).good().json();
+        report["alarms"].as_array().unwrap().clone()
+    };
+    let first = world.scratch.write("first.jsonl", lines(&pages));
+    corpusdb(&["ingest", &corpus, &first, "--source", "first"]).good();
+    assert!(alarms("few", &pages[..99]).is_empty());
+    let told = alarms("mirror", &pages);
+    let [alarm] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(alarm["kind"], "source-removed", "{alarm}");
+    assert_eq!((&alarm["source"], &alarm["added"]), (&"mirror".into(), &130.into()), "{alarm}");
+    let removed = alarm["removed"].as_u64().unwrap();
+    let stored = ["count", &corpus, "--where", "source = 'mirror' AND NOT kept"];
+    assert_eq!(corpusdb(&stored).good().stdout, format!("{removed}\n"));
+    assert!(removed >= 117 && alarm["example"]["removed_text"].is_string(), "{alarm}");
+}
+
+#[test]
 fn below_the_limit_nothing_is_refused_and_a_large_cluster_is_told() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     let pages = templates(9_000, 3_000);
