@@ -1,7 +1,9 @@
 //! Values of Python as JSON has them: what the fields of a record are stored as.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
 use serde_json::{Map, Number, Value};
 
 /// How deep values may be nested: half of what readers of JSON take.
@@ -109,6 +111,15 @@ fn of(value: &Bound<'_, PyAny>, depth: u32) -> Result<Value, String> {
 /// Of arrays and their elements, days and times, mappings, sets, and numbers that JSON does not have.
 fn of_object(value: &Bound<'_, PyAny>, depth: u32) -> Result<Value, String> {
     let words = |error: PyErr| error.to_string();
+    if value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>() {
+        let items = value.try_iter().map_err(words)?;
+        let items: Result<Vec<Value>, String> =
+            items.map(|item| of(&item.map_err(words)?, depth + 1)).collect();
+        let mut items = items?;
+        // Python gives them by a hash that is another one in each process: the record would be another one too.
+        items.sort_by_cached_key(Value::to_string);
+        return Ok(Value::Array(items));
+    }
     for method in ["tolist", "as_py"] {
         if let Ok(method) = value.getattr(method) {
             let plain = method.call0().map_err(words)?;

@@ -49,6 +49,13 @@ def test_values_of_python_are_stored_as_json_has_them(w: corpusdb.Writer) -> Non
     }
 
 
+def test_the_members_of_a_set_are_stored_in_one_order(w: corpusdb.Writer) -> None:
+    tags = {f"tag {n}" for n in range(60)}
+    record = {"text": corpora.prose(1), "tags": tags, "frozen": frozenset([3, 10, 1]), "pairs": {(2, 1), (1, 2)}}
+    w.ingest([record], source="web")
+    assert w.document(0).metadata == {"tags": sorted(tags), "frozen": [1, 10, 3], "pairs": [[1, 2], [2, 1]]}
+
+
 def test_a_record_that_cannot_be_stored_is_set_aside(w: corpusdb.Writer) -> None:
     deep: Any = 1
     for _ in range(100):
