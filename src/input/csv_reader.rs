@@ -208,7 +208,10 @@ impl CsvHeader {
             let is = |column: &Option<(usize, String)>| {
                 column.as_ref().is_some_and(|(place, _)| *place == at)
             };
-            if is(&self.text) {
+            if let Some((_, field)) = self.text.as_ref().filter(|_| is(&self.text)) {
+                if value.is_empty() && !cell.is_quoted && options.table.numbers {
+                    return Err(RejectReason::NoText(field.clone()));
+                }
                 let bytes = byte_len(value.len());
                 if bytes > options.max_doc_bytes {
                     return Err(RejectReason::TooLong { bytes, limit: options.max_doc_bytes });

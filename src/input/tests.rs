@@ -102,14 +102,14 @@ pub(super) fn texts(items: &[ReadItem]) -> Vec<&str> {
 #[test]
 fn lines_become_records_with_key_metadata_and_origin() {
     let dir = Dir::new();
-    let line = r#"{"id": 7.50, "meta": {"b":1, "a":[ 1,2]}, "text":"t\u00e9\nxt", "x\n": null, "url":"a\/b"}"#;
+    let line = r#"{"id": 7.00, "meta": {"b":1, "a":[ 1,2]}, "text":"t\u00e9\nxt", "x\n": null, "url":"a\/b"}"#;
     let input = dir.write("a.jsonl", format!("\n{line}\n \t\n{line}"));
     let items = read(&input);
     let first = record(&items[0]);
     assert_eq!(first.text, "té\nxt");
     assert_eq!(first.key, RecordKey::Position);
     let rest = r#""meta":{"b":1, "a":[ 1,2]},"x\n":null,"url":"a\/b"}"#;
-    assert_eq!(first.metadata, format!("{{\"id\":7.50,{rest}"));
+    assert_eq!(first.metadata, format!("{{\"id\":7.00,{rest}"));
     assert_eq!((first.origin.number, first.origin.offset), (0, 1));
     let second = record(&items[1]);
     assert_eq!((second.origin.number, second.origin.offset), (1, line.len() as u64 + 5));
@@ -118,7 +118,7 @@ fn lines_become_records_with_key_metadata_and_origin() {
 
     let options = ReadOptions { id_field: Some("id".into()), ..ReadOptions::default() };
     let items = read_with(&input, &options);
-    assert_eq!(record(&items[0]).key, RecordKey::Given("7.50".into()));
+    assert_eq!(record(&items[0]).key, RecordKey::Given("7".into()));
     assert_eq!(record(&items[0]).metadata, format!("{{{rest}"));
 }
 
@@ -218,7 +218,7 @@ fn every_bad_line_is_rejected_for_its_reason_and_the_next_is_read() {
     let items = read_with(&input, &options);
     assert_eq!(items.len(), lines.len());
     assert_eq!(record(&items[0]).key, RecordKey::Given("k".into()));
-    assert_eq!(record(&items[20]).key, RecordKey::Given("-0".into()));
+    assert_eq!(record(&items[20]).key, RecordKey::Given("0".into()));
     let mut offset = 0;
     for (number, (line, item)) in lines.iter().zip(&items).enumerate() {
         if let ReadItem::Reject(reject) = item {

@@ -548,13 +548,11 @@ fn decisions_name_every_record_also_when_an_interrupted_run_is_resumed() {
 #[test]
 fn decisions_are_those_at_the_end_whatever_the_cut_and_none_where_it_was_interrupted() {
     let scratch = Scratch::new();
-    let pages: String = [
-        "one two three four five",
-        "one two three four five six",
-        "one two three four five six seven",
-    ]
-    .map(|text| format!("{}\n", serde_json::json!({ "text": text })))
-    .concat();
+    let common: String = (0..30).map(|at| format!("word{at} ")).collect();
+    let pages: String = ["a", "a b", "a b c"]
+        .map(|own| format!("{common}{own}"))
+        .map(|text| format!("{}\n", serde_json::json!({ "text": text })))
+        .concat();
     let pages = scratch.write("pages.jsonl", pages);
     let mut told = Vec::new();
     for bytes in ["1", "1MB"] {
@@ -740,6 +738,19 @@ fn what_names_nothing_is_no_id_in_any_format() {
         let [read, rejected, updated] = numbers(&report, ["read", "rejected", "updated"]);
         assert_eq!((read - rejected, updated), (expected.len() as u64, 0), "{name}");
     }
+}
+
+#[test]
+fn a_cell_without_a_text_is_none_as_null_is_elsewhere() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.csv", "id,text,n\n1,,1\n2,\"\",2\n3,three words here,3\n");
+    let report = ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "empty", "rejected"]), [2, 1, 1]);
+    let rejects = corpusdb(&["rejects", &corpus]).good().stdout;
+    assert!(rejects.contains("no text: field `text` is absent or null"), "{rejects}");
+    sound(&corpus);
 }
 
 #[test]
