@@ -1,7 +1,7 @@
 //! What a comparison may compare: keys with texts alone, and zero with zero whatever its sign.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Case, InList, InSubquery, SetComparison};
@@ -21,6 +21,10 @@ pub(super) struct KeysAreTexts;
 impl AnalyzerRule for KeysAreTexts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.apply_with_subqueries(|node| {
+            // Most statements name no key: they pay for no schema.
+            if !has_part(node, &|part| named_key(part).is_some())? {
+                return Ok(TreeNodeRecursion::Continue);
+            }
             let inputs = node.inputs();
             let schema = if inputs.is_empty() {
                 node.schema().as_ref().clone()
@@ -98,11 +102,27 @@ fn refused(number: &str) -> DataFusionError {
 }
 
 fn is_key(side: &Expr, schema: &DFSchema) -> bool {
-    let name = match side {
-        Expr::Column(column) | Expr::OuterReferenceColumn(_, column) => &column.name,
-        _ => return false,
-    };
-    name == KEY && side.get_type(schema).is_ok_and(|kind| kind.is_string())
+    named_key(side).is_some() && side.get_type(schema).is_ok_and(|kind| kind.is_string())
+}
+
+/// The column, where it is called as keys are.
+fn named_key(side: &Expr) -> Option<&Column> {
+    match side {
+        Expr::Column(column) | Expr::OuterReferenceColumn(_, column) => {
+            (column.name == KEY).then_some(column)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression of a node has such a part.
+fn has_part(node: &LogicalPlan, is_such: &dyn Fn(&Expr) -> bool) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expression| {
+        found = found || expression.exists(|part| Ok(is_such(part)))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 /// What is written where it is a number.
@@ -130,6 +150,9 @@ impl OptimizerRule for ZeroHasNoSign {
         plan: LogicalPlan,
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
+        if !has_part(&plan, &|part| unsigned_zero(part).is_some())? {
+            return Ok(Transformed::no(plan));
+        }
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expression| {
             let name = names.save(&expression);
