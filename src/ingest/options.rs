@@ -141,8 +141,14 @@ impl IngestOptions {
         let table = format!("{by}{delimiter}{quotes}{numbers}");
         let sifted = self.condition.as_ref().map(|sql| format!(";where={sql:?}"));
         let sifted = sifted.unwrap_or_default();
+        let limit = |name: &str, limit: u64, usual: u64| {
+            (limit != usual).then(|| format!(";{name}={limit}")).unwrap_or_default()
+        };
+        let (own, usual) = (&self.read, ReadOptions::default());
+        let keys = limit("max-key", own.max_key_bytes, usual.max_key_bytes);
+        let fields = limit("max-meta", own.max_meta_bytes, usual.max_meta_bytes);
         format!(
-            "format={format};text={text};id={id};max={max_doc_bytes}{table}{renamed}{source}{meta}{dropped}{form}{sifted}"
+            "format={format};text={text};id={id};max={max_doc_bytes}{keys}{fields}{table}{renamed}{source}{meta}{dropped}{form}{sifted}"
         )
     }
 }
@@ -233,4 +239,38 @@ pub struct JoinReport {
     pub unknown_examples: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_file_was_read_is_spelled_as_older_releases_spelled_it() {
+        // Another spelling would have every file of every corpus read again.
+        let usual = IngestOptions::new("web");
+        assert_eq!(usual.reading_key(), "format=auto;text=;id=;max=67108864");
+        let table = CsvOptions { delimiter: Some(b';'), quotes: false, numbers: false };
+        let read = ReadOptions {
+            format: InputFormat::Csv,
+            text_field: Some("body".to_owned()),
+            id_field: Some("url".to_owned()),
+            meta_field: Some("meta".to_owned()),
+            drop_fields: vec!["a".to_owned(), "b".to_owned()],
+            renamed: vec![("language".to_owned(), "lang".to_owned())],
+            source_field: Some("site".to_owned()),
+            text_by: TextUnit::Line,
+            table,
+            max_doc_bytes: 1000,
+            ..ReadOptions::default()
+        };
+        let form = RecordForm::Pretokenized("own".to_owned());
+        let condition = Some("n > 1".to_owned());
+        let all = IngestOptions { read, form, condition, ..IngestOptions::new("web") };
+        let spelled = "format=csv;text=body;id=url;max=1000;by=line;delimiter=59;quotes=no;numbers=no;renamed=[(\"language\", \"lang\")];source=site;meta=\"meta\";drop=[\"a\", \"b\"];ids=own;where=\"n > 1\"";
+        assert_eq!(all.reading_key(), spelled);
+        let read = ReadOptions { max_key_bytes: 7, max_meta_bytes: 8, ..ReadOptions::default() };
+        let limits = IngestOptions { read, ..IngestOptions::new("web") };
+        assert_eq!(limits.reading_key(), "format=auto;text=;id=;max=67108864;max-key=7;max-meta=8");
+    }
 }
