@@ -514,6 +514,10 @@ fn a_key_is_not_compared_with_a_number() {
         "--where",
         "key = 1",
     ]));
+    let told = corpusdb(&["count", &corpus, "--where", "key = 1"]).stderr;
+    assert!(told.contains("1 is a number: with '1' texts are compared"), "{told}");
+    let told = corpusdb(&["count", &corpus, "--where", "key = n"]).stderr;
+    assert!(told.contains("n AS VARCHAR) texts are compared"), "{told}");
     for (condition, count) in [("key = '1'", "1\n"), ("TRY_CAST(key AS BIGINT) = 1", "3\n")] {
         assert_eq!(corpusdb(&["count", &corpus, "--where", condition]).good().stdout, count);
     }

@@ -95,9 +95,10 @@ fn check_sides(sides: &[&Expr], schema: &DFSchema) -> Result<()> {
         .map_or(Ok(()), |number| Err(refused(&number)))
 }
 
-fn refused(number: &str) -> DataFusionError {
+fn refused(number: &Number) -> DataFusionError {
+    let Number { shown, as_text } = number;
     DataFusionError::Plan(format!(
-        "`key` is text, and {number} is a number: `key = '1'` compares texts, `CAST(key AS BIGINT) = 1` numbers"
+        "`key` is text, and {shown} is a number: with {as_text} texts are compared, with CAST(key AS BIGINT) numbers"
     ))
 }
 
@@ -125,10 +126,22 @@ fn has_part(node: &LogicalPlan, is_such: &dyn Fn(&Expr) -> bool) -> Result<bool>
     Ok(found)
 }
 
-/// What is written where it is a number.
-fn number(side: &Expr, schema: &DFSchema) -> Option<String> {
-    let is_number = side.get_type(schema).is_ok_and(|kind| kind.is_numeric());
-    is_number.then(|| side.human_display().to_string())
+/// A number that a key is compared with, as it is written and as a text would be.
+struct Number {
+    shown: String,
+    as_text: String,
+}
+
+fn number(side: &Expr, schema: &DFSchema) -> Option<Number> {
+    if !side.get_type(schema).is_ok_and(|kind| kind.is_numeric()) {
+        return None;
+    }
+    let shown = side.human_display().to_string();
+    let as_text = match side {
+        Expr::Literal(..) => format!("'{shown}'"),
+        _ => format!("CAST({shown} AS VARCHAR)"),
+    };
+    Some(Number { shown, as_text })
 }
 
 /// Compares with zero where a comparison has a negative zero, as `-0.0` and what folds to it are: columns have no negative
