@@ -142,7 +142,7 @@ impl IngestOptions {
         let sifted = self.condition.as_ref().map(|sql| format!(";where={sql:?}"));
         let sifted = sifted.unwrap_or_default();
         let limit = |name: &str, limit: u64, usual: u64| {
-            (limit != usual).then(|| format!(";{name}={limit}")).unwrap_or_default()
+            if limit == usual { String::new() } else { format!(";{name}={limit}") }
         };
         let (own, usual) = (&self.read, ReadOptions::default());
         let keys = limit("max-key", own.max_key_bytes, usual.max_key_bytes);

@@ -173,6 +173,10 @@ fn plain(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::field_reassign_with_default,
+    reason = "programs cannot write these structs as literals, and the command does as they do"
+)]
 pub(super) mod tests {
     use super::*;
 
