@@ -3,8 +3,8 @@
 //! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
-//! The binary calls [`main`]; the Python package, which has the command too, calls [`main_from`] and shows the same
-//! pages and words ([`pages`], [`words`]).
+//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
+//! words (`pages`, `words`).
 
 mod bar;
 mod bulk_load;
