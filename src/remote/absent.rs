@@ -1,8 +1,8 @@
 //! What stands for objects where the feature `remote` is off: there are none, and asking for one says so.
 
-use super::Matcher;
+use super::NameMatcher;
 use super::error::RemoteError;
-use super::stores::Stores;
+use super::stores::ObjectStores;
 use crate::model::Interrupt;
 use std::io::{self, Read, Write};
 
@@ -25,9 +25,9 @@ impl RemoteObject {
 }
 
 /// No object being read.
-pub(crate) enum RemoteRead {}
+pub(crate) enum RemoteCursor {}
 
-impl RemoteRead {
+impl RemoteCursor {
     pub(crate) fn new(object: &RemoteObject, _: u64) -> Self {
         match *object {}
     }
@@ -37,7 +37,7 @@ impl RemoteRead {
     }
 }
 
-impl Read for RemoteRead {
+impl Read for RemoteCursor {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         match *self {}
     }
@@ -45,9 +45,9 @@ impl Read for RemoteRead {
 
 /// No object of which any place may be read.
 #[derive(Clone)]
-pub(crate) enum RemoteFile {}
+pub(crate) enum RemoteReader {}
 
-impl RemoteFile {
+impl RemoteReader {
     pub(crate) fn new(object: &RemoteObject, _: u64) -> Self {
         match *object {}
     }
@@ -71,14 +71,14 @@ pub(crate) enum RemoteFolder {}
 
 /// An object of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct RemoteEntry {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) tag: Option<String>,
 }
 
 impl RemoteFolder {
-    pub(crate) fn open(_: &Stores, given: &str, _: &Interrupt) -> Result<Self, RemoteError> {
+    pub(crate) fn open(_: &ObjectStores, given: &str, _: &Interrupt) -> Result<Self, RemoteError> {
         Err(RemoteError::NotBuilt { address: given.to_owned() })
     }
 
@@ -86,11 +86,11 @@ impl RemoteFolder {
         match *self {}
     }
 
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, RemoteError> {
+    pub(crate) fn entries(&self) -> Result<Vec<RemoteEntry>, RemoteError> {
         match *self {}
     }
 
-    pub(crate) fn entry(&self, _: &str) -> Result<Option<Entry>, RemoteError> {
+    pub(crate) fn entry(&self, _: &str) -> Result<Option<RemoteEntry>, RemoteError> {
         match *self {}
     }
 
@@ -106,21 +106,21 @@ impl RemoteFolder {
         match *self {}
     }
 
-    pub(crate) fn create(&self, _: &str, _: u64) -> Result<RemoteWrite, RemoteError> {
+    pub(crate) fn create(&self, _: &str, _: u64) -> Result<RemoteWriter, RemoteError> {
         match *self {}
     }
 }
 
 /// No object being written.
-pub(crate) enum RemoteWrite {}
+pub(crate) enum RemoteWriter {}
 
-impl RemoteWrite {
+impl RemoteWriter {
     pub(crate) fn finish(self) -> Result<(), RemoteError> {
         match self {}
     }
 }
 
-impl Write for RemoteWrite {
+impl Write for RemoteWriter {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         match *self {}
     }
@@ -130,12 +130,12 @@ impl Write for RemoteWrite {
     }
 }
 
-impl Stores {
+impl ObjectStores {
     pub(crate) fn objects(
         &self,
         given: &str,
         _: &Interrupt,
-        _: impl FnOnce(&str) -> Result<Matcher, String>,
+        _: impl FnOnce(&str) -> Result<NameMatcher, String>,
     ) -> Result<Vec<RemoteObject>, RemoteError> {
         Err(RemoteError::NotBuilt { address: given.to_owned() })
     }

@@ -47,7 +47,9 @@ mod stores;
 mod write;
 
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::{Entry, RemoteFile, RemoteFolder, RemoteObject, RemoteRead, RemoteWrite};
+pub(crate) use absent::{
+    RemoteCursor, RemoteEntry, RemoteFolder, RemoteObject, RemoteReader, RemoteWriter,
+};
 pub(crate) use address::is_remote;
 pub use error::RemoteError;
 #[cfg(feature = "remote")]
