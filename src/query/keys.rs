@@ -56,8 +56,6 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
 pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
-    // A purge takes a key from its newest document, and older ones still have it.
-    let may_be_purged = !view.documents_standing(Standing::Purged)?.is_empty();
     let mut found = BTreeSet::new();
     for (source, record) in view.sources() {
         let of_source = || view.documents_with(fields::SOURCE, &fields::source_value(source));
@@ -67,7 +65,10 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
         let mut candidates: RoaringTreemap =
             newest.iter().flatten().map(|document| document.0).collect();
         // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
-        let before = if may_be_purged { Some(u64::MAX) } else { candidates.max() };
+        // A purge takes a key from its newest document, and older ones still have it.
+        let is_purged =
+            newest.contains(&None) && !view.documents_standing(Standing::Purged)?.is_empty();
+        let before = if is_purged { Some(u64::MAX) } else { candidates.max() };
         if let Some(before) = before {
             let known = match &mut gave_way {
                 Some(known) => known,
