@@ -10,6 +10,7 @@ use super::pretokenized::SuppliedTokens;
 use super::report::Alarm;
 use crate::contamination::Seeds;
 use crate::decide::LoadedTokenizer;
+use crate::input::ReadOptions;
 use crate::model::{IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, TextForm};
 use crate::store::View;
 use crate::tokenizer::TokenizerError;
@@ -70,9 +71,8 @@ pub(super) struct RecordConverter {
     sieve: Option<IngestFilter>,
     /// What their texts are searched for.
     seeds: Seeds,
-    id_field: Option<String>,
-    text_field: Option<String>,
-    max_doc_bytes: u64,
+    /// How records are read: the names of their fields, and how long a text may be.
+    read: ReadOptions,
     interrupt: Interrupt,
     /// What is to be said of the template at the end.
     alarms: Vec<Alarm>,
@@ -122,9 +122,7 @@ impl RecordConverter {
             kind,
             sieve: None,
             seeds: Seeds::default(),
-            id_field: options.read.id_field.clone(),
-            text_field: options.read.text_field.clone(),
-            max_doc_bytes: options.read.max_doc_bytes,
+            read: options.read.clone(),
             interrupt: interrupt.clone(),
             alarms,
         })
@@ -210,8 +208,8 @@ impl RecordConverter {
             }
         };
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        if bytes > self.max_doc_bytes {
-            let reason = RejectReason::TooLong { bytes, limit: self.max_doc_bytes };
+        if bytes > self.read.max_doc_bytes {
+            let reason = RejectReason::TooLong { bytes, limit: self.read.max_doc_bytes };
             return Err(self.reject(record, reason));
         }
         let metadata = metadata.unwrap_or(record.metadata);
@@ -230,7 +228,7 @@ impl RecordConverter {
     }
 
     fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
-        Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
+        self.read.reject(record, reason)
     }
 }
 

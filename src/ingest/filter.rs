@@ -1,10 +1,8 @@
 //! Which records come in: those for which the condition of the ingest is true.
 
 use super::options::{IngestOptions, RecordForm};
-use crate::input::ReadItem;
-use crate::model::{
-    Incoming, IncomingFilter, ReadRecord, RecordKey, Reject, RejectReason, Verdict,
-};
+use crate::input::{ReadItem, ReadOptions};
+use crate::model::{Incoming, IncomingFilter, ReadRecord, RecordKey, RejectReason, Verdict};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -16,8 +14,8 @@ pub(super) struct IngestFilter {
     filter: Arc<dyn IncomingFilter>,
     /// The source of records that name none.
     source: String,
-    id_field: Option<String>,
-    text_field: Option<String>,
+    /// How records are read: the names of their fields.
+    read: ReadOptions,
     /// Texts are made of fields later.
     whole: bool,
 }
@@ -27,8 +25,7 @@ impl IngestFilter {
         Self {
             filter,
             source: options.source.clone(),
-            id_field: options.read.id_field.clone(),
-            text_field: options.read.text_field.clone(),
+            read: options.read.clone(),
             whole: !matches!(options.form, RecordForm::Text),
         }
     }
@@ -64,8 +61,7 @@ impl IngestFilter {
             (ReadItem::Record(_), Verdict::Out) => None,
             (ReadItem::Record(record), Verdict::Unanswered(why)) => {
                 let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
-                let (id_field, text_field) = (self.id_field.as_deref(), self.text_field.as_deref());
-                Some(ReadItem::Reject(Reject::of(record, id_field, text_field, why)))
+                Some(ReadItem::Reject(self.read.reject(record, why)))
             }
             (item, _) => Some(item),
         }

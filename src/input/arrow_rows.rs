@@ -186,7 +186,7 @@ impl ArrowRows {
                 let value = (!ids.is_null(row)).then(|| ids.value(row));
                 let of = if *is_number { keys::of_number } else { keys::of_text };
                 match value.and_then(of) {
-                    Some(key) => RecordKey::Given(key.into_owned()),
+                    Some(key) => key,
                     None => {
                         let reason = RejectReason::BadId(name.clone());
                         return reject(reason, origin, bytes, raw_bytes);

@@ -4,7 +4,7 @@
 use super::item::{ReadItem, ReadOptions, byte_len};
 use super::json_reader;
 use super::metadata::{JsonMembers, RecordBuilder, json_string};
-use crate::model::{ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{ReadRecord, RecordKey, RejectReason};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -16,11 +16,7 @@ pub(super) fn kept(item: ReadItem, options: &ReadOptions) -> ReadItem {
     let ReadItem::Record(record) = item else { return item };
     match fields(&record.metadata, options) {
         Ok(metadata) => ReadItem::Record(ReadRecord { metadata, ..record }),
-        Err(why) => {
-            let (id_field, text_field) =
-                (options.id_field.as_deref(), options.text_field.as_deref());
-            ReadItem::Reject(Reject::of(record, id_field, text_field, RejectReason::Form(why)))
-        }
+        Err(why) => ReadItem::Reject(options.reject(record, RejectReason::Form(why))),
     }
 }
 
@@ -41,11 +37,7 @@ pub(super) fn within_limits(item: ReadItem, options: &ReadOptions) -> ReadItem {
     let fields = || over("its fields have", bytes, options.max_meta_bytes, "--max-meta-bytes");
     match key.or_else(|| if options.whole { None } else { fields() }) {
         None => ReadItem::Record(record),
-        Some(why) => {
-            let (id_field, text_field) =
-                (options.id_field.as_deref(), options.text_field.as_deref());
-            ReadItem::Reject(Reject::of(record, id_field, text_field, RejectReason::Form(why)))
-        }
+        Some(why) => ReadItem::Reject(options.reject(record, RejectReason::Form(why))),
     }
 }
 

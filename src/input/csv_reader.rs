@@ -222,8 +222,7 @@ impl CsvHeader {
                 let number = if is_number { keys::of_number(&value) } else { None };
                 // A cell is a text first: 1.10 may be the number of a paragraph.
                 let given = number.or_else(|| keys::of_text(&value));
-                let given = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
-                key = RecordKey::Given(given.into_owned());
+                key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
             } else if cell.is_quoted || !options.table.numbers {
                 metadata.push_raw(name, &json_string(&value));
             } else if value.is_empty() {

@@ -15,7 +15,6 @@ use super::item::{
 use super::records::{Records, RecordsReader};
 use super::roles::FieldRoles;
 use super::stream::ByteStream;
-use crate::model::Reject;
 use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
 use std::fs::File;
 use std::io::Read;
@@ -125,11 +124,7 @@ impl<'m> InputReader<'m> {
                 Ok(()) => {
                     within_limits(kept(ReadItem::Record(record), &self.options), &self.options)
                 }
-                Err(why) => {
-                    let ReadOptions { id_field, text_field, .. } = &self.options;
-                    let (id_field, text_field) = (id_field.as_deref(), text_field.as_deref());
-                    ReadItem::Reject(Reject::of(record, id_field, text_field, why))
-                }
+                Err(why) => ReadItem::Reject(self.options.reject(record, why)),
             },
             reject @ ReadItem::Reject(_) => reject,
         }))

@@ -133,6 +133,11 @@ impl ReadOptions {
         (memory / 8).clamp(64 << 20, 2 << 30)
     }
 
+    /// What becomes of a record that was read and found bad afterwards, with all that it had under the names of its file.
+    pub(crate) fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
+        Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
+    }
+
     /// Says which field of the records is one of ours: `text`, `id` and `source` are [`ReadOptions::text_field`],
     /// [`ReadOptions::id_field`] and [`ReadOptions::source_field`], any other name is given to the field.
     ///

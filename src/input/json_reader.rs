@@ -231,9 +231,9 @@ pub(super) fn parse(line: &[u8], fields: &JsonRecordSeed<'_>) -> Result<Parsed, 
         return Err(RejectReason::TooLong { bytes, limit: fields.max_doc_bytes });
     }
     let key = match fields.id {
-        Some(field) => RecordKey::Given(
-            object.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?,
-        ),
+        Some(field) => {
+            object.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?
+        }
         None => RecordKey::Position,
     };
     Ok(Parsed { key, text: text.into_owned(), metadata: object.metadata })
@@ -266,14 +266,14 @@ fn not_json(error: serde_json::Error) -> RejectReason {
 }
 
 /// The key that a value is.
-fn key(raw: &RawValue) -> Option<String> {
+fn key(raw: &RawValue) -> Option<RecordKey> {
     let raw = raw.get();
     match raw.as_bytes().first()? {
         b'"' => {
             let text: String = serde_json::from_str(raw).ok()?;
-            keys::of_text(&text).map(Cow::into_owned)
+            keys::of_text(&text)
         }
-        b'-' | b'0'..=b'9' => keys::of_number(raw).map(Cow::into_owned),
+        b'-' | b'0'..=b'9' => keys::of_number(raw),
         _ => None,
     }
 }

@@ -1,37 +1,40 @@
 //! What identifies a record, whichever format it comes in: a text that is not blank, or a whole number.
 
-use std::borrow::Cow;
+use crate::model::RecordKey;
 
 /// 2^53: a double beyond it may stand for several whole numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The key that a text is, as it is spelled; none where it is blank.
-pub(super) fn of_text(text: &str) -> Option<Cow<'_, str>> {
-    (!text.trim().is_empty()).then_some(Cow::Borrowed(text))
+pub(super) fn of_text(text: &str) -> Option<RecordKey> {
+    (!text.trim().is_empty()).then(|| RecordKey::Given(text.to_owned()))
 }
 
 /// The key that a number is, spelled as JSON spells it: the digits of a whole one, also where a program that has nothing
 /// but doubles wrote `1001.0`. None for a fraction, for what is no number, and for a double beyond 2^53.
-pub(super) fn of_number(spelled: &str) -> Option<Cow<'_, str>> {
+pub(super) fn of_number(spelled: &str) -> Option<RecordKey> {
     let digits = spelled.strip_prefix('-').unwrap_or(spelled);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Cow::Borrowed(if spelled == "-0" { "0" } else { spelled }));
+        let digits = if spelled == "-0" { "0" } else { spelled };
+        return Some(RecordKey::Given(digits.to_owned()));
     }
     let double: f64 = spelled.parse().ok()?;
     let is_whole = double.fract() == 0.0 && double.abs() < EXACT;
-    is_whole.then(|| Cow::Owned((double as i64).to_string()))
+    is_whole.then(|| RecordKey::Given((double as i64).to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn given(key: &str) -> Option<RecordKey> {
+        Some(RecordKey::Given(key.to_owned()))
+    }
+
     #[test]
     fn keys_are_texts_that_say_something_and_whole_numbers() {
-        for (text, expected) in
-            [("a", Some("a")), (" a ", Some(" a ")), ("007", Some("007")), ("NaN", Some("NaN"))]
-        {
-            assert_eq!(of_text(text).as_deref(), expected, "{text}");
+        for (text, expected) in [("a", "a"), (" a ", " a "), ("007", "007"), ("NaN", "NaN")] {
+            assert_eq!(of_text(text), given(expected), "{text}");
         }
         for blank in ["", " ", "\t\n", "\u{a0}"] {
             assert_eq!(of_text(blank), None, "{blank:?}");
@@ -48,7 +51,7 @@ mod tests {
             ("-0.0", "0"),
             ("9007199254740991.0", "9007199254740991"),
         ] {
-            assert_eq!(of_number(spelled).as_deref(), Some(expected), "{spelled}");
+            assert_eq!(of_number(spelled), given(expected), "{spelled}");
         }
         for none in ["", "-", "1.5", "NaN", "inf", "1e400", "9007199254740992.0", "1e16", "x"] {
             assert_eq!(of_number(none), None, "{none}");

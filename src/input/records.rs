@@ -8,7 +8,6 @@ use super::{keys, roles};
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -213,14 +212,13 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
         let why = "the text of such a record is made of its fields: leave the text empty";
         return reject(RejectReason::Form(why.to_owned()), origin, text.as_bytes(), bytes);
     }
-    let own = |key: &str| keys::of_text(key).map(Cow::into_owned);
     let (key, named) = match (key, &options.id_field) {
-        (Some(key), field) => (own(&key), field.as_deref().unwrap_or("key")),
-        (None, None) => return record_at(RecordKey::Position, text, fields, origin),
+        (Some(key), field) => (keys::of_text(&key), field.as_deref().unwrap_or("key")),
+        (None, None) => (Some(RecordKey::Position), ""),
         (None, Some(field)) => {
             let key = match fields.shift_remove(field) {
-                Some(Value::String(key)) => own(&key),
-                Some(Value::Number(key)) => keys::of_number(&key.to_string()).map(Cow::into_owned),
+                Some(Value::String(key)) => keys::of_text(&key),
+                Some(Value::Number(key)) => keys::of_number(&key.to_string()),
                 _ => None,
             };
             (key, field.as_str())
@@ -229,10 +227,6 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
     let Some(key) = key else {
         return reject(RejectReason::BadId(named.to_owned()), origin, text.as_bytes(), bytes);
     };
-    record_at(RecordKey::Given(key), text, fields, origin)
-}
-
-fn record_at(key: RecordKey, text: String, fields: Map<String, Value>, origin: Origin) -> ReadItem {
     // As a line of a file has it, so that the same record is the same whichever way it comes.
     let metadata =
         if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };

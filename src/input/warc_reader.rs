@@ -172,7 +172,7 @@ impl WarcReader {
         for (name, value) in fields {
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             if self.options.id_field.as_deref() == Some(name) {
-                key = keys::of_text(value).map_or(key, |key| RecordKey::Given(key.into_owned()));
+                key = keys::of_text(value).unwrap_or(key);
             } else {
                 metadata.push(name, value);
             }
