@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::identify::RecordOutcome;
 use crate::model::DocId;
-use crate::store::View;
+use crate::store::{View, sync_directory};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -111,8 +111,7 @@ impl DecisionsFile {
         std::fs::rename(&written.path, &self.path).map_err(failed(&self.path))?;
         // The name is on the disk once its directory is.
         let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
-        let directory = directory.unwrap_or_else(|| Path::new("."));
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))
+        Ok(sync_directory(directory.unwrap_or_else(|| Path::new(".")))?)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sql::hexadecimal;
 use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -181,18 +182,31 @@ pub struct DiskInfo {
     pub bytes: u64,
 }
 
+/// How many documents, of all or of some, are of each standing that any has, in the order of [`Standing::ALL`].
+///
+/// # Errors
+/// [`QueryError::Store`] when a bitmap cannot be read.
+pub(super) fn standing_counts(
+    view: &View,
+    among: Option<&RoaringTreemap>,
+) -> Result<Vec<StandingCount>, QueryError> {
+    let mut counts = Vec::new();
+    for standing in Standing::ALL {
+        let all = view.documents_standing(standing)?;
+        let documents = among.map_or_else(|| all.len(), |among| all.intersection_len(among));
+        if documents > 0 {
+            counts.push(StandingCount { standing: standing.name(), documents });
+        }
+    }
+    Ok(counts)
+}
+
 /// What a corpus holds: policy, counts, sources, tokenizers, fields, commits, snapshots, epochs.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn info(view: &View) -> Result<Info, QueryError> {
-    let mut standings = Vec::new();
-    for standing in Standing::ALL {
-        let documents = view.documents_standing(standing)?.len();
-        if documents > 0 {
-            standings.push(StandingCount { standing: standing.name(), documents });
-        }
-    }
+    let standings = standing_counts(view, None)?;
     let commits = view.last_commits(LISTED)?;
     let sum = |of: fn(&SourceRecord) -> u64| view.sources().map(|(_, record)| of(record)).sum();
     let tokens = |record: &SourceRecord, id: u16| {

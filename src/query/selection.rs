@@ -2,9 +2,8 @@
 //! leaves out because it is neither true nor false for them.
 
 use super::error::QueryError;
-use super::info::StandingCount;
+use super::info::{StandingCount, standing_counts};
 use super::sql::{count_nulls, select};
-use crate::model::Standing;
 use crate::store::View;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -16,7 +15,7 @@ pub struct Selection {
     /// Their ids.
     #[serde(serialize_with = "len")]
     pub documents: RoaringTreemap,
-    /// How many are of each standing that any has, in the order of [`Standing::ALL`].
+    /// How many are of each standing that any has, in the order of [`Standing::ALL`](crate::dedup::Standing::ALL).
     pub standings: Vec<StandingCount>,
     /// Documents for which the condition is null: a value that it compares is.
     pub left_out_null: u64,
@@ -32,12 +31,6 @@ fn len<S: serde::Serializer>(documents: &RoaringTreemap, to: S) -> Result<S::Ok,
 /// As [`select`].
 pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, QueryError> {
     let documents = select(view, Some(condition))?;
-    let mut standings = Vec::new();
-    for standing in Standing::ALL {
-        let of_it = documents.intersection_len(&view.documents_standing(standing)?);
-        if of_it > 0 {
-            standings.push(StandingCount { standing: standing.name(), documents: of_it });
-        }
-    }
+    let standings = standing_counts(view, Some(&documents))?;
     Ok(Selection { documents, standings, left_out_null: count_nulls(view, condition)? })
 }

@@ -11,6 +11,7 @@ use super::pairs::{DuplicatePair, Pairs};
 use crate::model::{DocId, MatchKind, SourceId, Standing};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
+use crate::query::info::standing_counts;
 use crate::store::View;
 use crate::store::fields;
 use serde::Serialize;
@@ -174,17 +175,11 @@ pub fn duplicates_summary(
     let of_source = only.map(of_source).transpose()?;
     let mut groups = Groups::by(view, &options.by)?;
     let totals = groups.totals(only)?;
-    let mut removed = Vec::new();
-    for standing in Standing::ALL {
-        let mut all = view.documents_standing(standing)?;
-        if let Some(of_source) = &of_source {
-            all &= of_source;
-        }
-        let documents = all.len();
-        if documents > 0 && standing != Standing::Kept {
-            removed.push(RemovedCount { kind: standing.name(), documents });
-        }
-    }
+    let counts = standing_counts(view, of_source.as_ref())?.into_iter();
+    let removed = counts
+        .filter(|of| of.standing != Standing::Kept.name())
+        .map(|of| RemovedCount { kind: of.standing, documents: of.documents })
+        .collect();
     let mut histogram = Histogram::new(view.policy());
     let pairs = pair_counts(view, &mut groups, only, |found| match found.kind {
         MatchKind::Exact => histogram.exact += 1,

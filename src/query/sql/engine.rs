@@ -64,15 +64,15 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     config.options_mut().optimizer.repartition_sorts = false;
     // What a sort sets aside to merge what it spilled, of a share that may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    // Before types are made alike.
+    // Keys are looked at before types are made alike, lists afterwards.
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(KeysAreTexts)];
     analyzers.extend(Analyzer::new().rules);
+    analyzers.push(Arc::new(ListsKeepNulls));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(analyzers)
-        .with_analyzer_rule(Arc::new(ListsKeepNulls))
         .with_optimizer_rule(Arc::new(ZeroHasNoSign))
         .with_physical_optimizer_rule(Arc::new(GroupsByCode))
         .build();

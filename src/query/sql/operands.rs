@@ -95,8 +95,8 @@ fn check_sides(sides: &[&Expr], schema: &DFSchema) -> Result<()> {
         .map_or(Ok(()), |number| Err(refused(&number)))
 }
 
-fn refused(number: &Number) -> DataFusionError {
-    let Number { shown, as_text } = number;
+fn refused(number: &ComparedNumber) -> DataFusionError {
+    let ComparedNumber { shown, as_text } = number;
     DataFusionError::Plan(format!(
         "`key` is text, and {shown} is a number: with {as_text} texts are compared, with CAST(key AS BIGINT) numbers"
     ))
@@ -127,12 +127,12 @@ fn has_part(node: &LogicalPlan, is_such: &dyn Fn(&Expr) -> bool) -> Result<bool>
 }
 
 /// A number that a key is compared with, as it is written and as a text would be.
-struct Number {
+struct ComparedNumber {
     shown: String,
     as_text: String,
 }
 
-fn number(side: &Expr, schema: &DFSchema) -> Option<Number> {
+fn number(side: &Expr, schema: &DFSchema) -> Option<ComparedNumber> {
     if !side.get_type(schema).is_ok_and(|kind| kind.is_numeric()) {
         return None;
     }
@@ -141,7 +141,7 @@ fn number(side: &Expr, schema: &DFSchema) -> Option<Number> {
         Expr::Literal(..) => format!("'{shown}'"),
         _ => format!("CAST({shown} AS VARCHAR)"),
     };
-    Some(Number { shown, as_text })
+    Some(ComparedNumber { shown, as_text })
 }
 
 /// Compares with zero where a comparison has a negative zero, as `-0.0` and what folds to it are: columns have no negative

@@ -195,7 +195,7 @@ impl Drop for Lock {
     }
 }
 
-pub(in crate::store) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
         .map_err(StoreError::io("syncing", path))
