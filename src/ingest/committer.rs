@@ -269,7 +269,7 @@ impl ChunkCounts {
 }
 
 /// Stores a chunk's rejects and how far each of its files was read; answers how many rejects are new.
-pub(super) fn store_progress(
+fn store_progress(
     batch: &mut Batch<'_>,
     sources: &ChunkSources,
     chunk: &FingerprintedChunk,

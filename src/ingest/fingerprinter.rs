@@ -256,7 +256,7 @@ impl SignalFields {
 }
 
 /// Looks for suites. Holds scratch memory; have one per thread.
-pub(super) struct SuiteScanner<'a> {
+struct SuiteScanner<'a> {
     seeds: &'a Seeds,
     looker: Looker,
     /// Where the tokens of fingerprints are others than those that suites are looked for by.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
 /// unless all are.
-pub(super) const SAMPLE: u8 = 64;
+const SAMPLE: u8 = 64;
 
 /// What is known of the rows so far.
 pub struct LoadValidator {

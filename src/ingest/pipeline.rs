@@ -219,7 +219,7 @@ const CHUNKS: u64 = 5;
 
 /// Bytes that were read and are not committed yet. A chunk has one record at least, however long that is: so
 /// many chunks of very long ones are not to be held at once.
-pub(super) struct InFlightBudget {
+struct InFlightBudget {
     limit: u64,
     /// None when nobody takes chunks any more.
     bytes: Mutex<Option<u64>>,
@@ -227,7 +227,7 @@ pub(super) struct InFlightBudget {
 }
 
 /// The end of whoever takes chunks, however it comes: then none waits.
-pub(super) struct BudgetGuard<'f>(&'f InFlightBudget);
+struct BudgetGuard<'f>(&'f InFlightBudget);
 
 impl Drop for BudgetGuard<'_> {
     fn drop(&mut self) {
@@ -268,7 +268,7 @@ impl InFlightBudget {
 }
 
 /// At most one chunk, of all that wait.
-pub(super) struct ChunkMerger {
+struct ChunkMerger {
     /// Bytes of text up to which chunks are put together.
     limit: u64,
     chunk: Option<FingerprintedChunk>,

@@ -99,7 +99,7 @@ const LINES: usize = 200;
 const LEAST: usize = 5;
 
 /// What a text is that would make no training text as it stands, and the way out.
-pub(super) fn annotated_text(text: &str, name: &str) -> Option<&'static str> {
+fn annotated_text(text: &str, name: &str) -> Option<&'static str> {
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     // The last line may be cut.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);

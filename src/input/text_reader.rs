@@ -10,19 +10,19 @@ use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 const HEAD: usize = 4096;
 
 /// The one document that a file is.
-pub(super) struct WholeTextReader {
+struct WholeTextReader {
     max_doc_bytes: u64,
     is_done: bool,
 }
 
 /// Lines or paragraphs, blank ones left out.
-pub(super) struct TextPartsReader {
+struct TextPartsReader {
     by_line: bool,
     max_doc_bytes: u64,
 }
 
 /// A file that is no text: one reject, of which only the beginning is read.
-pub(super) struct ForeignFileReader {
+struct ForeignFileReader {
     /// Why; none once it is said.
     why: Option<String>,
     file_bytes: u64,

@@ -318,7 +318,7 @@ pub(super) enum PayloadKind {
 }
 
 /// An answer.
-pub(super) struct HttpResponse<'r> {
+struct HttpResponse<'r> {
     is_good: bool,
     /// In lower case.
     pub(super) content_type: String,
@@ -412,7 +412,7 @@ pub(super) fn fields(header: &str) -> Vec<(String, String)> {
 
 /// The end of a header: behind its first blank line.
 #[derive(Default)]
-pub(super) struct HttpHeaderEnd {
+struct HttpHeaderEnd {
     /// Something stands on the line that is looked at.
     is_line: bool,
 }

@@ -26,7 +26,7 @@ pub(super) const KEPT: &str = "checked:kept";
 pub(super) const SLICED: &str = "checked:sliced";
 pub(super) const SLICE: &str = "checked:slice";
 
-pub(super) fn add_operators(environment: &mut Environment<'static>) {
+fn add_operators(environment: &mut Environment<'static>) {
     environment.add_filter(CONCAT, concat);
     environment.add_filter(ADD, sum);
     environment.add_filter(MULTIPLY, product);
@@ -89,7 +89,7 @@ fn look(value: &Value, depth: usize, seen: &mut usize) -> Result<(), Error> {
 }
 
 /// Only these can be changed once they are made, so only these could come to hold themselves.
-pub(super) fn is_namespace(value: &Value) -> bool {
+fn is_namespace(value: &Value) -> bool {
     value.as_object().is_some_and(|object| object.type_name().ends_with("::Namespace"))
 }
 
@@ -183,7 +183,7 @@ fn integers(a: &Value, b: &Value) -> Option<(i64, i64)> {
 
 /// What goes through a list, as the engine has it for values that are made on the way: here they are
 /// made once. One upon another, each would be gone through again for every item of the next.
-pub(super) fn flat(value: &Value) -> Result<Value, Error> {
+fn flat(value: &Value) -> Result<Value, Error> {
     charge_made(count(value)?.saturating_mul(ITEM))?;
     Ok(items(value.try_iter()?.collect()))
 }
@@ -300,7 +300,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FILTERS.iter().map(|filter| filter.0)
 }
 
-pub(super) fn add_filters(environment: &mut Environment<'static>) {
+fn add_filters(environment: &mut Environment<'static>) {
     for CheckedFilter(name, checked, rule) in FILTERS {
         environment.add_filter(*checked, move |state: &State<'_, '_>, values: Rest<Value>| {
             apply(state, name, *rule, &values)
@@ -493,7 +493,7 @@ fn map(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
 #[cfg(test)]
 pub(super) const FUNCTIONS: [&str; 3] = ["dict", "namespace", "range"];
 
-pub(super) fn add_functions(environment: &mut Environment<'static>) {
+fn add_functions(environment: &mut Environment<'static>) {
     environment.remove_global("debug");
     environment.add_function("dict", |value: Option<Value>, more: Kwargs| {
         functions::dict(value, more).and_then(counted)

@@ -353,7 +353,7 @@ const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<\u{ff5c}", "\u{ff5c}>")];
 const LONGEST: usize = 64;
 
 /// What is spelled like special tokens in the source of a template, ascending: `<|...|>`, `<start_of_...>`.
-pub(super) fn special_markers(source: &str) -> Vec<String> {
+fn special_markers(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (open, close) in BRACKETS {
         found.extend(between(source, open, close, |name| {
@@ -368,7 +368,7 @@ pub(super) fn special_markers(source: &str) -> Vec<String> {
 }
 
 /// These, and what older templates set turns apart with in plain text: `[INST]`, `<<SYS>>`.
-pub(super) fn turn_markers(source: &str) -> Vec<String> {
+fn turn_markers(source: &str) -> Vec<String> {
     let mut found = special_markers(source);
     let is_upper = |name: &str| {
         let name = name.strip_prefix('/').unwrap_or(name);

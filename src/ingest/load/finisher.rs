@@ -475,7 +475,7 @@ impl ExpectedStatus {
 }
 
 /// An error of decisions as that of the row it is about.
-pub(super) fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
+fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
     match error {
         // What was committed stays: the same command goes on.
         DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },
