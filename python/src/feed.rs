@@ -7,7 +7,6 @@ use crate::blocking::TICK;
 use crate::value;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
-use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +18,8 @@ const TIME: Duration = Duration::from_millis(20);
 /// Lots that wait.
 const WAITING: usize = 2;
 
-/// A record, why it is none, or what the iterator raised.
-type Given = Result<Result<Map<String, Value>, String>, PyErr>;
+/// A record as JSON, why it is none, or what the iterator raised.
+type Given = Result<Result<String, String>, PyErr>;
 
 #[derive(Default)]
 struct State {
@@ -95,13 +94,13 @@ impl Feeder<'_> {
         let (begun, mut lot, mut bytes) = (Instant::now(), Vec::new(), 0);
         while lot.len() < RECORDS && bytes < BYTES && begun.elapsed() < TIME {
             let next = self.records.next().map(|item| {
-                let made = item.and_then(|item| value::fields(&item, self.given));
+                let made = item.and_then(|item| value::object(&item, self.given));
                 self.given += 1;
                 made
             });
             match next {
                 Some(Ok(record)) => {
-                    bytes += record.as_ref().map_or(0, size);
+                    bytes += record.as_ref().map_or(0, String::len);
                     lot.push(Ok(record));
                 }
                 Some(Err(raised)) => {
@@ -123,12 +122,6 @@ impl Feeder<'_> {
         drop(state);
         self.queue.changed.notify_all();
     }
-}
-
-/// Bytes of the strings of a record, nearly.
-fn size(record: &Map<String, Value>) -> usize {
-    let of = |value: &Value| value.as_str().map_or(16, str::len);
-    record.iter().map(|(name, value)| name.len() + of(value)).sum()
 }
 
 impl Iterator for Fed {

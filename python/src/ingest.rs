@@ -232,7 +232,7 @@ impl<'py> Given<'py> {
             }
             Self::Mappings(name, records) => {
                 let (feeder, fed) = feed(records);
-                (Read::Records(Records::mappings(name, fed)), Some(feeder))
+                (Read::Records(Records::objects(name, fed)), Some(feeder))
             }
         })
     }

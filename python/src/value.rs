@@ -1,30 +1,30 @@
-//! Values of Python as JSON has them: what the fields of a record are stored as.
+//! Values of Python as JSON: a record is handed on as the line of a file that would say the same.
 
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
 };
-use serde_json::{Map, Number, Value};
 
-/// How deep values may be nested: half of what readers of JSON take.
-const DEPTH: u32 = 64;
+/// How deep values may be nested; as deep as in a file.
+const DEPTH: u32 = 512;
 
 /// Modules whose objects are stored as the text that `str` gives: numbers and names that JSON has no form for.
 const AS_TEXT: [&str; 4] = ["decimal", "uuid", "pathlib", "fractions"];
 
-/// The fields of a mapping; the inner error says why it cannot be stored.
+/// What pandas has in place of a value that is missing.
+const MISSING: [&str; 2] = ["NAType", "NaTType"];
+
+/// The fields of a mapping as a JSON object; the inner error says why they cannot be stored.
 ///
 /// # Errors
 /// `TypeError` for what is no mapping.
-pub(crate) fn fields(
-    item: &Bound<'_, PyAny>,
-    number: u64,
-) -> PyResult<Result<Map<String, Value>, String>> {
+pub(crate) fn object(item: &Bound<'_, PyAny>, number: u64) -> PyResult<Result<String, String>> {
+    let mut json = String::new();
     if let Ok(dict) = item.cast::<PyDict>() {
-        return Ok(of_dict(dict, 0));
+        return Ok(push_dict(&mut json, dict, 0).map(|()| json));
     }
     if item.hasattr("items")? && !item.is_instance_of::<PyString>() {
-        return Ok(of_items(item, 0));
+        return Ok(push_items(&mut json, item, 0).map(|()| json));
     }
     Err(pyo3::exceptions::PyTypeError::new_err(format!(
         "record {number} (counted from 0) is of type {}, not a mapping of fields: give {{\"text\": ..., \"id\": ...}}",
@@ -32,28 +32,29 @@ pub(crate) fn fields(
     )))
 }
 
-fn of_dict(dict: &Bound<'_, PyDict>, depth: u32) -> Result<Map<String, Value>, String> {
-    let mut map = Map::with_capacity(dict.len());
+fn push_dict(json: &mut String, dict: &Bound<'_, PyDict>, depth: u32) -> Result<(), String> {
+    json.push('{');
     for (name, value) in dict {
-        put(&mut map, &name, &value, depth)?;
+        push_member(json, &name, &value, depth)?;
     }
-    Ok(map)
+    json.push('}');
+    Ok(())
 }
 
-fn of_items(mapping: &Bound<'_, PyAny>, depth: u32) -> Result<Map<String, Value>, String> {
-    let words = |error: PyErr| error.to_string();
-    let mut map = Map::new();
+fn push_items(json: &mut String, mapping: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
+    json.push('{');
     for pair in mapping.call_method0("items").and_then(|items| items.try_iter()).map_err(words)? {
         let pair = pair.map_err(words)?;
         let (name, value) =
             pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(words)?;
-        put(&mut map, &name, &value, depth)?;
+        push_member(json, &name, &value, depth)?;
     }
-    Ok(map)
+    json.push('}');
+    Ok(())
 }
 
-fn put(
-    map: &mut Map<String, Value>,
+fn push_member(
+    json: &mut String,
     name: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
     depth: u32,
@@ -61,96 +62,155 @@ fn put(
     let Ok(name) = name.cast::<PyString>() else {
         return Err(format!("the name of a field is of type {}, not a string", type_name(name)));
     };
-    let name = text(name)?;
-    let value = of(value, depth + 1).map_err(|why| format!("field `{name}`: {why}"))?;
-    map.insert(name, value);
+    if !json.ends_with('{') {
+        json.push(',');
+    }
+    push_string(json, name)?;
+    json.push(':');
+    push(json, value, depth + 1).map_err(|why| match depth {
+        0 => format!("field `{name}`: {why}"),
+        _ => why,
+    })
+}
+
+fn push_list<'py>(
+    json: &mut String,
+    items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    depth: u32,
+) -> Result<(), String> {
+    json.push('[');
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        push(json, &item.map_err(words)?, depth + 1)?;
+    }
+    json.push(']');
     Ok(())
 }
 
-fn of(value: &Bound<'_, PyAny>, depth: u32) -> Result<Value, String> {
+fn push(json: &mut String, value: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
     if depth > DEPTH {
         return Err(format!("nested deeper than {DEPTH}"));
     }
     if let Ok(string) = value.cast::<PyString>() {
-        return text(string).map(Value::String);
+        return push_string(json, string);
     }
     if value.is_none() {
-        return Ok(Value::Null);
+        json.push_str("null");
+        return Ok(());
     }
     if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(Value::Bool(truth.is_true()));
+        json.push_str(if truth.is_true() { "true" } else { "false" });
+        return Ok(());
     }
     if value.is_instance_of::<PyInt>() {
-        let signed = value.extract::<i64>().map(Value::from);
-        return signed
-            .or_else(|_| value.extract::<u64>().map(Value::from))
-            .map_err(|_| "an integer of more than 64 bits".to_owned());
+        return push_int(json, value);
     }
     if let Ok(float) = value.cast::<PyFloat>() {
-        // What is no number has no form in JSON: it is stored as no value.
-        return Ok(Number::from_f64(float.value()).map_or(Value::Null, Value::Number));
+        push_float(json, float.value());
+        return Ok(());
     }
     if let Ok(dict) = value.cast::<PyDict>() {
-        return of_dict(dict, depth).map(Value::Object);
+        return push_dict(json, dict, depth);
     }
     if let Ok(list) = value.cast::<PyList>() {
-        return list.iter().map(|value| of(&value, depth + 1)).collect();
+        return push_list(json, list.iter().map(Ok), depth);
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return tuple.iter().map(|value| of(&value, depth + 1)).collect();
+        return push_list(json, tuple.iter().map(Ok), depth);
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return match std::str::from_utf8(bytes.as_bytes()) {
-            Ok(text) => Ok(Value::from(text)),
-            Err(error) => Err(format!("bytes that are no UTF-8: {error}")),
-        };
+        let text = std::str::from_utf8(bytes.as_bytes())
+            .map_err(|error| format!("bytes that are no UTF-8: {error}"))?;
+        json.push_str(&quoted(text));
+        return Ok(());
     }
-    of_object(value, depth)
+    push_object(json, value, depth)
 }
 
 /// Of arrays and their elements, days and times, mappings, sets, and numbers that JSON does not have.
-fn of_object(value: &Bound<'_, PyAny>, depth: u32) -> Result<Value, String> {
-    let words = |error: PyErr| error.to_string();
+fn push_object(json: &mut String, value: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
     if value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>() {
-        let items = value.try_iter().map_err(words)?;
-        let items: Result<Vec<Value>, String> =
-            items.map(|item| of(&item.map_err(words)?, depth + 1)).collect();
-        let mut items = items?;
-        // Python gives them by a hash that is another one in each process: the record would be another one too.
-        items.sort_by_cached_key(Value::to_string);
-        return Ok(Value::Array(items));
+        return push_set(json, value, depth);
     }
-    for method in ["tolist", "as_py"] {
+    if MISSING.contains(&type_name(value).as_str()) {
+        json.push_str("null");
+        return Ok(());
+    }
+    for method in ["tolist", "as_py", "isoformat"] {
         if let Ok(method) = value.getattr(method) {
-            let plain = method.call0().map_err(words)?;
-            return of(&plain, depth + 1);
+            return push(json, &method.call0().map_err(words)?, depth + 1);
         }
     }
-    if let Ok(method) = value.getattr("isoformat") {
-        let told = method.call0().map_err(words)?;
-        return of(&told, depth + 1);
-    }
     if value.hasattr("items").map_err(words)? {
-        return of_items(value, depth).map(Value::Object);
+        return push_items(json, value, depth);
     }
     let module = value.get_type().module().map(|module| module.to_string()).unwrap_or_default();
     let module = module.split('.').next().unwrap_or_default();
     if AS_TEXT.contains(&module) {
-        return text(&value.str().map_err(words)?).map(Value::String);
+        return push_string(json, &value.str().map_err(words)?);
     }
     if value.hasattr("__len__").map_err(words)?
         && let Ok(items) = value.try_iter()
     {
-        return items.map(|item| of(&item.map_err(words)?, depth + 1)).collect();
+        return push_list(json, items, depth);
     }
     Err(format!("a value of type {} has no form in JSON", type_name(value)))
 }
 
-fn text(string: &Bound<'_, PyString>) -> Result<String, String> {
+fn push_set(json: &mut String, set: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
+    let mut items = Vec::new();
+    for item in set.try_iter().map_err(words)? {
+        let mut json = String::new();
+        push(&mut json, &item.map_err(words)?, depth + 1)?;
+        items.push(json);
+    }
+    // Python gives them by a hash that is another one in each process: the record would be another one too.
+    items.sort_unstable();
+    json.push('[');
+    json.push_str(&items.join(","));
+    json.push(']');
+    Ok(())
+}
+
+/// Of any size that Python spells (4300 digits, unless it was told another limit).
+fn push_int(json: &mut String, value: &Bound<'_, PyAny>) -> Result<(), String> {
+    if let Ok(small) = value.extract::<i64>() {
+        json.push_str(&small.to_string());
+        return Ok(());
+    }
+    // Of a subclass `str` may say something else.
+    let spelled = value.call_method1("__format__", ("d",)).and_then(|spelled| spelled.extract());
+    let spelled: String = spelled.map_err(words)?;
+    json.push_str(&spelled);
+    Ok(())
+}
+
+/// As Python's writer of JSON spells what is no number; it is stored as no value, and counted.
+fn push_float(json: &mut String, float: f64) {
+    match serde_json::Number::from_f64(float) {
+        Some(number) => json.push_str(&number.to_string()),
+        None if float.is_nan() => json.push_str("NaN"),
+        None if float > 0.0 => json.push_str("Infinity"),
+        None => json.push_str("-Infinity"),
+    }
+}
+
+fn push_string(json: &mut String, string: &Bound<'_, PyString>) -> Result<(), String> {
     let text = string.to_cow().map_err(|_| {
         "a string with halves of surrogate pairs, which is no Unicode text".to_owned()
     })?;
-    Ok(text.into_owned())
+    json.push_str(&quoted(&text));
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn words(error: PyErr) -> String {
+    error.to_string()
 }
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {

@@ -12,7 +12,7 @@ use super::identify::{ChunkSources, IdentifiedChunk, PendingDocument, RecordOutc
 use super::load_validator::LoadValidator;
 use super::monitor::IngestMonitor;
 use super::options::{IngestOptions, RecordForm};
-use super::reader::InputPart;
+use super::reader::{InputPart, PartKind};
 use super::report::IngestReport;
 use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
 use crate::model::{DocId, FileId, Interrupt, SourceId, Standing};
@@ -126,6 +126,8 @@ impl Committer<'_> {
         }
         self.report.stages.commit += started.elapsed().as_secs_f64();
         self.report.passed += chunk.chunk.passed;
+        self.report.left_columns.extend(chunk.chunk.left_columns.iter().cloned());
+        self.report.not_finite += new.iter().map(|new| new.prepared.record.not_finite).sum::<u64>();
         self.report.filtered += chunk.chunk.filtered;
         self.report.read += chunk.chunk.filtered;
         counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);
@@ -145,9 +147,9 @@ impl Committer<'_> {
         {
             batch.template(template.source(), &template.variables_words())?;
         }
-        for piece in chunk.chunk.pieces.iter().filter(|piece| piece.reread_is_complete()) {
+        for part in chunk.chunk.parts.iter().filter(|part| part.reread_is_complete()) {
             for source in file_sources(batch.view(), self.options) {
-                if let Some(record) = batch.view().file(source, piece.path())? {
+                if let Some(record) = batch.view().file(source, part.path())? {
                     batch.forget_overtaken(source, FileId(record.file))?;
                 }
             }
@@ -276,14 +278,14 @@ fn store_progress(
     options: &IngestOptions,
 ) -> Result<u64, IngestError> {
     let (mut new, mut rejected) = (0, BTreeMap::new());
-    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
+    for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
         let mut bad = 0;
         for item in items {
             let FingerprintedItem::Reject(reject, identity) = item else { continue };
-            bad += u64::from(reject.origin.number >= piece.same);
+            bad += u64::from(reject.origin.number >= part.stored());
             let record = RejectRecord {
                 source: options.source.clone(),
-                path: piece.input.path.to_string_lossy().into_owned(),
+                path: part.input.path.to_string_lossy().into_owned(),
                 number: reject.origin.number,
                 offset: reject.origin.offset,
                 reason: reject.reason.to_string(),
@@ -292,58 +294,58 @@ fn store_progress(
             };
             new += u64::from(batch.reject(*identity, &record)?);
         }
-        if !piece.known && !piece.repeats_stored() {
-            put_file(batch, sources.own(), piece, bad, &mut rejected, options)?;
+        if part.advances_file() {
+            put_file(batch, sources.own(), part, bad, &mut rejected, options)?;
             for (source, file) in sources.files(at).filter(|(source, _)| *source != sources.own()) {
                 let record = FileRecord {
                     reading: reading_key_of_part(options),
-                    ..file_record(file, piece, 0, options)
+                    ..file_record(file, part, 0, options)
                 };
-                batch.put_file(source, piece.path(), &record)?;
+                batch.put_file(source, part.path(), &record)?;
             }
         }
     }
     Ok(new)
 }
 
-/// Stores how far a file was read, with `bad` records more in this piece. `rejected` are those of files by the
+/// Stores how far a file was read, with `bad` records more in this part. `rejected` are those of files by the
 /// pieces before it.
 fn put_file(
     batch: &mut Batch<'_>,
     source: SourceId,
-    piece: &InputPart,
+    part: &InputPart,
     bad: u64,
     rejected: &mut BTreeMap<FileId, u64>,
     options: &IngestOptions,
 ) -> Result<(), IngestError> {
-    let path = piece.path();
+    let path = part.path();
     let file = batch.file(source, path)?;
     let before = match rejected.get(&file) {
-        _ if !piece.continues && piece.same == 0 => 0,
+        _ if matches!(part.kind, PartKind::First { .. }) => 0,
         Some(before) => *before,
         None => batch.view().file(source, path)?.map_or(0, |record| record.rejected),
     };
     rejected.insert(file, before + bad);
-    Ok(batch.put_file(source, path, &file_record(file, piece, before + bad, options))?)
+    Ok(batch.put_file(source, path, &file_record(file, part, before + bad, options))?)
 }
 
-/// A file, known by that number, that was read to the end of a piece.
+/// A file, known by that number, that was read to the end of a part.
 fn file_record(
     file: FileId,
-    piece: &InputPart,
+    part: &InputPart,
     rejected: u64,
     options: &IngestOptions,
 ) -> FileRecord {
     FileRecord {
         file: file.0,
-        size: piece.input.size,
-        modified: piece.input.modified_ns,
-        single: piece.single,
-        whole: piece.whole,
-        offset: piece.end.offset,
-        records: piece.end.records,
+        size: part.input.size,
+        modified: part.input.version,
+        single: part.is_single,
+        whole: part.is_last,
+        offset: part.end.offset,
+        records: part.end.records,
         rejected,
-        prefix: piece.end.prefix,
+        prefix: part.end.prefix,
         reading: options.reading_key(),
     }
 }

@@ -23,6 +23,15 @@ pub(super) struct ConvertedText {
     pub(super) given: Option<SuppliedTokens>,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
+    /// What older releases stored of it, where that is something else.
+    pub(super) earlier: Option<EarlierText>,
+}
+
+/// A record as releases stored it that kept the spelling of its fields.
+pub(super) struct EarlierText {
+    pub(super) metadata: String,
+    /// Its text and how that is encoded, where they are made of its fields.
+    pub(super) made: Option<(String, TextForm)>,
 }
 
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
@@ -73,6 +82,8 @@ pub(super) struct RecordConverter {
     seeds: Seeds,
     /// How records are read: the names of their fields, and how long a text may be.
     read: ReadOptions,
+    /// Documents are stored already, perhaps by an older release.
+    has_stored: bool,
     interrupt: Interrupt,
     /// What is to be said of the template at the end.
     alarms: Vec<Alarm>,
@@ -122,7 +133,8 @@ impl RecordConverter {
             kind,
             sieve: None,
             seeds: Seeds::default(),
-            read: options.read.clone(),
+            read: options.reads(),
+            has_stored: false,
             interrupt: interrupt.clone(),
             alarms,
         })
@@ -142,13 +154,21 @@ impl RecordConverter {
     pub(super) fn with_decisions(mut self, ids: Option<Vec<TokenIdsColumn>>) -> Self {
         if let Some(ids) = ids {
             self.kind = ConverterKind::Decided(ids);
+            // What is dropped of the fields are columns of the decision.
+            self.read.drop_fields = Vec::new();
         }
         self
     }
 
-    /// Whether texts come with decisions.
-    pub(super) const fn takes_decisions(&self) -> bool {
-        matches!(self.kind, ConverterKind::Decided(_))
+    /// The same, of records that are compared with what is stored.
+    pub(super) const fn with_stored(mut self, documents: u64) -> Self {
+        self.has_stored = documents > 0;
+        self
+    }
+
+    /// How the inputs are read.
+    pub(super) const fn read(&self) -> &ReadOptions {
+        &self.read
     }
 
     /// The same, of records whose texts are searched.
@@ -180,10 +200,19 @@ impl RecordConverter {
     }
 
     /// The record as it is stored, or why it is not.
-    pub(super) fn convert(&self, record: ReadRecord) -> Result<ConvertedText, Reject> {
-        let (text, metadata, form, given) = match &self.kind {
+    pub(super) fn convert(&self, mut record: ReadRecord) -> Result<ConvertedText, Reject> {
+        let spelled = record.spelled.take().filter(|_| self.has_stored);
+        let (text, metadata, form, given, earlier) = match &self.kind {
             ConverterKind::Text => {
-                return Ok(ConvertedText { record, form: None, given: None, decided: None });
+                let earlier =
+                    spelled.map(|spelled| EarlierText { metadata: spelled.json, made: None });
+                return Ok(ConvertedText {
+                    record,
+                    form: None,
+                    given: None,
+                    decided: None,
+                    earlier,
+                });
             }
             ConverterKind::Decided(ids) => {
                 return match split_imported_row(&record.metadata, ids) {
@@ -192,17 +221,35 @@ impl RecordConverter {
                         form: None,
                         given: None,
                         decided: Some(decided),
+                        earlier: None,
                     }),
                     Err(why) => Err(self.reject(record, RejectReason::Form(why))),
                 };
             }
             ConverterKind::Chat(chats) => match chats.text(&record.metadata) {
-                Ok((text, form)) => (text, None, form, None),
+                Ok((text, form)) => {
+                    let earlier = spelled.map(|spelled| EarlierText {
+                        made: match spelled.is_other_value {
+                            true => chats.text(&spelled.json).ok(),
+                            false => None,
+                        },
+                        metadata: spelled.json,
+                    });
+                    (text, None, form, None, earlier)
+                }
                 Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
             },
             ConverterKind::Given { tokenizer, specials } => {
                 match pretokenized::read_pretokenized(&record.metadata, tokenizer, specials) {
-                    Ok(made) => (made.text, Some(made.metadata), made.form, Some(made.given)),
+                    Ok(made) => {
+                        let spelled =
+                            spelled.as_ref().map_or(&record.metadata, |spelled| &spelled.json);
+                        let earlier =
+                            self.has_stored.then(|| pretokenized::earlier_metadata(spelled));
+                        let earlier = earlier.flatten().filter(|earlier| *earlier != made.metadata);
+                        let earlier = earlier.map(|metadata| EarlierText { metadata, made: None });
+                        (made.text, Some(made.metadata), made.form, Some(made.given), earlier)
+                    }
                     Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
                 }
             }
@@ -214,17 +261,7 @@ impl RecordConverter {
         }
         let metadata = metadata.unwrap_or(record.metadata);
         let record = ReadRecord { text, metadata, ..record };
-        Ok(ConvertedText { record, form: Some(form), given, decided: None })
-    }
-
-    /// Whether the record becomes a document; told before others that stand behind it are read.
-    pub(super) fn refuses(&self, record: &ReadRecord) -> Option<Reject> {
-        match self.kind {
-            ConverterKind::Text | ConverterKind::Decided(_) => None,
-            ConverterKind::Chat(_) | ConverterKind::Given { .. } => {
-                self.convert(record.clone()).err()
-            }
-        }
+        Ok(ConvertedText { record, form: Some(form), given, decided: None, earlier })
     }
 
     fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {

@@ -57,7 +57,7 @@ pub fn join(
     context.progress.begin("joining", sizes.sum::<Option<u64>>());
     let mut before = 0;
     for inlet in inlets {
-        let reader = inlet.reader(&read);
+        let reader = inlet.reader(&read, context.interrupt);
         let mut reader = reader.map_err(|error| stopped(error.into(), &report))?;
         loop {
             let chunk = joining.chunk(&mut reader, writer.batch_bytes(), &mut report);

@@ -35,25 +35,13 @@ impl IngestFilter {
         self.filter.unseen()
     }
 
-    /// What comes in of `items`, in their order, and how many do not. A record about which the question has no answer
-    /// is one that could not be read.
-    pub(super) fn apply(&self, items: Vec<ReadItem>) -> (Vec<ReadItem>, u64) {
+    /// What comes in of `items`, in their order. A record about which the question has no answer is one that could not
+    /// be read.
+    pub(super) fn apply(&self, items: Vec<ReadItem>) -> Vec<ReadItem> {
         let verdicts: Vec<Verdict> =
             items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
-        let before = items.len();
-        let kept: Vec<ReadItem> = items
-            .into_iter()
-            .zip(verdicts)
-            .filter_map(|(item, verdict)| self.keep_or_reject(item, verdict))
-            .collect();
-        let filtered = before - kept.len();
-        (kept, filtered as u64)
-    }
-
-    /// The same of one item, on this thread.
-    pub(super) fn one(&self, item: ReadItem) -> Option<ReadItem> {
-        let verdict = self.verdicts(std::slice::from_ref(&item)).pop();
-        self.keep_or_reject(item, verdict.unwrap_or(Verdict::In))
+        let told = items.into_iter().zip(verdicts);
+        told.filter_map(|(item, verdict)| self.keep_or_reject(item, verdict)).collect()
     }
 
     fn keep_or_reject(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {

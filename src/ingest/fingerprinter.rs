@@ -1,17 +1,19 @@
-//! Records to documents-to-be: hashes, fingerprint, indexed values. Parallel; looks at nothing stored.
+//! Undecoded records to documents-to-be: decoded, filtered, converted to text, hashed, fingerprinted, their values indexed.
+//! Parallel; looks at nothing stored.
 //!
 //! Fields that every document is given a value of: scores of its text, put into its metadata as it comes.
 //!
 //! What the text of a record has of suites, by the tokens that its fingerprint was made of.
 
-use super::converter::{ConvertedText, RecordConverter};
+use super::converter::{ConvertedText, EarlierText, RecordConverter};
 use super::error::IngestError;
 use super::imported_row::ImportedRow;
+use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart};
 use crate::contamination::{Looker, Seeds};
 use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
-use crate::input::ReadItem;
+use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
     Compared, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, Reject, RejectReason,
     Sightings, Signature, SuiteId, TextForm, compared_text, half, record_identity, reject_identity,
@@ -34,6 +36,8 @@ pub(super) struct FingerprintedRecord {
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
+    /// Identity and content as older releases took them, where they are others.
+    pub(super) earlier: Option<EarlierIdentity>,
     /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
     pub(super) shingles: RecordShingles,
@@ -41,6 +45,13 @@ pub(super) struct FingerprintedRecord {
     pub(super) indexed: Indexed,
     /// What its text has of suites.
     pub(super) sightings: Vec<(SuiteId, Sightings)>,
+}
+
+/// What a release that kept the spelling of fields knows a record by.
+#[derive(Clone, Copy)]
+pub(super) struct EarlierIdentity {
+    pub(super) identity: [u8; 16],
+    pub(super) content: [u8; 16],
 }
 
 /// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
@@ -77,7 +88,7 @@ pub(super) enum FingerprintedItem {
     Reject(Reject, [u8; 16]),
 }
 
-/// A chunk with its items prepared; `pieces` and `items` run in parallel.
+/// A chunk with its records fingerprinted; `parts` and `items` run in parallel.
 pub(super) struct FingerprintedChunk {
     pub(super) chunk: IngestChunk,
     pub(super) items: Vec<Vec<FingerprintedItem>>,
@@ -86,55 +97,103 @@ pub(super) struct FingerprintedChunk {
 impl FingerprintedChunk {
     /// Whether files were read further than the store knows.
     pub(super) fn advances_files(&self) -> bool {
-        self.chunk.pieces.iter().any(|piece| !piece.known && !piece.repeats_stored())
+        self.chunk.parts.iter().any(InputPart::advances_file)
     }
 }
 
-/// Prepares every record of a chunk, in parallel.
+/// What records are fingerprinted with.
+pub(super) struct FingerprintContext<'a> {
+    /// The source of records that name none.
+    pub(super) source: &'a str,
+    pub(super) policy: &'a Policy,
+    pub(super) signals: &'a SignalFields,
+    pub(super) converter: &'a RecordConverter,
+    pub(super) on_error: OnError,
+}
+
+/// Decodes and fingerprints every record of a chunk, in parallel. Where a bad record ends the ingest, the chunk is cut
+/// before the first one.
 pub(super) fn fingerprint_chunk(
     mut chunk: IngestChunk,
-    source: &str,
-    policy: &Policy,
-    feed: &SignalFields,
-    former: &RecordConverter,
+    context: &FingerprintContext<'_>,
 ) -> FingerprintedChunk {
-    let mut filtered = 0;
-    let items = chunk.pieces.iter_mut().map(|piece: &mut InputPart| {
-        let mut items = std::mem::take(&mut piece.items);
-        if let Some(sieve) = former.sieve().filter(|_| !piece.sifted) {
-            let (kept, out) = sieve.apply(items);
-            items = kept;
-            filtered += out;
+    let parts = std::mem::take(&mut chunk.parts);
+    let mut items = Vec::with_capacity(parts.len());
+    for mut part in parts {
+        let records = std::mem::take(&mut part.records);
+        let before = records.len() as u64;
+        let mut of_part = fingerprint_records(records, context);
+        let mut filtered = before - of_part.len() as u64;
+        let bad = match context.on_error {
+            OnError::Fail if !part.is_known() => {
+                of_part.iter().position(|item| matches!(item, FingerprintedItem::Reject(..)))
+            }
+            OnError::Fail | OnError::Reject => None,
+        };
+        let mut error = None;
+        if let Some(at) = bad
+            && let Some(FingerprintedItem::Reject(reject, _)) = of_part.get(at)
+        {
+            let first = part.end.records - before;
+            filtered = reject.origin.number - first - at as u64;
+            error = Some(IngestError::Rejected {
+                path: reject.origin.path.as_ref().clone(),
+                number: reject.origin.number,
+                offset: reject.origin.offset,
+                reason: reject.reason.to_string(),
+            });
+            // The next run goes on at the bad record, not behind it.
+            match InputReader::point_at(&part.input, context.converter.read(), &reject.origin) {
+                Ok(point) => part.end = point,
+                Err(why) => error = Some(why.into()),
+            }
+            part.is_last = false;
+            of_part.truncate(at);
         }
-        items
-            .into_par_iter()
-            .with_min_len(8)
-            .map_init(
-                || (Fingerprinter::new(policy), SuiteScanner::new(former.seeds(), policy)),
-                |crafts, item| match item {
-                    // The chunk will not be written: the rest of it need not be made.
-                    ReadItem::Record(record) if former.is_interrupted() => rejected(
-                        Reject::of(record, None, None, RejectReason::Form(String::new())),
-                        source,
-                    ),
-                    ReadItem::Record(record) => match former.convert(record) {
-                        Ok(formed) => {
-                            let compared = policy.compared;
-                            match fingerprint_record(formed, source, compared, feed, crafts) {
-                                Ok(prepared) => FingerprintedItem::Document(Box::new(prepared)),
-                                Err(reject) => rejected(*reject, source),
-                            }
-                        }
-                        Err(reject) => rejected(reject, source),
-                    },
-                    ReadItem::Reject(reject) => rejected(reject, source),
-                },
-            )
-            .collect()
-    });
-    let items = items.collect();
-    chunk.filtered += filtered;
+        chunk.filtered += filtered;
+        if error.is_none() || !of_part.is_empty() || filtered > 0 {
+            chunk.parts.push(part);
+            items.push(of_part);
+        }
+        if error.is_some() {
+            chunk.error = error;
+            break;
+        }
+    }
     FingerprintedChunk { chunk, items }
+}
+
+fn fingerprint_records(
+    records: Vec<RawRecord>,
+    context: &FingerprintContext<'_>,
+) -> Vec<FingerprintedItem> {
+    let FingerprintContext { source, policy, signals, converter, .. } = *context;
+    let builder = RecordBuilder::new(converter.read());
+    let read = records.into_par_iter().with_min_len(8);
+    let read = read.map_init(|| builder.clone(), |builder, raw| builder.build(raw));
+    let read: Vec<ReadItem> = match converter.sieve() {
+        Some(filter) => filter.apply(read.collect()),
+        None => read.collect(),
+    };
+    let tools = || (Fingerprinter::new(policy), SuiteScanner::new(converter.seeds(), policy));
+    let read = read.into_par_iter().with_min_len(8);
+    read.map_init(tools, |tools, item| match item {
+        // The chunk will not be written: the rest of it need not be made.
+        ReadItem::Record(record) if converter.is_interrupted() => {
+            rejected(Reject::of(record, None, None, RejectReason::Form(String::new())), source)
+        }
+        ReadItem::Record(record) => match converter.convert(record) {
+            Ok(converted) => {
+                match fingerprint_record(converted, source, policy.compared, signals, tools) {
+                    Ok(record) => FingerprintedItem::Document(Box::new(record)),
+                    Err(reject) => rejected(*reject, source),
+                }
+            }
+            Err(reject) => rejected(reject, source),
+        },
+        ReadItem::Reject(reject) => rejected(reject, source),
+    })
+    .collect()
 }
 
 fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
@@ -149,7 +208,7 @@ fn fingerprint_record(
     feed: &SignalFields,
     (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
 ) -> Result<FingerprintedRecord, Box<Reject>> {
-    let ConvertedText { mut record, form, given, decided } = formed;
+    let ConvertedText { mut record, form, given, decided, earlier } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
@@ -157,7 +216,17 @@ fn fingerprint_record(
     let sightings = sighter.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
-    let identity = record_identity(&record, record.source.as_deref().unwrap_or(source), &content);
+    let source = record.source.as_deref().unwrap_or(source);
+    let identity = record_identity(&record, source, &content);
+    let earlier = earlier.map(|earlier| {
+        let EarlierText { metadata, made } = &earlier;
+        let (raw, form) = match made {
+            Some((text, form)) => (text_hash(text), Some(form)),
+            None => (raw, form.as_ref()),
+        };
+        let content = content_hash(&raw, metadata, form, given.as_ref());
+        EarlierIdentity { identity: record_identity(&record, source, &content), content }
+    });
     // A record is recognised by what it came with.
     match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,
@@ -170,6 +239,7 @@ fn fingerprint_record(
         raw,
         content,
         identity,
+        earlier,
         fingerprint,
         shingles,
         chars: record.text.chars().count() as u64,

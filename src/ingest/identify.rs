@@ -3,7 +3,9 @@
 //! The sources that the records of a chunk belong to, and the numbers of its files in each of them.
 
 use super::error::IngestError;
-use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
+use super::fingerprinter::{
+    EarlierIdentity, FingerprintedChunk, FingerprintedItem, FingerprintedRecord,
+};
 use super::options::IngestOptions;
 use super::report::IngestReport;
 use crate::decide::Blockable;
@@ -74,13 +76,15 @@ pub(super) fn identify<'a>(
         })
     };
     let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
-    let mut stored = batch.view().identities(&hashes)?.into_iter();
+    let mut stored = batch.view().identities(&hashes)?;
+    find_by_earlier_identity(batch.view(), documents().map(|record| record.earlier), &mut stored)?;
+    let mut stored = stored.into_iter();
     let mut local: HashMap<[u8; 16], NewestVersion> = HashMap::new();
     let mut next = batch.next_document();
     let purged = PurgedContent::of(batch.view())?;
     let (mut unchanged, mut updated, mut not_stored) = (0, 0, 0);
     let (mut new, mut fates, mut overtaken) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
+    for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
         for item in items {
             report.read += 1;
             let prepared = match item {
@@ -104,12 +108,12 @@ pub(super) fn identify<'a>(
             };
             // The key comes again further behind in the same file, and that content is in force already.
             let comes_again = |before: &NewestVersion| {
-                number < piece.same && before.file == file && before.number > number
+                number < part.stored() && before.file == file && before.number > number
             };
             let supersedes = match before {
                 Some(before)
-                    if before.content == prepared.content
-                        || piece.known
+                    if has_content(prepared, &before.content)
+                        || part.is_known()
                         || comes_again(&before) =>
                 {
                     unchanged += 1;
@@ -144,6 +148,27 @@ pub(super) fn identify<'a>(
         }
     }
     Ok(IdentifiedChunk { new, fates, overtaken, unchanged, updated, purged: not_stored })
+}
+
+/// Records that are known by nothing else are asked about by the identity that older releases gave them.
+fn find_by_earlier_identity(
+    view: &View,
+    earlier: impl Iterator<Item = Option<EarlierIdentity>>,
+    stored: &mut [Option<DocId>],
+) -> Result<(), IngestError> {
+    let (asked, slots): (Vec<_>, Vec<_>) = earlier
+        .zip(stored)
+        .filter_map(|(earlier, slot)| Some((earlier.filter(|_| slot.is_none())?.identity, slot)))
+        .unzip();
+    for (slot, found) in slots.into_iter().zip(view.identities(&asked)?) {
+        *slot = found;
+    }
+    Ok(())
+}
+
+/// Whether a stored content is that of the record, as it is taken now or as older releases took it.
+fn has_content(record: &FingerprintedRecord, stored: &[u8; 16]) -> bool {
+    record.content == *stored || record.earlier.is_some_and(|earlier| earlier.content == *stored)
 }
 
 /// The purged documents, whose texts and keys are not to come back.
@@ -202,8 +227,8 @@ impl ChunkSources {
     ) -> Result<Self, IngestError> {
         let own = batch.source(&options.source)?;
         let mut sources = Self { own, named: BTreeMap::new(), files: BTreeMap::new() };
-        for (at, (piece, items)) in chunk.chunk.pieces.iter().zip(&chunk.items).enumerate() {
-            sources.number(batch, at, own, piece.path())?;
+        for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
+            sources.number(batch, at, own, part.path())?;
             for item in items {
                 let FingerprintedItem::Document(prepared) = item else { continue };
                 let Some(name) = &prepared.record.source else { continue };
@@ -224,7 +249,7 @@ impl ChunkSources {
                         source
                     }
                 };
-                sources.number(batch, at, source, piece.path())?;
+                sources.number(batch, at, source, part.path())?;
             }
         }
         Ok(sources)

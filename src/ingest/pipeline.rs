@@ -13,7 +13,9 @@ use super::converter::RecordConverter;
 use super::decisions_file::DecisionsFile;
 use super::error::IngestError;
 use super::filter::IngestFilter;
-use super::fingerprinter::{FingerprintedChunk, SignalFields, fingerprint_chunk};
+use super::fingerprinter::{
+    FingerprintContext, FingerprintedChunk, SignalFields, fingerprint_chunk,
+};
 use super::load_validator::LoadValidator;
 use super::monitor::IngestMonitor;
 use super::options::IngestOptions;
@@ -56,8 +58,10 @@ pub fn ingest(
     let started = Instant::now();
     let Context { progress, interrupt, .. } = *context;
     let former = RecordConverter::new(options, tokenizers, interrupt)?.with_filter(filter, options);
-    let former =
-        former.with_seeds(seeds).with_decisions(judge.as_ref().map(|judge| judge.ids.clone()));
+    let former = former
+        .with_seeds(seeds)
+        .with_decisions(judge.as_ref().map(|judge| judge.ids.clone()))
+        .with_stored(writer.view().documents());
     let pool = pool(context)?;
     let first = DocId(writer.view().documents());
     let watch = IngestMonitor::new(options, writer.view());
@@ -83,6 +87,10 @@ pub fn ingest(
     report.alarms.extend(watch.alarms(writer.view(), first, report.read, report.unchanged)?);
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
+    }
+    if !report.left_columns.is_empty() {
+        let columns = report.left_columns.iter().cloned().collect();
+        report.alarms.push(Alarm::ColumnsLeft { columns });
     }
     let unseen = former.sieve().map(IngestFilter::unknown_fields).unwrap_or_default();
     if report.filtered > 0 && !unseen.is_empty() {
@@ -120,25 +128,31 @@ fn in_stages(
     commits: &mut Committer<'_>,
     progress: &dyn Progress,
 ) -> Result<(), IngestError> {
-    let (options, interrupt) = (commits.options, commits.interrupt);
+    let (options, interrupt) = (commits.options, commits.interrupt.of_part());
     let (policy, feed) = (writer.view().policy().clone(), SignalFields::of(writer.view())?);
     let (send_raw, receive_raw) = sync_channel::<IngestChunk>(1);
     let (send_ready, receive_ready) = sync_channel::<FingerprintedChunk>(1);
     let flight = InFlightBudget::of(options.batch_bytes);
     std::thread::scope(|scope| {
-        let (policy, feed, flight) = (&policy, &feed, &flight);
+        let (policy, feed, flight, interrupt) = (&policy, &feed, &flight, &interrupt);
         let reading = scope.spawn(move || {
-            read_chunks(inputs, options, former, interrupt, &mut |chunk| {
+            read_chunks(inputs, options, former.read(), interrupt, &mut |chunk| {
                 flight.acquire(chunk.bytes);
                 send_raw.send(chunk).is_ok()
             });
         });
         let fingerprinting = scope.spawn(move || {
             let mut seconds = 0.0;
+            let context = FingerprintContext {
+                source: &options.source,
+                policy,
+                signals: feed,
+                converter: former,
+                on_error: options.on_error,
+            };
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready = pool
-                    .install(|| fingerprint_chunk(chunk, &options.source, policy, feed, former));
+                let ready = pool.install(|| fingerprint_chunk(chunk, &context));
                 seconds += started.elapsed().as_secs_f64();
                 if former.is_interrupted() {
                     break;
@@ -152,6 +166,8 @@ fn in_stages(
         let taker = flight.guard();
         let written = drain(writer, receive_ready, commits, pool, progress, flight);
         drop(taker);
+        // Whoever waits for a pipe waits in vain.
+        interrupt.raise();
         match (reading.join(), fingerprinting.join()) {
             (Ok(()), Ok(seconds)) => commits.report.stages.fingerprint = seconds,
             // The input was not read to its end: that must not look like success.
@@ -288,7 +304,8 @@ impl ChunkMerger {
         if let Some(FingerprintedChunk { chunk: behind, items }) = next {
             chunk.items.extend(items);
             let all = &mut chunk.chunk;
-            all.pieces.extend(behind.pieces);
+            all.parts.extend(behind.parts);
+            all.left_columns.extend(behind.left_columns);
             all.unchanged += behind.unchanged;
             all.passed += behind.passed;
             all.filtered += behind.filtered;

@@ -1,9 +1,13 @@
 //! Records that bring their own token ids: which of them are trained on, and the text that they stand for.
 
 use crate::decide::LoadedTokenizer;
-use crate::model::{LossSpan, TextForm};
+use crate::input::split_members;
+use crate::model::{LossSpan, TextForm, parse};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
+/// Fields that are read; the others stay as they are.
+const OWN: [&str; 3] = ["input_ids", "labels", "text"];
 /// The label of a token that is not trained on.
 const IGNORED: i64 = -100;
 
@@ -30,9 +34,12 @@ pub(super) fn read_pretokenized(
     tokenizer: &LoadedTokenizer,
     specials: &[u32],
 ) -> Result<PretokenizedRecord, String> {
-    let mut record: Map<String, Value> =
-        serde_json::from_str(record).map_err(|error| format!("not a JSON object: {error}"))?;
-    let ids = record.shift_remove("input_ids").unwrap_or(Value::Null);
+    let mut own: BTreeMap<&str, Value> = BTreeMap::new();
+    let metadata = split_members(record, |name, value| {
+        let known = OWN.into_iter().find(|own| *own == name);
+        known.is_some_and(|name| own.insert(name, parse(value).unwrap_or_default()).is_none())
+    })?;
+    let ids = own.remove("input_ids").unwrap_or(Value::Null);
     let ids = ids.as_array().ok_or("field `input_ids` is not a list")?;
     let ids: Vec<u32> = ids
         .iter()
@@ -47,14 +54,14 @@ pub(super) fn read_pretokenized(
             })
         })
         .collect::<Result<_, _>>()?;
-    let spans = match record.shift_remove("labels") {
+    let spans = match own.remove("labels") {
         None | Some(Value::Null) => None,
         Some(labels) => {
             spans_of_labels(&ids, labels.as_array().ok_or("field `labels` is not a list")?)?
         }
     };
     let decoded = tokenizer.tokenizer.decode(&ids).map_err(|error| error.to_string())?;
-    let text = match record.shift_remove("text") {
+    let text = match own.remove("text") {
         None | Some(Value::Null) => decoded.clone(),
         Some(Value::String(text)) => text,
         Some(_) => return Err("field `text` is not a string".to_owned()),
@@ -75,8 +82,14 @@ pub(super) fn read_pretokenized(
     };
     let has_specials = ids.iter().any(|id| specials.binary_search(id).is_ok());
     let form = TextForm { specials: has_specials, given: Some(tokenizer.id), spans: bytes };
-    let metadata = Value::Object(record).to_string();
     Ok(PretokenizedRecord { text, metadata, form, given: SuppliedTokens { ids, spans } })
+}
+
+/// The other fields of a record as they were stored before fields had a canonical form.
+pub(super) fn earlier_metadata(record: &str) -> Option<String> {
+    let mut record: Map<String, Value> = serde_json::from_str(record).ok()?;
+    record.retain(|name, _| !OWN.contains(&name.as_str()));
+    Some(Value::Object(record).to_string())
 }
 
 /// Runs of labels that are not ignored, each of which must be the id at its own place.

@@ -7,7 +7,7 @@ use crate::input::SkippedContent;
 use crate::model::{DocId, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds each stage was busy; stages overlap, so they add up to more than the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -55,6 +55,12 @@ pub struct IngestReport {
     /// What of web archives is no text, and was passed over.
     #[serde(skip_serializing_if = "SkippedContent::is_nothing")]
     pub passed: SkippedContent,
+    /// Columns of tables that were left, each with its type, since their values have no form in JSON.
+    #[serde(skip)]
+    pub(super) left_columns: BTreeSet<String>,
+    /// Numbers that JSON does not know (`NaN`, `Infinity`) among the fields of added documents, where they are null.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_finite: u64,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
     /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.
@@ -212,6 +218,11 @@ pub enum Alarm {
     Html {
         /// How many.
         pages: u64,
+    },
+    /// Columns of tables whose values have no form in JSON, and which were left.
+    ColumnsLeft {
+        /// Each with its type.
+        columns: Vec<String>,
     },
     /// The condition of the ingest names fields that no record had.
     UnknownFields {

@@ -4,7 +4,7 @@ use super::error::IngestError;
 use super::reader::{IngestInput, is_interrupt};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::input::{ReadItem, ReadOptions};
-use crate::model::{Context, Origin, RecordKey};
+use crate::model::{Context, Origin, RecordKey, parse_object};
 
 /// What was read of files that are a suite.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub fn read_suite(
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
         let fail = |why: String| IngestError::Suite(format!("{}: {why}", origin.record_and_byte()));
-        let record = serde_json::from_str(metadata).map_err(|error| fail(error.to_string()))?;
+        let record = parse_object(metadata).map_err(fail)?;
         let path = origin.path.as_path();
         let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let id = format!("{name}:{}", origin.number);
@@ -88,7 +88,7 @@ fn each(
     context.progress.begin("reading", None);
     let mut done = 0;
     for inlet in inlets {
-        let mut reader = inlet.reader(read)?;
+        let mut reader = inlet.reader(read, context.interrupt)?;
         loop {
             if context.interrupt.is_raised() {
                 return Err(IngestError::Stopped);

@@ -4,20 +4,34 @@
 
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::{keys, roles};
-use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
+use super::{arrow_json, keys, roles};
+use crate::model::{Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, LargeBinaryType, Schema};
-use arrow::json::writer::{LineDelimited, WriterBuilder};
+use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The columns of a table by what they are for.
-pub(super) struct Columns {
+pub(super) struct RowColumns {
     /// None when records stay whole.
-    text: Option<(usize, String)>,
+    text: Option<TextColumn>,
     id: Option<IdColumn>,
+    /// The fields, in the order of the table.
     others: Vec<usize>,
+    /// The schema of the fields.
+    schema: SchemaRef,
+    /// Columns that are left, since their values have no form in JSON.
+    left: Vec<String>,
+}
+
+/// The column of the texts.
+struct TextColumn {
+    at: usize,
+    name: String,
+    /// Its texts are JSON: each says a text, or null.
+    is_json: bool,
 }
 
 /// The column that identifies records.
@@ -35,7 +49,7 @@ pub(super) struct ArrowRows {
     next: usize,
 }
 
-impl Columns {
+impl RowColumns {
     /// The columns of `schema` that the options name; the text column is guessed when they name none.
     ///
     /// # Errors
@@ -77,41 +91,80 @@ impl Columns {
                 if !kind(at).is_string() && !kind(at).is_binary() {
                     return Err(wrong(at, "a text column must hold strings"));
                 }
-                Some((at, name.to_owned()))
+                let is_json = arrow_json::is_json(schema.field(at));
+                Some(TextColumn { at, name: name.to_owned(), is_json })
             }
             None => None,
         };
         let id = match &options.id_field {
             Some(name) => {
                 let at = find(name)?;
-                if !kind(at).is_string() && !kind(at).is_numeric() {
+                if !kind(at).is_string() && !kind(at).is_numeric() && !kind(at).is_binary() {
                     return Err(wrong(at, "an id column must hold strings or numbers"));
                 }
                 Some(IdColumn { at, name: name.clone(), is_number: kind(at).is_numeric() })
             }
             None => None,
         };
-        let id_column = id.as_ref().map(|id| id.at);
-        let text_column = text.as_ref().map(|(at, _)| *at);
-        let others = (0..schema.fields().len())
-            .filter(|at| Some(*at) != text_column && Some(*at) != id_column);
-        let others = others.collect();
-        Ok(Self { text, id, others })
+        let taken = [id.as_ref().map(|id| id.at), text.as_ref().map(|text| text.at)];
+        let (mut others, mut left) = (Vec::new(), Vec::new());
+        for (at, field) in schema.fields().iter().enumerate() {
+            if taken.contains(&Some(at)) || !is_kept(field, options) {
+                continue;
+            }
+            match arrow_json::has_json_form(field) {
+                true => others.push(at),
+                false => left.push(format!("{} ({})", field.name(), field.data_type())),
+            }
+        }
+        let fields: Fields = others.iter().map(|at| Arc::new(schema.field(*at).clone())).collect();
+        Ok(Self { text, id, others, schema: Arc::new(Schema::new(fields)), left })
+    }
+
+    /// The columns that records are made of, in the order of the table.
+    pub(super) fn wanted(&self) -> Vec<usize> {
+        let mut wanted = self.others.clone();
+        wanted.extend(self.text.as_ref().map(|text| text.at));
+        wanted.extend(self.id.as_ref().map(|id| id.at));
+        wanted.sort_unstable();
+        wanted
+    }
+
+    /// Columns that are left, each with its type, since their values have no form in JSON.
+    pub(super) fn left(&self) -> &[String] {
+        &self.left
+    }
+}
+
+/// Whether a column is a field that is kept. The number of a row in the table that pandas wrote says nothing of the
+/// record: the same record has another one in the next table.
+fn is_kept(field: &Field, options: &ReadOptions) -> bool {
+    let name = field.name();
+    let number = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    let is_row_number = number.is_some_and(|number| number.parse::<u32>().is_ok())
+        && value_type(field.data_type()).is_integer();
+    let is_asked = |asked: &Option<String>| asked.as_ref() == Some(name);
+    match &options.meta_field {
+        _ if is_asked(&options.source_field) => true,
+        _ if options.renamed.iter().any(|(_, theirs)| theirs == name) => true,
+        Some(_) => is_asked(&options.meta_field),
+        None => !is_row_number && !options.drop_fields.contains(name),
     }
 }
 
 impl ArrowRows {
     /// The rows of a batch; an error says why they cannot be kept as JSON.
-    pub(super) fn new(batch: &RecordBatch, columns: &Columns) -> Result<Self, String> {
+    pub(super) fn new(batch: &RecordBatch, columns: &RowColumns) -> Result<Self, String> {
         let words = |error: arrow::error::ArrowError| error.to_string();
         let text = match &columns.text {
-            Some((text, _)) => {
-                let text = cast(batch.column(*text), &DataType::LargeBinary).map_err(words)?;
+            Some(TextColumn { at, .. }) => {
+                let text = cast(batch.column(*at), &DataType::LargeBinary).map_err(words)?;
                 Some(text.as_binary().clone())
             }
             None => None,
         };
         let id = match &columns.id {
+            // Bytes that are no text become null.
             Some(IdColumn { at, .. }) => Some(
                 cast(batch.column(*at), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
             ),
@@ -120,13 +173,10 @@ impl ArrowRows {
         let metadata = if columns.others.is_empty() {
             vec!["{}".to_owned(); batch.num_rows()]
         } else {
-            let others = batch.project(&columns.others).map_err(words)?;
-            let mut writer = WriterBuilder::new().build::<_, LineDelimited>(Vec::new());
-            writer.write(&others).map_err(words)?;
-            writer.finish().map_err(words)?;
-            let lines =
-                String::from_utf8(writer.into_inner()).map_err(|error| error.to_string())?;
-            lines.lines().map(str::to_owned).collect()
+            let others = columns.others.iter().map(|at| Arc::clone(batch.column(*at))).collect();
+            let others =
+                RecordBatch::try_new(Arc::clone(&columns.schema), others).map_err(words)?;
+            arrow_json::rows_as_json(&others)?
         };
         if metadata.len() != batch.num_rows() {
             return Err(format!(
@@ -154,54 +204,111 @@ impl ArrowRows {
     /// The next row, of which there must be one.
     pub(super) fn take(
         &mut self,
-        columns: &Columns,
+        columns: &RowColumns,
         max_doc_bytes: u64,
         origin: Origin,
     ) -> ReadItem {
         let row = self.next;
         self.next += 1;
         let metadata = self.metadata.get_mut(row).map(std::mem::take).unwrap_or_default();
-        let bytes = match (&self.text, &columns.text) {
-            (Some(text), Some((_, name))) if text.is_null(row) => {
-                let reason = RejectReason::NoText(name.clone());
-                return reject(reason, origin, metadata.as_bytes(), byte_len(metadata.len()));
+        let bytes = self.text.as_ref().filter(|text| !text.is_null(row));
+        let bytes = bytes.map(|text| text.value(row));
+        let id = self.id.as_ref().filter(|ids| !ids.is_null(row)).map(|ids| ids.value(row));
+        let text = row_text(bytes, columns, max_doc_bytes);
+        let made = text.and_then(|text| Ok((text, row_key(id, columns)?)));
+        match made {
+            Ok((text, key)) => {
+                // What is not finite stands as Python spells it, so that it is counted.
+                let known = ["NaN", "Infinity"].iter().any(|word| metadata.contains(word));
+                let without = if known { without_not_finite(&metadata) } else { None };
+                let (metadata, not_finite) = without.unwrap_or((metadata, 0));
+                ReadItem::Record(ReadRecord {
+                    not_finite,
+                    ..ReadRecord::new(key, text, metadata, origin)
+                })
             }
-            (Some(text), _) => text.value(row),
-            (None, _) => &[],
-        };
-        let raw_bytes = byte_len(bytes.len());
-        if raw_bytes > max_doc_bytes {
-            let reason = RejectReason::TooLong { bytes: raw_bytes, limit: max_doc_bytes };
-            return reject(reason, origin, bytes, raw_bytes);
+            Err(reason) => {
+                let raw = raw_row(columns, id, bytes, &metadata);
+                reject(reason, origin, &raw, byte_len(raw.len()))
+            }
         }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(error) => {
-                let reason = RejectReason::NotUtf8(byte_len(error.valid_up_to()));
-                return reject(reason, origin, bytes, raw_bytes);
-            }
-        };
-        let key = match (&self.id, &columns.id) {
-            (Some(ids), Some(IdColumn { name, is_number, .. })) => {
-                let value = (!ids.is_null(row)).then(|| ids.value(row));
-                let of = if *is_number { keys::of_number } else { keys::of_text };
-                match value.and_then(of) {
-                    Some(key) => key,
-                    None => {
-                        let reason = RejectReason::BadId(name.clone());
-                        return reject(reason, origin, bytes, raw_bytes);
+    }
+}
+
+fn row_text(
+    bytes: Option<&[u8]>,
+    columns: &RowColumns,
+    max_doc_bytes: u64,
+) -> Result<String, RejectReason> {
+    let Some(TextColumn { name, is_json, .. }) = &columns.text else { return Ok(String::new()) };
+    let bytes = bytes.ok_or_else(|| RejectReason::NoText(name.clone()))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())));
+    let text = match (text?, is_json) {
+        (text, false) => Cow::Borrowed(text),
+        ("null", true) => return Err(RejectReason::NoText(name.clone())),
+        (json, true) => Cow::Owned(
+            serde_json::from_str(json).map_err(|_| RejectReason::TextNotString(name.clone()))?,
+        ),
+    };
+    let bytes = byte_len(text.len());
+    match bytes > max_doc_bytes {
+        true => Err(RejectReason::TooLong { bytes, limit: max_doc_bytes }),
+        false => Ok(text.into_owned()),
+    }
+}
+
+fn row_key(id: Option<&str>, columns: &RowColumns) -> Result<RecordKey, RejectReason> {
+    let Some(IdColumn { name, is_number, .. }) = &columns.id else {
+        return Ok(RecordKey::Position);
+    };
+    let of = if *is_number { keys::of_number } else { keys::of_text };
+    id.and_then(of).ok_or_else(|| RejectReason::BadId(name.clone()))
+}
+
+/// A row as a JSON object of all that it has. Bytes of its text that are no UTF-8 stand in it as they are.
+fn raw_row(columns: &RowColumns, id: Option<&str>, text: Option<&[u8]>, metadata: &str) -> Vec<u8> {
+    let mut raw = b"{".to_vec();
+    if let (Some(IdColumn { name, is_number, .. }), Some(id)) = (&columns.id, id) {
+        raw.extend(json_string(name).bytes());
+        raw.push(b':');
+        raw.extend(if *is_number { id.to_owned() } else { json_string(id) }.bytes());
+        raw.push(b',');
+    }
+    if let (Some(TextColumn { name, is_json, .. }), Some(text)) = (&columns.text, text) {
+        raw.extend(json_string(name).bytes());
+        raw.push(b':');
+        match (std::str::from_utf8(text), is_json) {
+            (Ok(text), true) => raw.extend(text.bytes()),
+            (Ok(text), false) => raw.extend(json_string(text).bytes()),
+            (Err(_), _) => {
+                raw.push(b'"');
+                for byte in text {
+                    match byte {
+                        b'"' | b'\\' => raw.extend([b'\\', *byte]),
+                        0..0x20 => raw.extend(format!("\\u{byte:04x}").bytes()),
+                        byte => raw.push(*byte),
                     }
                 }
+                raw.push(b'"');
             }
-            _ => RecordKey::Position,
-        };
-        ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
+        }
+        raw.push(b',');
     }
+    match metadata.strip_prefix('{').unwrap_or_default() {
+        "}" | "" => {
+            raw.truncate(raw.len() - usize::from(raw.ends_with(b",")));
+            raw.push(b'}');
+        }
+        rest => raw.extend(rest.bytes()),
+    }
+    raw
 }
 
 fn value_type(kind: &DataType) -> &DataType {
     match kind {
         DataType::Dictionary(_, values) => values,
+        DataType::RunEndEncoded(_, values) => values.data_type(),
         other => other,
     }
 }
@@ -222,6 +329,8 @@ pub(super) trait BatchReader {
 pub(super) struct BatchRows<S> {
     supply: S,
     held: Option<OpenBatch>,
+    /// Columns that are left.
+    left: Vec<String>,
     /// Rows that are made into records next.
     rows_next: u64,
 }
@@ -229,7 +338,7 @@ pub(super) struct BatchRows<S> {
 /// A record batch whose rows become records.
 struct OpenBatch {
     batch: RecordBatch,
-    columns: Columns,
+    columns: RowColumns,
     /// Its rows that were made into records.
     made: usize,
     /// Those of them that are not all given.
@@ -238,11 +347,46 @@ struct OpenBatch {
 
 impl<S: BatchReader> BatchRows<S> {
     pub(super) const fn new(supply: S) -> Self {
-        Self { supply, held: None, rows_next: ROWS.0 }
+        Self { supply, held: None, left: Vec::new(), rows_next: ROWS.0 }
     }
 
     pub(super) const fn supply(&self) -> &S {
         &self.supply
+    }
+
+    /// Columns that are left, since their values have no form in JSON.
+    pub(super) fn left(&self) -> &[String] {
+        &self.left
+    }
+
+    /// Passes over so many rows; answers over how many.
+    pub(super) fn skip_rows(
+        &mut self,
+        options: &ReadOptions,
+        origin: &Origin,
+        rows: u64,
+    ) -> Result<u64, ReadError> {
+        let mut left = usize::try_from(rows).unwrap_or(usize::MAX);
+        while left > 0 && self.open(options, origin)? {
+            let Some(held) = &mut self.held else { break };
+            let skipped = left.min(held.batch.num_rows());
+            held.made = skipped;
+            left -= skipped;
+            if held.made == held.batch.num_rows() {
+                self.held = None;
+            }
+        }
+        Ok(rows - byte_len(left))
+    }
+
+    /// Takes the next batch; whether there is one.
+    fn open(&mut self, options: &ReadOptions, origin: &Origin) -> Result<bool, ReadError> {
+        let Some(batch) = self.supply.next_batch(origin)? else { return Ok(false) };
+        // Whoever gives batches may give some that do not have the columns that were promised.
+        let columns = RowColumns::of(&batch.schema(), &origin.path, options)?;
+        self.left = columns.left().to_vec();
+        self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });
+        Ok(true)
     }
 
     pub(super) fn next(
@@ -252,10 +396,9 @@ impl<S: BatchReader> BatchRows<S> {
     ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             let Some(held) = &mut self.held else {
-                let Some(batch) = self.supply.next_batch(&origin)? else { return Ok(None) };
-                // Whoever gives batches may give some that do not have the columns that were promised.
-                let columns = Columns::of(&batch.schema(), &origin.path, options)?;
-                self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });
+                if !self.open(options, &origin)? {
+                    return Ok(None);
+                }
                 continue;
             };
             if let Some(rows) = held.rows.as_mut().filter(|rows| !rows.is_empty()) {

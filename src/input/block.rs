@@ -1,7 +1,8 @@
 //! What every format does that is read from a stream of bytes: its records, one after the other.
 
+use super::builder::RawRecord;
 use super::error::ReadError;
-use super::item::{ReadItem, SkippedContent};
+use super::item::SkippedContent;
 use super::stream::ByteStream;
 use crate::model::Origin;
 use std::path::{Path, PathBuf};
@@ -18,12 +19,12 @@ pub(super) struct RecordPlace {
 /// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who
 /// passes over the same bytes stands at the same place.
 pub(super) trait FormatReader: Send {
-    /// What stands next; none at the end.
+    /// What stands next, undecoded; none at the end.
     fn next(
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError>;
+    ) -> Result<Option<RawRecord>, ReadError>;
 
     /// Passes over what stands next without making a record of it; says whether there was something.
     fn skip(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {

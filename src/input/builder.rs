@@ -1,43 +1,180 @@
-//! Which fields of a record are kept: all of them, all but some, or those that stand in one of them as a JSON object,
-//! as an export writes them. And how long key and fields may be.
+//! Records: what a reader cut out of an input becomes the one record, or a reject with all its bytes.
+//!
+//! Which of its fields are kept: all of them, all but some, or those that stand in one of them as a JSON object, as an
+//! export writes them. In which form they are stored, and how long key and fields may be.
 
-use super::item::{ReadItem, ReadOptions, byte_len};
-use super::json_reader;
-use super::metadata::{JsonMembers, RecordBuilder, json_string};
-use crate::model::{ReadRecord, RecordKey, RejectReason};
+use super::csv_reader::CsvHeader;
+use super::item::{ReadItem, ReadOptions, byte_len, reject};
+use super::json_reader::{self, JsonRecordSeed, ParsedRecord};
+use super::roles::FieldRoles;
+use crate::model::{
+    CanonicalJson, JsonMembers, JsonObject, Origin, ReadRecord, RecordKey, RejectReason,
+    SpelledMetadata, canonical, json_string,
+};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::sync::Arc;
 
-/// The record with the fields that are kept, or a reject.
-pub(super) fn kept(item: ReadItem, options: &ReadOptions) -> ReadItem {
-    if options.meta_field.is_none() && options.drop_fields.is_empty() {
-        return item;
-    }
-    let ReadItem::Record(record) = item else { return item };
-    match fields(&record.metadata, options) {
-        Ok(metadata) => ReadItem::Record(ReadRecord { metadata, ..record }),
-        Err(why) => ReadItem::Reject(options.reject(record, RejectReason::Form(why))),
+/// What a reader cuts out of an input: where a record ends is known, what it says is not.
+pub enum RawRecord {
+    /// It is read already, but for the form of its fields: a text, a row of a table, a record of a program.
+    Read(ReadItem),
+    /// A JSON object.
+    Json {
+        /// Its bytes.
+        object: Vec<u8>,
+        /// The field of its text; none: it stays whole.
+        text: Option<Arc<str>>,
+        /// It may stand on several lines.
+        is_spread: bool,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A row of separated values.
+    Csv {
+        /// Its bytes, without the line end.
+        row: Vec<u8>,
+        /// The line that it begins on, counted from 1.
+        line: u64,
+        /// The row of names.
+        header: Arc<CsvHeader>,
+        /// Where it stands.
+        origin: Origin,
+    },
+}
+
+impl From<ReadItem> for RawRecord {
+    fn from(item: ReadItem) -> Self {
+        Self::Read(item)
     }
 }
 
-/// The record, or a reject where its key or its fields are longer than they may be.
-pub(super) fn within_limits(item: ReadItem, options: &ReadOptions) -> ReadItem {
-    let ReadItem::Record(record) = item else { return item };
-    let over = |what: &str, bytes: usize, limit: u64, flag: &str| {
-        let over = byte_len(bytes) > limit;
-        over.then(|| format!("{what} {bytes} bytes, over the limit of {limit} ({flag})"))
-    };
-    let key = match &record.key {
-        RecordKey::Given(key) => {
-            over("its key has", key.len(), options.max_key_bytes, "--max-key-bytes")
+impl RawRecord {
+    /// Bytes that it holds.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        match self {
+            Self::Read(ReadItem::Record(record)) => record.text.len() + record.metadata.len(),
+            Self::Read(ReadItem::Reject(reject)) => reject.raw.len(),
+            Self::Json { object, .. } => object.len(),
+            Self::Csv { row, .. } => row.len(),
         }
-        RecordKey::Position => None,
+    }
+}
+
+/// Makes records, one after the other; have one per thread.
+#[derive(Clone)]
+pub struct RecordBuilder {
+    options: Arc<ReadOptions>,
+    roles: FieldRoles,
+}
+
+impl RecordBuilder {
+    /// One that makes records as the options say.
+    #[must_use]
+    pub fn new(options: &ReadOptions) -> Self {
+        Self { options: Arc::new(options.clone()), roles: FieldRoles::new(options) }
+    }
+
+    /// The record, or why it is none.
+    pub fn build(&mut self, raw: RawRecord) -> ReadItem {
+        match raw {
+            RawRecord::Read(ReadItem::Record(record)) => self.with_fields(record, None),
+            RawRecord::Read(reject @ ReadItem::Reject(_)) => reject,
+            RawRecord::Json { object, text, is_spread, origin } => {
+                let seed = JsonRecordSeed {
+                    text: text.as_deref(),
+                    id: self.options.id_field.as_deref(),
+                    max_doc_bytes: self.options.max_doc_bytes,
+                };
+                match json_reader::parse(&object, &seed) {
+                    Ok(ParsedRecord { key, text, metadata, not_finite }) => {
+                        let metadata = match is_spread && metadata.contains(['\n', '\r']) {
+                            // As it was stored before fields had a canonical form.
+                            true => json_reader::on_one_line(&metadata),
+                            false => metadata,
+                        };
+                        let record = ReadRecord {
+                            not_finite,
+                            ..ReadRecord::new(key, text, metadata, origin)
+                        };
+                        self.with_fields(record, Some(&object))
+                    }
+                    Err(reason) => reject(reason, origin, &object, byte_len(object.len())),
+                }
+            }
+            RawRecord::Csv { row, line, header, origin } => {
+                match header.record(&row, line, &self.options, origin.clone()) {
+                    Ok(record) => self.with_fields(record, Some(&row)),
+                    Err(reason) => reject(reason, origin, &row, byte_len(row.len())),
+                }
+            }
+        }
+    }
+
+    /// The record with the fields that are kept, in their form; else a reject of these bytes.
+    fn with_fields(&mut self, mut record: ReadRecord, raw: Option<&[u8]>) -> ReadItem {
+        match (self.shape(&mut record), raw) {
+            (Ok(()), _) => ReadItem::Record(record),
+            (Err(why), Some(raw)) => reject(why, record.origin, raw, byte_len(raw.len())),
+            (Err(why), None) => ReadItem::Reject(self.options.reject(record, why)),
+        }
+    }
+
+    fn shape(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
+        if let Some(spelled) = &mut record.spelled
+            && let Ok((Some(kept), _)) = self.kept(&spelled.json)
+        {
+            spelled.json = kept;
+        }
+        let (kept, source) = self.kept(&record.metadata)?;
+        let metadata = kept.as_deref().unwrap_or(&record.metadata);
+        let CanonicalJson { json, is_other_value } =
+            canonical(metadata).map_err(|why| RejectReason::Form(faulty_field(metadata, why)))?;
+        if json != metadata {
+            let json = kept.unwrap_or_else(|| std::mem::take(&mut record.metadata));
+            record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
+        }
+        (record.metadata, record.source) = (json, source);
+        within_limits(record, &self.options).map_err(RejectReason::Form)
+    }
+
+    /// The fields that are kept, unless all are, as they are spelled; and the source that is named among them.
+    fn kept(&mut self, metadata: &str) -> Result<(Option<String>, Option<Arc<str>>), RejectReason> {
+        let (named, source) = self.roles.apply(metadata)?;
+        // The name of its source may stand beside the field that holds all others, or not be kept.
+        if self.options.meta_field.is_none() && self.options.drop_fields.is_empty() {
+            return Ok((named, source));
+        }
+        let kept = fields(named.as_deref().unwrap_or(metadata), &self.options);
+        Ok((Some(kept.map_err(RejectReason::Form)?), source))
+    }
+}
+
+/// The reason with the name of the field, where it is one field's.
+fn faulty_field(metadata: &str, why: String) -> String {
+    let Ok(JsonMembers(members)) = serde_json::from_str(metadata) else { return why };
+    let faulty =
+        members.iter().find_map(|(name, value)| Some((name, canonical(value.get()).err()?)));
+    faulty.map_or(why, |(name, why)| format!("field `{name}`: {why}"))
+}
+
+fn within_limits(record: &ReadRecord, options: &ReadOptions) -> Result<(), String> {
+    let over = |what: &str, bytes: usize, limit: u64, flag: &str| match byte_len(bytes) > limit {
+        true => Err(format!("{what} {bytes} bytes, over the limit of {limit} ({flag})")),
+        false => Ok(()),
     };
-    let bytes = record.metadata.len();
-    let fields = || over("its fields have", bytes, options.max_meta_bytes, "--max-meta-bytes");
-    match key.or_else(|| if options.whole { None } else { fields() }) {
-        None => ReadItem::Record(record),
-        Some(why) => ReadItem::Reject(options.reject(record, RejectReason::Form(why))),
+    if let RecordKey::Given(key) = &record.key {
+        over("its key has", key.len(), options.max_key_bytes, "--max-key-bytes")?;
+    }
+    match options.whole {
+        true => Ok(()),
+        false => over(
+            "its fields have",
+            record.metadata.len(),
+            options.max_meta_bytes,
+            "--max-meta-bytes",
+        ),
     }
 }
 
@@ -49,7 +186,7 @@ fn fields(metadata: &str, options: &ReadOptions) -> Result<String, String> {
     if options.drop_fields.is_empty() {
         return Ok(whole.into_owned());
     }
-    let mut kept = RecordBuilder::new();
+    let mut kept = JsonObject::default();
     for (name, value) in parsed(&whole)? {
         if !options.drop_fields.iter().any(|dropped| *dropped == name) {
             kept.push_raw(&json_string(&name), value.get());
@@ -66,7 +203,7 @@ pub fn split_members(
     metadata: &str,
     mut take: impl FnMut(&str, &str) -> bool,
 ) -> Result<String, String> {
-    let mut kept = RecordBuilder::new();
+    let mut kept = JsonObject::default();
     for (name, value) in parsed(metadata)? {
         if !take(&name, value.get()) {
             kept.push_raw(&json_string(&name), value.get());
@@ -90,7 +227,7 @@ fn object_in(metadata: &str, name: &str) -> Result<String, String> {
         _ => return Err(wrong("it is neither an object nor a text with one")),
     };
     // As a line of JSON is read, so that the same fields are the same whichever way they come.
-    let line = json_reader::JsonRecordSeed { text: None, id: None, max_doc_bytes: u64::MAX };
+    let line = JsonRecordSeed { text: None, id: None, max_doc_bytes: u64::MAX };
     let parsed = json_reader::parse(object.as_bytes(), &line);
     Ok(parsed.map_err(|reason| wrong(&reason.to_string()))?.metadata)
 }

@@ -2,17 +2,21 @@
 //!
 //! Any place of a file, on disk or in a store: what a format that is read from its end asks for.
 
-use super::arrow_rows::{ArrowRows, Columns};
+use super::arrow_json;
+use super::arrow_rows::{ArrowRows, RowColumns};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len};
 use crate::model::{Origin, contain};
 use crate::remote::RemoteReader;
 use arrow::array::RecordBatch;
+use arrow::datatypes::{Fields, Schema};
 use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::{ConvertedType, LogicalType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
@@ -36,13 +40,16 @@ pub(super) struct ColumnarReader {
     path: Arc<PathBuf>,
     file: RandomAccessFile,
     metadata: ArrowReaderMetadata,
-    groups: Vec<Group>,
-    runs: Vec<Run>,
+    groups: Vec<RowGroupEnd>,
+    runs: Vec<RowGroupRun>,
     /// The run being read, and its reader.
     run: usize,
     reader: Option<ParquetRecordBatchReader>,
     file_bytes: u64,
-    columns: Columns,
+    columns: RowColumns,
+    /// Columns of the file that records are made of: no other is decoded.
+    projection: ProjectionMask,
+    left: Vec<String>,
     max_doc_bytes: u64,
     batch: Option<ArrowRows>,
     rows: u64,
@@ -50,7 +57,7 @@ pub(super) struct ColumnarReader {
 }
 
 /// Row groups that are read as one.
-struct Run {
+struct RowGroupRun {
     groups: Range<usize>,
     /// Rows of the file before it and before its end.
     rows: Range<u64>,
@@ -58,7 +65,7 @@ struct Run {
 }
 
 /// Where a row group ends in rows and begins in bytes.
-struct Group {
+struct RowGroupEnd {
     rows_before_end: u64,
     first_byte: u64,
 }
@@ -75,7 +82,13 @@ impl ColumnarReader {
             .and_then(|metadata| metadata.map_err(|error| error.to_string()));
         let metadata =
             file.blame_store_first(metadata, |why| corrupt(format!("no Parquet footer: {why}")))?;
-        let columns = Columns::of(metadata.schema(), path, options)?;
+        let schema = schema_of(&metadata);
+        let all = RowColumns::of(&schema, path, options)?;
+        let wanted = all.wanted();
+        let projected = schema.project(&wanted).map_err(|error| corrupt(error.to_string()))?;
+        let columns = RowColumns::of(&projected, path, options)?;
+        let left = all.left().to_vec();
+        let projection = ProjectionMask::roots(metadata.parquet_schema(), wanted);
         let groups = groups(metadata.metadata());
         let runs = runs(metadata.metadata());
         Ok(Self {
@@ -88,6 +101,8 @@ impl ColumnarReader {
             reader: None,
             file_bytes,
             columns,
+            projection,
+            left,
             max_doc_bytes: options.max_doc_bytes,
             batch: None,
             rows: 0,
@@ -110,6 +125,19 @@ impl ColumnarReader {
             let Some(batch) = self.read_batch()? else { return Ok(None) };
             self.batch = Some(batch);
         }
+    }
+
+    /// Passes over the first rows; answers over how many.
+    pub(super) fn skip_rows(&mut self, rows: u64) -> u64 {
+        self.rows = rows.min(self.groups.last().map_or(0, |group| group.rows_before_end));
+        let is_before = |run: &RowGroupRun| run.rows.end <= self.rows;
+        self.run = self.runs.iter().take_while(|run| is_before(run)).count();
+        self.rows
+    }
+
+    /// Columns that are left, since their values have no form in JSON.
+    pub(super) fn left(&self) -> &[String] {
+        &self.left
     }
 
     /// The share of rows read, in bytes of the file.
@@ -162,6 +190,7 @@ impl ColumnarReader {
             let file = self.file.try_clone().map_err(|error| error.to_string())?;
             let metadata = self.metadata.clone();
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+                .with_projection(self.projection.clone())
                 .with_row_groups(run.groups.clone().collect())
                 .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
                 .with_offset(usize::try_from(before).unwrap_or(usize::MAX));
@@ -190,7 +219,27 @@ impl ColumnarReader {
     }
 }
 
-fn groups(metadata: &ParquetMetaData) -> Vec<Group> {
+/// The schema as Arrow has it, with the mark of columns that the file says are JSON.
+fn schema_of(metadata: &ArrowReaderMetadata) -> Schema {
+    let roots = metadata.parquet_schema().root_schema().get_fields();
+    let is_json = |at: usize| {
+        let info = roots.get(at).map(|root| root.get_basic_info());
+        info.is_some_and(|info| {
+            matches!(info.logical_type_ref(), Some(LogicalType::Json))
+                || info.converted_type() == ConvertedType::JSON
+        })
+    };
+    let fields = metadata.schema().fields().iter().enumerate();
+    let fields: Fields = fields
+        .map(|(at, field)| match is_json(at) {
+            true => Arc::new(arrow_json::as_json(field)),
+            false => Arc::clone(field),
+        })
+        .collect();
+    Schema::new(fields)
+}
+
+fn groups(metadata: &ParquetMetaData) -> Vec<RowGroupEnd> {
     let mut rows_before_end = 0;
     metadata
         .row_groups()
@@ -201,14 +250,14 @@ fn groups(metadata: &ParquetMetaData) -> Vec<Group> {
                 let dictionary = column.dictionary_page_offset().unwrap_or(i64::MAX);
                 u64::try_from(column.data_page_offset().min(dictionary)).unwrap_or(0)
             });
-            Group { rows_before_end, first_byte: starts.min().unwrap_or(0) }
+            RowGroupEnd { rows_before_end, first_byte: starts.min().unwrap_or(0) }
         })
         .collect()
 }
 
 /// Row groups one behind the other, small ones together; fewer rows at a time where they are long on average.
-fn runs(metadata: &ParquetMetaData) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(metadata: &ParquetMetaData) -> Vec<RowGroupRun> {
+    let mut runs: Vec<RowGroupRun> = Vec::new();
     let (mut bytes_of_last, mut rows_before) = (0_u64, 0);
     for (at, group) in metadata.row_groups().iter().enumerate() {
         let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0);
@@ -226,7 +275,7 @@ fn runs(metadata: &ParquetMetaData) -> Vec<Run> {
             }
             None => {
                 bytes_of_last = bytes;
-                runs.push(Run { groups: at..at + 1, rows, batch_rows });
+                runs.push(RowGroupRun { groups: at..at + 1, rows, batch_rows });
             }
         }
     }

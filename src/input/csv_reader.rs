@@ -1,14 +1,18 @@
 //! Tables of separated values: a row of names, then a record a row.
 
 use super::block::{FormatReader, RecordPlace};
+use super::builder::RawRecord;
 use super::csv_rows::{CsvCell, CsvDialect, CsvRowEnd, likely_delimiter, without_line_end};
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
-use super::metadata::{RecordBuilder, is_number, json_string};
+use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use super::{keys, roles};
-use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{
+    JsonObject, Origin, ReadRecord, RecordKey, Reject, RejectReason, SpelledMetadata, is_number,
+    json_string,
+};
 use std::path::Path;
+use std::sync::Arc;
 
 /// How far the first line is looked for.
 const PEEK: usize = 4 << 20;
@@ -18,16 +22,19 @@ pub(super) struct CsvReader {
     options: ReadOptions,
     /// Nobody said that it is a table: without a text it is refused as what it is.
     is_guess: bool,
-    header: Option<CsvHeader>,
+    header: Option<Arc<CsvHeader>>,
     /// Lines before the next row.
     lines: u64,
     is_done: bool,
 }
 
-struct CsvHeader {
+/// The row of names.
+pub struct CsvHeader {
     dialect: CsvDialect,
     /// The names as JSON has them.
     names: Vec<String>,
+    /// The first column has no name.
+    is_first_nameless: bool,
     /// None when records stay whole.
     text: Option<(usize, String)>,
     id: Option<(usize, String)>,
@@ -52,7 +59,7 @@ impl CsvReader {
         &mut self,
         stream: &mut ByteStream,
         place: &RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         let delimiter = match self.options.table.delimiter {
             Some(delimiter) => delimiter,
             None => likely_delimiter(stream.peek_line(PEEK)?.unwrap_or_default()),
@@ -80,7 +87,7 @@ impl CsvReader {
         };
         match CsvHeader::of(&cells, dialect, place.path(), &self.options) {
             Ok(header) => {
-                self.header = Some(header);
+                self.header = Some(Arc::new(header));
                 Ok(None)
             }
             Err(ReadError::NoTextField { found, .. }) if self.is_guess => {
@@ -89,7 +96,9 @@ impl CsvReader {
                     "a table of separated values without a text among {found}: name its column with --text-field, or take the file as one document with --format text"
                 );
                 let origin = place.clone().at(at);
-                Ok(Some(reject(RejectReason::NotText(why), origin, row, byte_len(row.len()))))
+                Ok(Some(
+                    reject(RejectReason::NotText(why), origin, row, byte_len(row.len())).into(),
+                ))
             }
             Err(error) => Err(error),
         }
@@ -101,15 +110,12 @@ impl FormatReader for CsvReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
-        stream.mark_record();
+    ) -> Result<Option<RawRecord>, ReadError> {
         if self.header.is_none() && !self.is_done {
             let refused = self.open(stream, &place)?;
             if refused.is_some() {
                 return Ok(refused);
             }
-            // A row that cannot be read is reached again behind the names, not before them.
-            stream.mark_record();
         }
         let Some(header) = self.header.as_ref().filter(|_| !self.is_done) else { return Ok(None) };
         loop {
@@ -127,13 +133,14 @@ impl FormatReader for CsvReader {
                 BoundedBytes::Whole(bytes) => {
                     let bytes = without_line_end(bytes);
                     if !bytes.is_empty() {
-                        let origin = place.at(row.at);
-                        return Ok(Some(header.item(bytes, line, &self.options, origin)));
+                        let (row, origin) = (bytes.to_vec(), place.at(row.at));
+                        let header = Arc::clone(header);
+                        return Ok(Some(RawRecord::Csv { row, line, header, origin }));
                     }
                 }
                 BoundedBytes::TooLong { head, bytes } => {
                     let reason = RejectReason::TooLong { bytes, limit: byte_len(limit) };
-                    return Ok(Some(reject(reason, place.at(row.at), head, bytes)));
+                    return Ok(Some(reject(reason, place.at(row.at), head, bytes).into()));
                 }
             }
         }
@@ -171,24 +178,21 @@ impl CsvHeader {
         };
         let id = options.id_field.as_deref().map(find).transpose()?;
         let names = names.iter().map(|name| json_string(name)).collect();
-        Ok(Self { dialect, names, text, id })
+        let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes.is_empty());
+        Ok(Self { dialect, names, is_first_nameless, text, id })
     }
 
-    fn item(&self, row: &[u8], line: u64, options: &ReadOptions, origin: Origin) -> ReadItem {
-        match self.record(row, line, options) {
-            Ok((key, text, metadata)) => {
-                ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
-            }
-            Err(reason) => reject(reason, origin, row, byte_len(row.len())),
-        }
-    }
-
-    fn record(
+    /// The record of a row.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn record(
         &self,
         row: &[u8],
         line: u64,
         options: &ReadOptions,
-    ) -> Result<(RecordKey, String, String), RejectReason> {
+        origin: Origin,
+    ) -> Result<ReadRecord, RejectReason> {
         let not_utf8 =
             |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
         std::str::from_utf8(row).map_err(not_utf8)?;
@@ -200,40 +204,67 @@ impl CsvHeader {
                 self.names.len()
             )));
         }
-        let mut key = RecordKey::Position;
-        let mut text = String::new();
-        let mut metadata = RecordBuilder::new();
+        let place = |column: &Option<(usize, String)>| column.as_ref().map(|(at, _)| *at);
+        let (at_text, at_id) = (place(&self.text), place(&self.id));
+        let mut record = ReadRecord::new(RecordKey::Position, String::new(), String::new(), origin);
+        let (mut fields, mut earlier) = (JsonObject::default(), None);
         for (at, (cell, name)) in cells.into_iter().zip(&self.names).enumerate() {
             let value = String::from_utf8_lossy(&cell.bytes);
-            let is = |column: &Option<(usize, String)>| {
-                column.as_ref().is_some_and(|(place, _)| *place == at)
-            };
-            if let Some((_, field)) = self.text.as_ref().filter(|_| is(&self.text)) {
-                if value.is_empty() && !cell.is_quoted && options.table.numbers {
+            let is_plain = !cell.is_quoted && options.table.numbers;
+            if let Some((_, field)) = self.text.as_ref().filter(|_| at_text == Some(at)) {
+                if value.is_empty() && is_plain {
                     return Err(RejectReason::NoText(field.clone()));
                 }
                 let bytes = byte_len(value.len());
                 if bytes > options.max_doc_bytes {
                     return Err(RejectReason::TooLong { bytes, limit: options.max_doc_bytes });
                 }
-                text = value.into_owned();
-            } else if let Some((_, field)) = self.id.as_ref().filter(|_| is(&self.id)) {
-                let is_number = !cell.is_quoted && options.table.numbers && is_number(&value);
+                record.text = value.into_owned();
+            } else if let Some((_, field)) = self.id.as_ref().filter(|_| at_id == Some(at)) {
+                let is_number = is_plain && is_number(&value);
                 let number = if is_number { keys::of_number(&value) } else { None };
                 // A cell is a text first: 1.10 may be the number of a paragraph.
                 let given = number.or_else(|| keys::of_text(&value));
-                key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
-            } else if cell.is_quoted || !options.table.numbers {
-                metadata.push_raw(name, &json_string(&value));
-            } else if value.is_empty() {
-                metadata.push_raw(name, "null");
-            } else if is_number(&value) {
-                metadata.push_raw(name, &value);
+                record.key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
             } else {
-                metadata.push_raw(name, &json_string(&value));
+                let is_number = is_plain && is_number(&value);
+                let stored = match is_number {
+                    true => value.to_string(),
+                    false if is_plain && value.is_empty() => "null".to_owned(),
+                    false => json_string(&value),
+                };
+                // The number of the row in the table that pandas wrote says nothing of the record.
+                let is_row_number = at == 0 && self.is_first_nameless && is_whole(&value);
+                let is_long = is_number && !is_within_64_bits(&value);
+                if is_row_number || is_long {
+                    earlier.get_or_insert_with(|| fields.clone());
+                }
+                if let Some(earlier) = &mut earlier {
+                    let was = if is_long { json_string(&value) } else { stored.clone() };
+                    earlier.push_raw(name, &was);
+                }
+                if !is_row_number {
+                    fields.push_raw(name, &stored);
+                }
             }
         }
-        Ok((key, text, metadata.finish()))
+        record.metadata = fields.finish();
+        record.spelled =
+            earlier.map(|earlier| SpelledMetadata { json: earlier.finish(), is_other_value: true });
+        Ok(record)
+    }
+}
+
+fn is_whole(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether earlier releases took a number for one: a whole one of at most 64 bits, or a double.
+fn is_within_64_bits(number: &str) -> bool {
+    let is_whole = is_whole(number.strip_prefix('-').unwrap_or(number));
+    match is_whole {
+        true => number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok(),
+        false => number.parse::<f64>().is_ok_and(f64::is_finite),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arrow_rows::BatchRows;
 use super::block::{FormatReader, RecordPlace};
-use super::builder::{kept, within_limits};
+use super::builder::{RawRecord, RecordBuilder};
 use super::columnar_reader::ColumnarReader;
 use super::columnar_reader::RandomAccessFile;
 use super::detect::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};
@@ -12,9 +12,10 @@ use super::ipc::ArrowReader;
 use super::item::{
     InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, read_ahead_bytes,
 };
+use super::pipe::PipeReader;
 use super::records::{Records, RecordsReader};
-use super::roles::FieldRoles;
 use super::stream::ByteStream;
+use crate::model::{Interrupt, Origin};
 use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +26,7 @@ pub struct InputReader<'m> {
     input: InputFile,
     options: ReadOptions,
     records: u64,
-    mapping: FieldRoles,
+    builder: RecordBuilder,
     body: ReaderBody<'m>,
 }
 
@@ -43,9 +44,21 @@ impl<'m> InputReader<'m> {
     /// [`ReadError::Io`], [`ReadError::Corrupt`] when not even the beginning can be read, or what is
     /// wrong with a Parquet file's footer and columns.
     pub fn open(input: &InputFile, options: &ReadOptions) -> Result<Self, ReadError> {
-        let body = open_body(input, options)?;
-        let (input, options, mapping) = (input.clone(), options.clone(), FieldRoles::new(options));
-        Ok(Self { input, options, records: 0, mapping, body })
+        Self::open_within(input, options, &Interrupt::default())
+    }
+
+    /// The same of an input that is a pipe, perhaps: whoever waits for its bytes hears the request to stop.
+    ///
+    /// # Errors
+    /// As [`InputReader::open`], and [`RemoteError::Interrupted`](crate::remote::RemoteError::Interrupted).
+    pub fn open_within(
+        input: &InputFile,
+        options: &ReadOptions,
+        interrupt: &Interrupt,
+    ) -> Result<Self, ReadError> {
+        let body = open_body(input, options, interrupt)?;
+        let (input, builder) = (input.clone(), RecordBuilder::new(options));
+        Ok(Self { input, options: options.clone(), records: 0, builder, body })
     }
 
     /// Opens what a program hands over. It cannot be resumed: whoever has it begins where there is something new.
@@ -56,8 +69,8 @@ impl<'m> InputReader<'m> {
         let input = records.input()?;
         let body =
             ReaderBody::Memory(Box::new(RecordsReader::open(records, &input.path, options)?));
-        let (options, mapping) = (options.clone(), FieldRoles::new(options));
-        Ok(Self { input, options, records: 0, mapping, body })
+        let builder = RecordBuilder::new(options);
+        Ok(Self { input, options: options.clone(), records: 0, builder, body })
     }
 
     /// Goes on behind `point` if the input still begins with the bytes that were read up to it;
@@ -101,33 +114,52 @@ impl<'m> InputReader<'m> {
     /// The next record or reject, `None` at the end.
     ///
     /// # Errors
+    /// As [`InputReader::next_raw`].
+    pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
+        let raw = self.next_raw()?;
+        Ok(raw.map(|raw| self.builder.build(raw)))
+    }
+
+    /// Passes over the first rows of a table of Parquet or Arrow, of which nothing was read yet, and makes no records of
+    /// them.
+    ///
+    /// # Errors
+    /// As [`InputReader::next_raw`].
+    pub fn skip_rows(&mut self, rows: u64) -> Result<(), ReadError> {
+        let place = self.place();
+        let skipped = match &mut self.body {
+            ReaderBody::Parquet(parquet) => parquet.skip_rows(rows),
+            ReaderBody::Arrow(batches) => batches.skip_rows(&self.options, &place.at(0), rows)?,
+            ReaderBody::Stream(..) | ReaderBody::Memory(_) => 0,
+        };
+        self.records = skipped;
+        Ok(())
+    }
+
+    /// What stands next, from which a [`RecordBuilder`] of the same options makes a record or a reject; `None` at the
+    /// end.
+    ///
+    /// # Errors
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
     /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
-    pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
+    pub fn next_raw(&mut self) -> Result<Option<RawRecord>, ReadError> {
         let place = self.place();
-        let item = match &mut self.body {
+        let raw = match &mut self.body {
             ReaderBody::Stream(stream, sequence) => sequence.next(stream, place)?,
             ReaderBody::Arrow(batches) => {
                 let row = place.number;
-                batches.next(&self.options, place.at(row))?
+                batches.next(&self.options, place.at(row))?.map(RawRecord::Read)
             }
-            ReaderBody::Parquet(parquet) => parquet.next(|offset| place.at(offset))?,
+            ReaderBody::Parquet(parquet) => {
+                parquet.next(|offset| place.at(offset))?.map(RawRecord::Read)
+            }
             ReaderBody::Memory(memory) => {
                 let number = place.number;
                 memory.next(&self.options, place.at(number))?
             }
         };
-        self.records += u64::from(item.is_some());
-        Ok(item.map(|item| match item {
-            ReadItem::Record(mut record) => match self.mapping.apply(&mut record) {
-                // The name of its source may stand beside the field that holds all others, or not be kept.
-                Ok(()) => {
-                    within_limits(kept(ReadItem::Record(record), &self.options), &self.options)
-                }
-                Err(why) => ReadItem::Reject(self.options.reject(record, why)),
-            },
-            reject @ ReadItem::Reject(_) => reject,
-        }))
+        self.records += u64::from(raw.is_some());
+        Ok(raw)
     }
 
     /// The point after the last item given.
@@ -144,18 +176,39 @@ impl<'m> InputReader<'m> {
         }
     }
 
-    /// The point before the last item given.
+    /// The point before a record of an input, which is read once more up to there.
+    ///
+    /// # Errors
+    /// As [`InputReader::next_raw`].
+    pub fn point_at(
+        input: &InputFile,
+        options: &ReadOptions,
+        record: &Origin,
+    ) -> Result<ResumePoint, ReadError> {
+        let Origin { number, .. } = *record;
+        let by_number = ResumePoint { offset: number, records: number, prefix: [0; 32] };
+        if input.object.is_some() || !input.is_file() || !input.path.is_file() {
+            // Read from the start the next time, whatever stands here.
+            return Ok(ResumePoint { prefix: [u8::MAX; 32], ..by_number });
+        }
+        let mut reader = InputReader::open(input, options)?;
+        let mut place = reader.place();
+        let ReaderBody::Stream(stream, sequence) = &mut reader.body else { return Ok(by_number) };
+        while place.number < number && sequence.skip(stream, place.clone())? {
+            place.number += 1;
+        }
+        reader.records = place.number;
+        Ok(reader.point())
+    }
+
+    /// Columns that are left, since their values have no form in JSON.
     #[must_use]
-    pub fn point_before(&self) -> ResumePoint {
-        let records = self.records.saturating_sub(1);
+    pub fn left_columns(&self) -> &[String] {
         match &self.body {
-            ReaderBody::Stream(stream, _) => {
-                let (offset, prefix) = stream.point_before_record();
-                ResumePoint { offset, records, prefix }
-            }
-            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
-                ResumePoint { offset: records, records, prefix: [0; 32] }
-            }
+            ReaderBody::Parquet(parquet) => parquet.left(),
+            ReaderBody::Arrow(batches) => batches.left(),
+            ReaderBody::Memory(memory) => memory.left(),
+            ReaderBody::Stream(..) => &[],
         }
     }
 
@@ -191,24 +244,33 @@ impl<'m> InputReader<'m> {
     }
 
     fn restart(&mut self) -> Result<(), ReadError> {
-        self.body = open_body(&self.input, &self.options)?;
+        self.body = open_body(&self.input, &self.options, &Interrupt::default())?;
         self.records = 0;
         Ok(())
     }
 }
 
-fn open_body<'m>(input: &InputFile, options: &ReadOptions) -> Result<ReaderBody<'m>, ReadError> {
+fn open_body<'m>(
+    input: &InputFile,
+    options: &ReadOptions,
+    interrupt: &Interrupt,
+) -> Result<ReaderBody<'m>, ReadError> {
     let path = &input.path;
+    let pipe = |pipe: std::io::Result<PipeReader>| {
+        let pipe = pipe.map_err(ReadError::io(path, "open it"))?;
+        open_stream(input, Box::new(pipe), options)
+    };
     if let Some(object) = &input.object {
         return open_object(input, object, options);
     }
     if input.is_stdin {
-        return open_stream(input, Box::new(std::io::stdin()), options);
+        return pipe(PipeReader::new(|| Ok(std::io::stdin()), interrupt));
+    }
+    if !path.is_file() && path.exists() {
+        let path = Arc::clone(path);
+        return pipe(PipeReader::new(move || File::open(path.as_ref()), interrupt));
     }
     let mut file = File::open(path.as_ref()).map_err(ReadError::io(path, "open it"))?;
-    if !path.is_file() {
-        return open_stream(input, Box::new(file), options);
-    }
     let is_parquet = match options.format {
         InputFormat::Parquet => true,
         InputFormat::Auto => is_parquet(&mut file, path).map_err(ReadError::io(path, "read it"))?,

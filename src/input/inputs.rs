@@ -6,9 +6,9 @@ use crate::model::Interrupt;
 use crate::remote::{NameMatcher, ObjectStores, RemoteObject, is_remote};
 use std::collections::HashSet;
 use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 use walkdir::WalkDir;
 
 /// One input after expansion.
@@ -19,8 +19,8 @@ pub struct InputFile {
     pub path: Arc<PathBuf>,
     /// Bytes of the file; 0 when not known (pipes).
     pub size: u64,
-    /// When the file was modified, in nanoseconds since 1970; 0 for pipes.
-    pub modified_ns: i128,
+    /// What tells one state of the file from another, beside its size; 0 for pipes.
+    pub version: i128,
     /// Whether it is standard input.
     pub is_stdin: bool,
     /// The object of a store that it is; its path is then the object's address.
@@ -28,6 +28,14 @@ pub struct InputFile {
 }
 
 impl InputFile {
+    /// Whether its size and version are those that were recorded of it. What older releases recorded of a file on disk
+    /// is its time alone.
+    pub fn is_unchanged(&self, size: u64, version: i128) -> bool {
+        let has_time_alone = i64::try_from(version).is_ok() && self.object.is_none();
+        let mask = if has_time_alone { TIME } else { !0 };
+        size == self.size && (version ^ self.version) & mask == 0
+    }
+
     /// Whether it can be read again, from any place on: it is neither a pipe nor standard input.
     pub fn is_file(&self) -> bool {
         self.object.is_some() || !self.is_stdin && self.path.is_file()
@@ -98,7 +106,7 @@ impl InputList {
             self.inputs.push(InputFile {
                 path: Arc::new(path),
                 size: 0,
-                modified_ns: 0,
+                version: 0,
                 is_stdin: true,
                 object: None,
             });
@@ -127,7 +135,7 @@ impl InputList {
         if self.seen.insert(path.clone()) {
             self.inputs.push(InputFile {
                 size: object.size(),
-                modified_ns: object.version(),
+                version: object.version(),
                 path: Arc::new(path),
                 is_stdin: false,
                 object: Some(object),
@@ -142,7 +150,7 @@ impl InputList {
             let is_file = metadata.is_file();
             self.inputs.push(InputFile {
                 size: if is_file { metadata.len() } else { 0 },
-                modified_ns: if is_file { modified_ns(metadata) } else { 0 },
+                version: if is_file { version(metadata) } else { 0 },
                 path: Arc::new(path),
                 is_stdin: false,
                 object: None,
@@ -285,14 +293,18 @@ fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-fn modified_ns(metadata: &Metadata) -> i128 {
-    let nanoseconds =
-        |duration: std::time::Duration| i128::try_from(duration.as_nanos()).unwrap_or(0);
-    match metadata.modified() {
-        Ok(time) => match time.duration_since(UNIX_EPOCH) {
-            Ok(after) => nanoseconds(after),
-            Err(before) => -nanoseconds(before.duration()),
-        },
-        Err(_) => 0,
+/// The bits of a version that are the time at which the file was modified, in nanoseconds since 1970.
+const TIME: i128 = 0xffff_ffff_ffff_ffff;
+
+/// The time at which a file was modified and, above it, 48 bits of which file it is and when it was changed: tools set
+/// the first at will.
+fn version(metadata: &Metadata) -> i128 {
+    let modified = metadata.mtime().wrapping_mul(1_000_000_000).wrapping_add(metadata.mtime_nsec());
+    let mut hasher = blake3::Hasher::new();
+    for part in [metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()] {
+        hasher.update(&part.to_le_bytes());
     }
+    let [a, b, c, d, e, f, ..] = *hasher.finalize().as_bytes();
+    let state = i128::from(u64::from_le_bytes([a | 1, b, c, d, e, f, 0, 0]));
+    (state << 64) | (i128::from(modified) & TIME)
 }

@@ -4,22 +4,27 @@
 //!
 //! Lines of JSON, a record each.
 //!
-//! JSON objects as records, wherever they stand: the text field is guessed from the first good one.
+//! The text field is guessed from the first good object, wherever it stands.
 
 use super::block::{FormatReader, RecordPlace};
+use super::builder::RawRecord;
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, byte_len, line_limit, reject};
-use super::stream::{BoundedBytes, ByteStream, StreamPiece};
+use super::item::{ReadOptions, byte_len, line_limit, reject};
+use super::stream::{BoundedBytes, ByteStream};
 use super::{keys, roles};
-use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{
+    JsonMembers, Origin, RecordKey, Reject, RejectReason, canonical, json_string,
+    without_not_finite,
+};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// The objects of a JSON file.
 pub(super) struct JsonValuesReader {
-    objects: Objects,
+    objects: JsonObjects,
     /// Nobody said that it is JSON: without a text it is refused as what it is.
     is_guess: bool,
     /// Within an array.
@@ -37,7 +42,7 @@ enum JsonGap {
 
 impl JsonValuesReader {
     pub(super) fn new(options: &ReadOptions, is_guess: bool) -> Self {
-        let objects = Objects::new(options);
+        let objects = JsonObjects::new(options);
         Self { objects, is_guess, in_array: false, is_behind_value: false, is_done: false }
     }
 
@@ -74,17 +79,6 @@ impl JsonValuesReader {
             stream.next_piece(1, 0, |bytes| (!bytes.is_empty()).then_some(1))?;
         }
     }
-
-    fn item(&mut self, piece: &StreamPiece<'_>, place: RecordPlace) -> Result<ReadItem, ReadError> {
-        let mut item = self.objects.item(&piece.bytes, place.at(piece.at))?;
-        if let ReadItem::Record(record) = &mut item
-            && record.metadata.contains(['\n', '\r'])
-        {
-            // Whoever reads the fields later has them on one line.
-            record.metadata = compact(&record.metadata);
-        }
-        Ok(item)
-    }
 }
 
 impl FormatReader for JsonValuesReader {
@@ -92,8 +86,7 @@ impl FormatReader for JsonValuesReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
-        stream.mark_record();
+    ) -> Result<Option<RawRecord>, ReadError> {
         if self.is_done {
             return Ok(None);
         }
@@ -106,14 +99,14 @@ impl FormatReader for JsonValuesReader {
         let Some(piece) = piece else { return Ok(None) };
         self.is_behind_value = self.in_array;
         let is_guess = self.is_guess && place.number == 0;
-        let origin = place.clone().at(piece.at);
-        match self.item(&piece, place) {
+        let origin = place.at(piece.at);
+        match self.objects.raw(&piece.bytes, origin.clone(), true) {
             Err(ReadError::NoTextField { found, .. }) if is_guess => {
                 self.is_done = true;
                 let why = format!(
                     "JSON objects without a text among {found}: name its field with --text-field, or take the file as one document with --format text"
                 );
-                Ok(Some(reject(RejectReason::NotText(why), origin, b"", 0)))
+                Ok(Some(reject(RejectReason::NotText(why), origin, b"", 0).into()))
             }
             item => item.map(Some),
         }
@@ -170,9 +163,9 @@ impl JsonValueEnd {
     }
 }
 
-/// JSON without the space between its values.
-fn compact(json: &str) -> String {
-    let mut compact = String::with_capacity(json.len());
+/// JSON without the space between its values, its texts and numbers as they are spelled.
+pub(super) fn on_one_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len());
     let (mut in_string, mut is_escaped) = (false, false);
     for character in json.chars() {
         if in_string {
@@ -187,17 +180,20 @@ fn compact(json: &str) -> String {
         } else if matches!(character, ' ' | '\n' | '\r' | '\t') {
             continue;
         }
-        compact.push(character);
+        line.push(character);
     }
-    compact
+    line
 }
 
-/// What a line holds.
+/// What an object holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(super) struct ParsedRecord {
     pub(super) key: RecordKey,
     pub(super) text: String,
+    /// As it is spelled.
     pub(super) metadata: String,
+    /// Numbers that JSON does not know, which are null in it.
+    pub(super) not_finite: u64,
 }
 
 /// Which fields are text and id, and how long a text may be.
@@ -208,54 +204,58 @@ pub(super) struct JsonRecordSeed<'a> {
     pub(super) max_doc_bytes: u64,
 }
 
-/// Parses one line. All fields but text and id are kept as they are spelled, in their order.
-pub(super) fn parse(line: &[u8], fields: &JsonRecordSeed<'_>) -> Result<Parsed, RejectReason> {
-    let line = utf8(line)?;
-    let mut json = serde_json::Deserializer::from_str(line);
-    let object = fields
-        .deserialize(&mut json)
-        .and_then(|object| json.end().map(|()| object))
-        .map_err(not_json)?;
-    let text = match (object.text, fields.text) {
-        (_, None) => Cow::Borrowed(""),
-        (Some(JsonText::String(text)), _) => text,
-        (Some(JsonText::Other), Some(field)) => {
-            return Err(RejectReason::TextNotString(field.to_owned()));
-        }
-        (Some(JsonText::Null) | None, Some(field)) => {
-            return Err(RejectReason::NoText(field.to_owned()));
-        }
+/// Parses one object. All fields but text and id are kept as they are spelled, in their order.
+pub(super) fn parse(
+    object: &[u8],
+    fields: &JsonRecordSeed<'_>,
+) -> Result<ParsedRecord, RejectReason> {
+    let json = utf8(object)?;
+    let read = |json: &str| {
+        let mut values = serde_json::Deserializer::from_str(json);
+        let parts = fields.deserialize(&mut values);
+        parts
+            .and_then(|parts| values.end().map(|()| parts))
+            .map_err(|error| not_json(json, &error))
+            .and_then(|parts| parts.record(fields))
     };
-    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    if bytes > fields.max_doc_bytes {
-        return Err(RejectReason::TooLong { bytes, limit: fields.max_doc_bytes });
+    match read(json) {
+        Err(RejectReason::NotJson(why)) => match without_not_finite(json) {
+            Some((json, not_finite)) => Ok(ParsedRecord { not_finite, ..read(&json)? }),
+            None => Err(RejectReason::NotJson(why)),
+        },
+        read => read,
     }
-    let key = match fields.id {
-        Some(field) => {
-            object.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?
-        }
-        None => RecordKey::Position,
+}
+
+/// The text field of an object: `Ok(Err(fields it has))` when it has none of the usual names, an error when it is none.
+pub(super) fn guess_field(object: &[u8]) -> Result<Result<&'static str, String>, RejectReason> {
+    let json = utf8(object)?;
+    let vote = |json: &str| {
+        let members = serde_json::from_str::<JsonMembers<'_>>(json);
+        members.map_err(|error| not_json(json, &error)).map(|JsonMembers(members)| {
+            let names = members.iter().map(|(name, _)| name.as_ref());
+            let field = roles::vote_text_field(names.clone());
+            field.ok_or_else(|| roles::field_names_for_message(names))
+        })
     };
-    Ok(Parsed { key, text: text.into_owned(), metadata: object.metadata })
-}
-
-/// The text field of the object on `line`: `Ok(Err(fields it has))` when it has none of the usual
-/// names, an error when the line is no object.
-pub(super) fn guess_field(line: &[u8]) -> Result<Result<&'static str, String>, RejectReason> {
-    let names =
-        utf8(line).and_then(|line| serde_json::from_str::<Names<'_>>(line).map_err(not_json))?;
-    let names = names.0.iter().map(|name| name.0.as_ref());
-    Ok(roles::vote_text_field(names.clone()).ok_or_else(|| roles::field_names_for_message(names)))
-}
-
-fn utf8(line: &[u8]) -> Result<&str, RejectReason> {
-    std::str::from_utf8(line).map_err(|error| {
-        RejectReason::NotUtf8(u64::try_from(error.valid_up_to()).unwrap_or(u64::MAX))
+    vote(json).or_else(|reason| match without_not_finite(json) {
+        Some((json, _)) => vote(&json),
+        None => Err(reason),
     })
 }
 
-fn not_json(error: serde_json::Error) -> RejectReason {
-    // The line number is always 1 here; the record's own position is told elsewhere.
+/// The text of an object, without the mark of byte order that files put together have before one.
+fn utf8(object: &[u8]) -> Result<&str, RejectReason> {
+    let text = std::str::from_utf8(object)
+        .map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {
+    if let Some(why) = half_pair(json) {
+        return RejectReason::NotJson(why);
+    }
+    // Lines have no line numbers here; the record's own position is told elsewhere.
     let words = error.to_string();
     RejectReason::NotJson(
         match words.strip_suffix(&format!(" at line 1 column {}", error.column())) {
@@ -263,6 +263,14 @@ fn not_json(error: serde_json::Error) -> RejectReason {
             None => words,
         },
     )
+}
+
+/// Where a text has half of a surrogate pair, which no reader of JSON but Python's takes.
+fn half_pair(json: &str) -> Option<String> {
+    let half = |json: &str| canonical(json).err().filter(|why| why.contains("surrogate"));
+    let proved = serde_json::from_str::<&RawValue>(json).ok()?;
+    let Ok(JsonMembers(members)) = serde_json::from_str(json) else { return half(proved.get()) };
+    members.iter().find_map(|(name, value)| Some(format!("field `{name}`: {}", half(value.get())?)))
 }
 
 /// The key that a value is.
@@ -282,6 +290,32 @@ pub(super) struct JsonRecordParts<'l> {
     text: Option<JsonText<'l>>,
     id: Option<&'l RawValue>,
     metadata: String,
+}
+
+impl JsonRecordParts<'_> {
+    fn record(self, fields: &JsonRecordSeed<'_>) -> Result<ParsedRecord, RejectReason> {
+        let text = match (self.text, fields.text) {
+            (_, None) => Cow::Borrowed(""),
+            (Some(JsonText::String(text)), _) => text,
+            (Some(JsonText::Other), Some(field)) => {
+                return Err(RejectReason::TextNotString(field.to_owned()));
+            }
+            (Some(JsonText::Null) | None, Some(field)) => {
+                return Err(RejectReason::NoText(field.to_owned()));
+            }
+        };
+        let bytes = byte_len(text.len());
+        if bytes > fields.max_doc_bytes {
+            return Err(RejectReason::TooLong { bytes, limit: fields.max_doc_bytes });
+        }
+        let key = match fields.id {
+            Some(field) => {
+                self.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?
+            }
+            None => RecordKey::Position,
+        };
+        Ok(ParsedRecord { key, text: text.into_owned(), metadata: self.metadata, not_finite: 0 })
+    }
 }
 
 impl<'l> DeserializeSeed<'l> for &JsonRecordSeed<'_> {
@@ -316,7 +350,7 @@ impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
                 object.id = Some(map.next_value()?);
             } else {
                 let raw: &RawValue = map.next_value()?;
-                push_field(&mut object.metadata, &name, raw.get()).map_err(A::Error::custom)?;
+                push_field(&mut object.metadata, &name, raw.get());
             }
         }
         object.metadata.push('}');
@@ -324,19 +358,13 @@ impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
     }
 }
 
-fn push_field(metadata: &mut String, name: &str, raw: &str) -> Result<(), serde_json::Error> {
-    // A skipped value is checked for shape, not for halves of surrogate pairs; whoever parses the
-    // metadata later must be able to.
-    if raw.contains("\\u") {
-        serde_json::from_str::<serde_json::Value>(raw)?;
-    }
+fn push_field(metadata: &mut String, name: &str, raw: &str) {
     if metadata.len() > 1 {
         metadata.push(',');
     }
-    metadata.push_str(&serde_json::to_string(name)?);
+    metadata.push_str(&json_string(name));
     metadata.push(':');
     metadata.push_str(raw);
-    Ok(())
 }
 
 /// A field name, borrowed unless it has escapes.
@@ -404,41 +432,14 @@ impl<'l> Visitor<'l> for JsonTextVisitor {
     }
 }
 
-/// The field names of an object.
-struct Names<'l>(Vec<JsonName<'l>>);
-
-impl<'l> serde::Deserialize<'l> for Names<'l> {
-    fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamesVisitor)
-    }
-}
-
-struct NamesVisitor;
-
-impl<'l> Visitor<'l> for NamesVisitor {
-    type Value = Names<'l>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Names<'l>, A::Error> {
-        let mut names = Vec::new();
-        while let Some((name, IgnoredAny)) = map.next_entry()? {
-            names.push(name);
-        }
-        Ok(Names(names))
-    }
-}
-
 /// Lines with one object each.
 pub(super) struct JsonLinesReader {
-    objects: Objects,
+    objects: JsonObjects,
 }
 
 impl JsonLinesReader {
     pub(super) fn new(options: &ReadOptions) -> Self {
-        Self { objects: Objects::new(options) }
+        Self { objects: JsonObjects::new(options) }
     }
 }
 
@@ -447,9 +448,9 @@ impl FormatReader for JsonLinesReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         match stream.next_line(self.objects.limit(), Reject::MAX_RAW)? {
-            Some((offset, line)) => self.objects.item(&line, place.at(offset)).map(Some),
+            Some((offset, line)) => self.objects.raw(&line, place.at(offset), false).map(Some),
             None => Ok(None),
         }
     }
@@ -466,24 +467,17 @@ impl FormatReader for JsonLinesReader {
     }
 }
 
-/// Makes records of objects that come one after the other.
-pub(super) struct Objects {
-    text_field: Option<String>,
-    id_field: Option<String>,
+/// Objects that come one after the other, and which of their fields is the text.
+pub(super) struct JsonObjects {
+    text_field: Option<Arc<str>>,
     whole: bool,
-    max_doc_bytes: u64,
     limit: usize,
 }
 
-impl Objects {
+impl JsonObjects {
     pub(super) fn new(options: &ReadOptions) -> Self {
-        Self {
-            text_field: options.text_field.clone(),
-            id_field: options.id_field.clone(),
-            whole: options.whole,
-            max_doc_bytes: options.max_doc_bytes,
-            limit: line_limit(options),
-        }
+        let text_field = options.text_field.as_deref().map(Arc::from);
+        Self { text_field, whole: options.whole, limit: line_limit(options) }
     }
 
     /// How long an object may be.
@@ -492,50 +486,44 @@ impl Objects {
     }
 
     /// Guesses the text field from an object that is passed over.
-    pub(super) fn learn(&mut self, object: &[u8]) {
+    fn learn(&mut self, object: &[u8]) {
         if self.text_field.is_none()
             && let Ok(guess) = guess_field(object)
         {
-            self.text_field = guess.ok().map(str::to_owned);
+            self.text_field = guess.ok().map(Arc::from);
         }
     }
 
-    /// The record of an object, or why it is none.
+    /// The record of an object, undecoded.
     ///
     /// # Errors
     /// [`ReadError::NoTextField`] when no field is named and none has a usual name.
-    pub(super) fn item(
+    pub(super) fn raw(
         &mut self,
         object: &BoundedBytes<'_>,
         origin: Origin,
-    ) -> Result<ReadItem, ReadError> {
+        is_spread: bool,
+    ) -> Result<RawRecord, ReadError> {
         let object = match object {
             BoundedBytes::Whole(object) => *object,
             BoundedBytes::TooLong { head, bytes } => {
                 let reason = RejectReason::TooLong { bytes: *bytes, limit: byte_len(self.limit) };
-                return Ok(reject(reason, origin, head, *bytes));
+                return Ok(reject(reason, origin, head, *bytes).into());
             }
         };
         if !self.whole && self.text_field.is_none() {
             match guess_field(object) {
-                Ok(Ok(field)) => self.text_field = Some(field.to_owned()),
+                Ok(Ok(field)) => self.text_field = Some(Arc::from(field)),
                 Ok(Err(found)) => {
                     return Err(ReadError::NoTextField { path: origin.path.to_path_buf(), found });
                 }
-                Err(reason) => return Ok(reject(reason, origin, object, byte_len(object.len()))),
+                Err(reason) => {
+                    return Ok(reject(reason, origin, object, byte_len(object.len())).into());
+                }
             }
         }
-        let fields = JsonRecordSeed {
-            text: self.text_field.as_deref().filter(|_| !self.whole),
-            id: self.id_field.as_deref(),
-            max_doc_bytes: self.max_doc_bytes,
-        };
-        Ok(match parse(object, &fields) {
-            Ok(Parsed { key, text, metadata }) => {
-                ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
-            }
-            Err(reason) => reject(reason, origin, object, byte_len(object.len())),
-        })
+        let text = self.text_field.clone().filter(|_| !self.whole);
+        Ok(RawRecord::Json { object: object.to_vec(), text, is_spread, origin })
     }
 }
 
@@ -566,7 +554,7 @@ mod tests {
     #[test]
     fn space_goes_from_between_values_and_not_from_texts() {
         assert_eq!(
-            compact("{\"a b\": [1,\n\t2],\r\n\"\\\" c\": \" \"}"),
+            on_one_line("{\"a b\": [1,\n\t2],\r\n\"\\\" c\": \" \"}"),
             "{\"a b\":[1,2],\"\\\" c\":\" \"}"
         );
     }

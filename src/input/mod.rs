@@ -1,20 +1,22 @@
 //! Bytes to records: finds the inputs, decompresses, recognises the format, parses. Streaming, in bounded memory.
 //!
-//! [`expand`] turns path arguments into [`InputFile`]s; a [`InputReader`] gives one input's records and
-//! rejects in order, and the [`ResumePoint`] after each.
+//! [`expand`] turns path arguments into [`InputFile`]s; an [`InputReader`] cuts one input into undecoded records in
+//! order, with the [`ResumePoint`] after each; a [`RecordBuilder`] on any thread makes records and rejects of them.
 //! * `inputs` files, directories, patterns, standard input; `folders` what of a directory is data
 //! * `decompress` by content, counting the bytes of the file
+//! * `pipe` standard input and pipes, where a request to stop is heard
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
 //! * `detect` the format, by what `csv_rows` sees in the beginning; `foreign` files that are neither records nor a text
 //! * `input_reader` hands on to `columnar_reader` (Parquet), or to a reader of records of a stream (`block`):
 //!   `json_reader`, `csv_reader` of rows of `csv_rows`, `warc_reader` of archives, `text_reader`
-//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records
+//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`
 //! * `records` records that a program hands over, one by one or as record batches
 //! * `roles` which field is the text when none is named, other names for fields, the source that a record names
 //! * `keys` what identifies a record: one rule for all of them
-//! * `metadata` puts fields together, `builder` keeps those that are asked for
+//! * `builder` makes records of what readers cut out: parses it, keeps the fields that are asked for, in canonical form
 
+mod arrow_json;
 mod arrow_rows;
 mod block;
 mod builder;
@@ -32,14 +34,14 @@ mod ipc;
 mod item;
 mod json_reader;
 mod keys;
-mod metadata;
+mod pipe;
 mod records;
 mod roles;
 mod stream;
 mod text_reader;
 mod warc_reader;
 
-pub use builder::split_members;
+pub use builder::{RawRecord, RecordBuilder, split_members};
 pub use error::ReadError;
 pub use input_reader::InputReader;
 #[cfg(test)]

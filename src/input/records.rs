@@ -1,10 +1,13 @@
 //! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
-use super::arrow_rows::{BatchReader, BatchRows, Columns};
+use super::arrow_rows::{BatchReader, BatchRows, RowColumns};
+use super::builder::RawRecord;
 use super::error::ReadError;
 use super::inputs::InputFile;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::{keys, roles};
+use super::json_reader::JsonObjects;
+use super::keys;
+use super::stream::BoundedBytes;
 use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use serde_json::{Map, Value};
@@ -68,13 +71,13 @@ pub struct Records<'m> {
 enum RecordSupply<'m> {
     OneByOne(Box<dyn Iterator<Item = Result<Record, SupplyError>> + Send + 'm>),
     /// With the field that holds the text, once it is known.
-    Mappings(MappingIterator<'m>, Option<String>),
+    Objects(ObjectIterator<'m>, Option<JsonObjects>),
     Batches(Box<BatchRows<SchemaBatches<'m>>>),
 }
 
-/// Fields by name, or why there are none.
-type MappingIterator<'m> =
-    Box<dyn Iterator<Item = Result<Result<Map<String, Value>, String>, SupplyError>> + Send + 'm>;
+/// JSON objects, or why there are none.
+type ObjectIterator<'m> =
+    Box<dyn Iterator<Item = Result<Result<String, String>, SupplyError>> + Send + 'm>;
 
 impl<'m> Records<'m> {
     /// The records of anything that gives them one by one.
@@ -108,8 +111,22 @@ impl<'m> Records<'m> {
         I::IntoIter: Send + 'm,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let json = |fields: Map<String, Value>| Value::Object(fields).to_string();
+        Self::objects(
+            name,
+            records.into_iter().map(move |record| record.map(|item| item.map(json))),
+        )
+    }
+
+    /// The same of JSON objects, each a text: what one line of a JSON lines file says.
+    pub fn objects<I, E>(name: impl Into<String>, records: I) -> Self
+    where
+        I: IntoIterator<Item = Result<Result<String, String>, E>>,
+        I::IntoIter: Send + 'm,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let records = records.into_iter().map(|record| record.map_err(Into::into));
-        Self { name: name.into(), supply: RecordSupply::Mappings(Box::new(records), None) }
+        Self { name: name.into(), supply: RecordSupply::Objects(Box::new(records), None) }
     }
 
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
@@ -129,7 +146,7 @@ impl<'m> Records<'m> {
             return Err(ReadError::NoName);
         }
         let path = Arc::new(PathBuf::from(&self.name));
-        Ok(InputFile { path, size: 0, modified_ns: 0, is_stdin: false, object: None })
+        Ok(InputFile { path, size: 0, version: 0, is_stdin: false, object: None })
     }
 }
 
@@ -155,7 +172,7 @@ impl<'m> RecordsReader<'m> {
     ) -> Result<Self, ReadError> {
         if let RecordSupply::Batches(batches) = &records.supply {
             // What cannot be read is said before the first batch is made.
-            Columns::of(&batches.supply().0.schema(), path, options)?;
+            RowColumns::of(&batches.supply().0.schema(), path, options)?;
         }
         Ok(Self { supply: Some(records.supply), given: 0 })
     }
@@ -165,33 +182,45 @@ impl<'m> RecordsReader<'m> {
         &mut self,
         options: &ReadOptions,
         origin: Origin,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         let path = Arc::clone(&origin.path);
         let number = origin.number;
-        let item = match &mut self.supply {
+        let failed = |source| failed(&path, number, source);
+        let raw = match &mut self.supply {
             None => return Ok(None),
             Some(RecordSupply::OneByOne(records)) => {
-                let next = records.next().transpose();
-                let next = next.map_err(|source| failed(&path, number, source));
-                next.map(|record| record.map(|record| item(record, options, origin)))
+                let next = records.next().transpose().map_err(failed);
+                next.map(|record| record.map(|record| item(record, options, origin).into()))
             }
-            Some(RecordSupply::Mappings(records, field)) => match records.next().transpose() {
-                Err(source) => Err(failed(&path, number, source)),
+            Some(RecordSupply::Objects(records, objects)) => match records.next().transpose() {
+                Err(source) => Err(failed(source)),
                 Ok(None) => Ok(None),
-                Ok(Some(Err(why))) => Ok(Some(reject(RejectReason::Form(why), origin, &[], 0))),
-                Ok(Some(Ok(fields))) => mapped(fields, field, options, origin).map(Some),
+                Ok(Some(Err(why))) => {
+                    Ok(Some(reject(RejectReason::Form(why), origin, &[], 0).into()))
+                }
+                Ok(Some(Ok(json))) => {
+                    let objects = objects.get_or_insert_with(|| JsonObjects::new(options));
+                    objects.raw(&BoundedBytes::Whole(json.as_bytes()), origin, false).map(Some)
+                }
             },
-            Some(RecordSupply::Batches(batches)) => batches.next(options, origin),
-        };
-        match &item {
-            Ok(Some(ReadItem::Record(ReadRecord { text, metadata, .. }))) => {
-                self.given += byte_len(text.len()) + byte_len(metadata.len());
+            Some(RecordSupply::Batches(batches)) => {
+                batches.next(options, origin).map(|row| row.map(RawRecord::Read))
             }
-            Ok(Some(ReadItem::Reject(reject))) => self.given += reject.raw_bytes,
+        };
+        match &raw {
+            Ok(Some(raw)) => self.given += byte_len(raw.bytes()),
             // Iterators may begin anew behind their end; that would be other records.
             Ok(None) | Err(_) => self.supply = None,
         }
-        item
+        raw
+    }
+
+    /// Columns of record batches that are left, since their values have no form in JSON.
+    pub(super) fn left(&self) -> &[String] {
+        match &self.supply {
+            Some(RecordSupply::Batches(batches)) => batches.left(),
+            _ => &[],
+        }
     }
 
     /// Bytes of texts and fields that were given.
@@ -227,46 +256,9 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
     let Some(key) = key else {
         return reject(RejectReason::BadId(named.to_owned()), origin, text.as_bytes(), bytes);
     };
-    // As a line of a file has it, so that the same record is the same whichever way it comes.
     let metadata =
         if fields.is_empty() { "{}".to_owned() } else { Value::Object(fields).to_string() };
-    ReadItem::Record(ReadRecord { key, source: None, text, metadata, origin })
-}
-
-/// A mapping as a record, or why it is none. The field of the text is found in the first one.
-fn mapped(
-    mut fields: Map<String, Value>,
-    text_field: &mut Option<String>,
-    options: &ReadOptions,
-    origin: Origin,
-) -> Result<ReadItem, ReadError> {
-    if options.whole {
-        return Ok(item(Record { fields, ..Record::default() }, options, origin));
-    }
-    let field = match (&options.text_field, text_field) {
-        (Some(field), _) => field,
-        (None, Some(field)) => &*field,
-        (None, text_field @ None) => {
-            let names = fields.keys().map(String::as_str);
-            let found =
-                roles::vote_text_field(names.clone()).ok_or_else(|| ReadError::NoTextField {
-                    path: origin.path.to_path_buf(),
-                    found: roles::field_names_for_message(names),
-                })?;
-            &*text_field.insert(found.to_owned())
-        }
-    };
-    let reason = match fields.get_mut(field) {
-        Some(Value::String(text)) => {
-            let text = std::mem::take(text);
-            fields.shift_remove(field);
-            return Ok(item(Record { key: None, text, fields }, options, origin));
-        }
-        None | Some(Value::Null) => RejectReason::NoText(field.clone()),
-        Some(_) => RejectReason::TextNotString(field.clone()),
-    };
-    let raw = Value::Object(fields).to_string();
-    Ok(reject(reason, origin, raw.as_bytes(), byte_len(raw.len())))
+    ReadItem::Record(ReadRecord::new(key, text, metadata, origin))
 }
 
 /// What gives record batches, and promised their columns.

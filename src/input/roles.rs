@@ -3,8 +3,7 @@
 //! The text field of an input whose user named none.
 
 use super::item::ReadOptions;
-use super::metadata::{JsonMembers, RecordBuilder, json_string};
-use crate::model::{ReadRecord, RejectReason};
+use crate::model::{JsonMembers, JsonObject, RejectReason, json_string};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -27,15 +26,19 @@ impl FieldRoles {
         Self { renamed: renamed.clone(), source: source_field.clone(), last: None }
     }
 
-    /// Changes a record, or says why it cannot be one.
-    pub(super) fn apply(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
+    /// The fields under their names, unless they stay as they are, and the source that the record names; or why it
+    /// cannot be one.
+    pub(super) fn apply(
+        &mut self,
+        metadata: &str,
+    ) -> Result<(Option<String>, Option<Arc<str>>), RejectReason> {
         if self.renamed.is_empty() && self.source.is_none() {
-            return Ok(());
+            return Ok((None, None));
         }
-        let parsed: Result<JsonMembers<'_>, _> = serde_json::from_str(&record.metadata);
+        let parsed: Result<JsonMembers<'_>, _> = serde_json::from_str(metadata);
         let JsonMembers(fields) =
             parsed.map_err(|error| RejectReason::NotJson(error.to_string()))?;
-        let mut metadata = RecordBuilder::new();
+        let mut kept = JsonObject::default();
         let mut named = None;
         for (name, value) in &fields {
             if self.source.as_deref() == Some(name.as_ref()) {
@@ -51,12 +54,9 @@ impl FieldRoles {
                 )));
             }
             let name = ours.map_or(name.as_ref(), |(ours, _)| ours.as_str());
-            metadata.push_raw(&json_string(name), value.get());
+            kept.push_raw(&json_string(name), value.get());
         }
-        let metadata = metadata.finish();
-        record.source = named;
-        record.metadata = metadata;
-        Ok(())
+        Ok((Some(kept.finish()), named))
     }
 
     /// The source that a value names; none when it is null or empty.
@@ -114,8 +114,6 @@ pub(super) fn field_names_for_message<'a>(fields: impl Iterator<Item = &'a str>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Origin, RecordKey};
-    use std::path::PathBuf;
 
     fn mapped(metadata: &str) -> Result<(String, Option<String>), String> {
         let options = ReadOptions {
@@ -123,17 +121,9 @@ mod tests {
             source_field: Some("from".into()),
             ..ReadOptions::default()
         };
-        let path = Arc::new(PathBuf::from("x"));
-        let mut record = ReadRecord {
-            key: RecordKey::Position,
-            source: None,
-            text: String::new(),
-            metadata: metadata.to_owned(),
-            origin: Origin { path, number: 0, offset: 0 },
-        };
-        let mut mapping = FieldRoles::new(&options);
-        mapping.apply(&mut record).map_err(|reason| reason.to_string())?;
-        Ok((record.metadata, record.source.map(|name| name.to_string())))
+        let mut roles = FieldRoles::new(&options);
+        let (kept, source) = roles.apply(metadata).map_err(|reason| reason.to_string())?;
+        Ok((kept.unwrap_or_default(), source.map(|name| name.to_string())))
     }
 
     #[test]

@@ -49,10 +49,6 @@ pub(super) struct ByteStream {
     ended: bool,
     fault: Option<std::io::Error>,
     head: Vec<u8>,
-    /// Where the last line or rest was asked for, in `buffer`, while its bytes are there.
-    asked_at: usize,
-    /// The same in the stream with the hash of what stands before it, once its bytes have gone.
-    asked: Option<(u64, [u8; 32])>,
 }
 
 impl ByteStream {
@@ -68,8 +64,6 @@ impl ByteStream {
             ended: false,
             fault: None,
             head: Vec::new(),
-            asked_at: 0,
-            asked: None,
         };
         while stream.ahead().len() < BYTE_ORDER_MARK.len() && !stream.ended {
             stream.fill()?;
@@ -88,27 +82,12 @@ impl ByteStream {
     /// Hash of all bytes before [`Stream::offset`]. Hashes what is consumed of the buffer: up to some
     /// 256 KiB, so it is not for every record.
     pub(super) fn prefix(&self) -> [u8; 32] {
-        self.prefix_to(self.start)
-    }
-
-    /// Where the stream stood before the last piece was asked for, and the hash of all bytes before it.
-    pub(super) fn point_before_record(&self) -> (u64, [u8; 32]) {
-        let here = || (self.base + byte_len(self.asked_at), self.prefix_to(self.asked_at));
-        self.asked.unwrap_or_else(here)
-    }
-
-    fn prefix_to(&self, end: usize) -> [u8; 32] {
-        let consumed = self.buffer.get(..end).unwrap_or_default();
+        let consumed = self.buffer.get(..self.start).unwrap_or_default();
         #[cfg(test)]
         HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + byte_len(consumed.len())));
         let mut hasher = self.hasher.clone();
         hasher.update(consumed);
         *hasher.finalize().as_bytes()
-    }
-
-    /// The next record begins here. Lines and the rest say so themselves, of pieces it is said before the first.
-    pub(super) fn mark_record(&mut self) {
-        (self.asked_at, self.asked) = (self.start, None);
     }
 
     /// Whether the file is compressed.
@@ -154,7 +133,6 @@ impl ByteStream {
         limit: usize,
         keep: usize,
     ) -> Result<Option<(u64, BoundedBytes<'_>)>, ReadError> {
-        self.mark_record();
         loop {
             let mut scanned = 0;
             let end = loop {
@@ -289,7 +267,6 @@ impl ByteStream {
         limit: usize,
         keep: usize,
     ) -> Result<BoundedBytes<'_>, ReadError> {
-        self.mark_record();
         while !self.ended && self.ahead().len() <= limit {
             self.fill()?;
         }
@@ -344,11 +321,6 @@ impl ByteStream {
             return Err(self.fail(error));
         }
         if self.start > 0 {
-            // Blank lines before a line, or a line too long to be held: what stood before them goes.
-            if self.asked.is_none() && self.asked_at < self.start {
-                self.asked = Some(self.point_before_record());
-            }
-            self.asked_at = 0;
             self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
             self.base += byte_len(self.start);
             self.buffer.drain(..self.start);

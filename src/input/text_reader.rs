@@ -1,6 +1,7 @@
 //! Plain text: a file, a line or a paragraph as a document.
 
 use super::block::{FormatReader, RecordPlace};
+use super::builder::RawRecord;
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
@@ -48,14 +49,14 @@ impl FormatReader for WholeTextReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         if self.is_done {
             return Ok(None);
         }
         self.is_done = true;
         let origin = place.at(stream.offset());
         let text = stream.rest(to_usize(self.max_doc_bytes), Reject::MAX_RAW)?;
-        Ok(Some(document(&text, self.max_doc_bytes, origin)))
+        Ok(Some(document(&text, self.max_doc_bytes, origin).into()))
     }
 
     fn is_single(&self) -> bool {
@@ -68,15 +69,14 @@ impl FormatReader for TextPartsReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         let limit = to_usize(self.max_doc_bytes);
         if self.by_line {
             let Some((offset, line)) = stream.next_line(limit, Reject::MAX_RAW)? else {
                 return Ok(None);
             };
-            return Ok(Some(document(&line, self.max_doc_bytes, place.at(offset))));
+            return Ok(Some(document(&line, self.max_doc_bytes, place.at(offset)).into()));
         }
-        stream.mark_record();
         loop {
             let mut end = ParagraphEnd::default();
             let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
@@ -86,7 +86,7 @@ impl FormatReader for TextPartsReader {
                 long @ BoundedBytes::TooLong { .. } => long,
             };
             if text != BoundedBytes::Whole(b"") {
-                return Ok(Some(document(&text, self.max_doc_bytes, place.at(piece.at))));
+                return Ok(Some(document(&text, self.max_doc_bytes, place.at(piece.at)).into()));
             }
         }
     }
@@ -97,12 +97,12 @@ impl FormatReader for ForeignFileReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
+    ) -> Result<Option<RawRecord>, ReadError> {
         let Some(why) = self.why.take() else { return Ok(None) };
         let origin = place.at(stream.offset());
         let head = stream.peek(HEAD)?;
         let bytes = self.file_bytes.max(byte_len(head.len()));
-        Ok(Some(reject(RejectReason::NotText(why), origin, head, bytes)))
+        Ok(Some(reject(RejectReason::NotText(why), origin, head, bytes).into()))
     }
 
     fn is_single(&self) -> bool {
@@ -153,13 +153,10 @@ fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: Origin) -> Read
         }
     };
     match std::str::from_utf8(raw) {
-        Ok(text) => ReadItem::Record(ReadRecord {
-            key: RecordKey::Position,
-            source: None,
-            text: text.to_owned(),
-            metadata: "{}".to_owned(),
-            origin,
-        }),
+        Ok(text) => {
+            let (text, metadata) = (text.to_owned(), "{}".to_owned());
+            ReadItem::Record(ReadRecord::new(RecordKey::Position, text, metadata, origin))
+        }
         Err(error) => {
             let reason = RejectReason::NotUtf8(byte_len(error.valid_up_to()));
             reject(reason, origin, raw, byte_len(raw.len()))

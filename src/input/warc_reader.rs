@@ -3,12 +3,12 @@
 //! Answers of web servers as archives keep them: header, kind, and the body as it was before it was sent.
 
 use super::block::{FormatReader, RecordPlace};
+use super::builder::RawRecord;
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;
-use super::metadata::RecordBuilder;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
-use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{JsonObject, Origin, ReadRecord, RecordKey, Reject, RejectReason};
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
@@ -168,7 +168,7 @@ impl WarcReader {
             ("languages", languages.filter(|codes| codes.contains(','))),
         ];
         let mut key = RecordKey::Position;
-        let mut metadata = RecordBuilder::new();
+        let mut metadata = JsonObject::default();
         for (name, value) in fields {
             let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
             if self.options.id_field.as_deref() == Some(name) {
@@ -187,7 +187,7 @@ impl WarcReader {
             }
             false => text.to_owned(),
         };
-        Ok(ReadRecord { key, source: None, text, metadata: metadata.finish(), origin })
+        Ok(ReadRecord::new(key, text, metadata.finish(), origin))
     }
 }
 
@@ -196,8 +196,7 @@ impl FormatReader for WarcReader {
         &mut self,
         stream: &mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<ReadItem>, ReadError> {
-        stream.mark_record();
+    ) -> Result<Option<RawRecord>, ReadError> {
         while !self.is_done {
             stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
             if stream.peek(1)?.is_empty() {
@@ -207,7 +206,7 @@ impl FormatReader for WarcReader {
             let (content, item) = self.record(stream, &place)?;
             self.records += 1;
             match (content, item) {
-                (_, Some(item)) => return Ok(Some(item)),
+                (_, Some(item)) => return Ok(Some(item.into())),
                 (PayloadKind::Html, None) => {
                     self.pages += 1;
                     self.passed.html += 1;
@@ -229,7 +228,7 @@ impl FormatReader for WarcReader {
             ),
         };
         let offset = stream.offset();
-        Ok(Some(reject(RejectReason::NotText(why), place.at(offset), b"", 0)))
+        Ok(Some(reject(RejectReason::NotText(why), place.at(offset), b"", 0).into()))
     }
 
     fn take_passed(&mut self) -> SkippedContent {

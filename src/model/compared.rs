@@ -1,5 +1,6 @@
 //! What of a document is compared with others: its text, or what is said in the turns of a conversation.
 
+use super::json::parse_object;
 use super::policy::Compared;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -25,7 +26,7 @@ fn said(metadata: &str) -> Option<String> {
     if metadata == "{}" {
         return None;
     }
-    let record: Map<String, Value> = serde_json::from_str(metadata).ok()?;
+    let record = parse_object(metadata).ok()?;
     let turns = |name: &str| record.get(name).and_then(turns);
     let text = |name: &str| record.get(name).and_then(Value::as_str);
     let mut said = String::new();

@@ -10,6 +10,7 @@ mod field;
 mod id;
 mod identity;
 mod incoming;
+mod json;
 mod loss;
 mod mersenne;
 mod policy;
@@ -36,6 +37,10 @@ pub use identity::{
     half, hash_start, key_identity, position_identity, record_identity, reject_identity, text_hash,
 };
 pub use incoming::{Incoming, IncomingFilter, Verdict};
+pub use json::{
+    CanonicalJson, JsonMembers, JsonObject, canonical, is_number, json_string, parse, parse_object,
+    without_not_finite,
+};
 pub use loss::{LossSpan, TextForm};
 pub use mersenne::MersenneTwister;
 pub use policy::{
@@ -44,7 +49,7 @@ pub use policy::{
 };
 pub use policy_settings::PolicySettings;
 pub use progress::{Interrupt, Progress, Silent, Tally};
-pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason, SpelledMetadata};
 pub use standing::{Match, MatchKind, Standing, jaccard};
 pub use suite::{
     ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,

@@ -46,17 +46,28 @@ impl Progress for Silent {
 
 /// A flag that asks a long operation to stop at its next safe point.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    is_raised: Arc<AtomicBool>,
+    /// Of whom it is a part.
+    whole: Option<Arc<Interrupt>>,
+}
 
 impl Interrupt {
     /// Asks for the stop. Safe to call from a signal handler's thread.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.is_raised.store(true, Ordering::SeqCst);
     }
 
     /// Whether a stop was asked for.
     #[must_use]
     pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        let is_raised = self.is_raised.load(Ordering::SeqCst);
+        is_raised || self.whole.as_ref().is_some_and(|whole| whole.is_raised())
+    }
+
+    /// A flag of a part of the operation: it can be raised alone, and is raised with this one.
+    #[must_use]
+    pub fn of_part(&self) -> Self {
+        Self { is_raised: Arc::default(), whole: Some(Arc::new(self.clone())) }
     }
 }

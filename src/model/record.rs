@@ -45,10 +45,31 @@ pub struct ReadRecord {
     pub source: Option<Arc<str>>,
     /// The text to deduplicate and tokenize.
     pub text: String,
-    /// All other fields as one JSON object, in the order and the spelling of the input; `{}` if none.
+    /// All other fields as one JSON object in its canonical form, in the order of the input; `{}` if none.
     pub metadata: String,
+    /// The same as the input spelled it, where that is another text.
+    pub spelled: Option<SpelledMetadata>,
+    /// Numbers that JSON does not know (`NaN`, `Infinity`), which are null in it.
+    pub not_finite: u64,
     /// Where it stood.
     pub origin: Origin,
+}
+
+/// Metadata as an input spelled it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpelledMetadata {
+    /// The JSON object.
+    pub json: String,
+    /// Whether it says something else than its canonical form: members of null, a name twice, other forms of numbers.
+    pub is_other_value: bool,
+}
+
+impl ReadRecord {
+    /// A record whose metadata were not put into their canonical form yet.
+    #[must_use]
+    pub const fn new(key: RecordKey, text: String, metadata: String, origin: Origin) -> Self {
+        Self { key, source: None, text, metadata, spelled: None, not_finite: 0, origin }
+    }
 }
 
 /// Why a record could not be read.

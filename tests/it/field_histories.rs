@@ -86,6 +86,8 @@ impl Model {
     fn ingest(&mut self, file: &str) {
         for line in file.lines() {
             let mut came: Map<String, Value> = serde_json::from_str(line).unwrap();
+            came.values_mut().for_each(drop_nulls);
+            came.retain(|_, value| !value.is_null());
             let whole = Value::Object(came.clone());
             let key = came.remove("id").unwrap().as_str().unwrap().to_owned();
             let text = came.remove("text").unwrap().as_str().unwrap().to_owned();
@@ -133,6 +135,18 @@ impl Model {
     fn values(&self, name: &str) -> Vec<Value> {
         let (kind, path) = self.declared[name];
         self.documents.iter().map(|document| value(&document.now, name, kind, path)).collect()
+    }
+}
+
+/// Members of null are no members: whoever writes them says what another leaves unsaid.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(drop_nulls);
+            members.retain(|_, value| !value.is_null());
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

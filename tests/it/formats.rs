@@ -217,3 +217,41 @@ fn make_a_golden_store() {
     std::fs::write(home.join("digest"), format!("{}\n", sound_digest(&reader(&corpus)))).unwrap();
     assert!(command(&["info", &name]).status().unwrap().success());
 }
+
+/// A corpus of a release that kept the spelling of fields: spaces, escapes, nulls, digits, names that come twice.
+#[test]
+fn records_that_were_stored_as_they_were_spelled_are_unchanged_when_they_come_again() {
+    let golden = repository("tests/formats/spelled");
+    let scratch = Scratch::new();
+    copy(&golden.join("corpus"), &scratch.path("corpus"));
+    let corpus = scratch.arg("corpus");
+    let template = golden.join("template.jinja").display().to_string();
+    let inputs: [(&str, &str, &[&str]); 4] = [
+        ("keyed", "keyed.jsonl", &["--id-field", "id"]),
+        ("keyless", "keyless.jsonl", &["--format", "jsonl"]),
+        ("table", "table.csv", &["--format", "csv", "--id-field", "id"]),
+        (
+            "chats",
+            "chats.jsonl",
+            &["--id-field", "id", "--chat", "messages", "--chat-template", &template],
+        ),
+    ];
+    let before = sound_digest(&reader(&scratch.path("corpus")));
+    for (source, file, more) in inputs {
+        let text = std::fs::read(golden.join(file)).unwrap();
+        for again in [&["--reread"][..], &[]] {
+            let mut arguments = vec!["ingest", &corpus, "-", "--source", source, "--json"];
+            arguments.extend(more.iter().chain(again));
+            let report = corpusdb_reading(&arguments, &text).good().json();
+            let [read, unchanged, added] = numbers(&report, ["read", "unchanged", "added"]);
+            assert_eq!((unchanged, added), (read, 0), "{file}");
+        }
+    }
+    assert_eq!(sound_digest(&reader(&scratch.path("corpus"))), before);
+    // Another value is another record.
+    let other =
+        std::fs::read_to_string(golden.join("keyed.jsonl")).unwrap().replace("2.50", "2.51");
+    let arguments = ["ingest", &corpus, "-", "--source", "keyed", "--id-field", "id", "--json"];
+    let report = corpusdb_reading(&arguments, other.as_bytes()).good().json();
+    assert_eq!(numbers(&report, ["read", "unchanged", "updated"]), [4, 3, 1]);
+}

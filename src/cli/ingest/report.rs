@@ -30,6 +30,12 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
         let purged = n(report.purged);
         print::line(&format!("  {purged} not stored: their texts or keys were purged"))?;
     }
+    if report.not_finite > 0 {
+        let numbers = n(report.not_finite);
+        print::line(&format!(
+            "  {numbers} numbers that JSON does not know (NaN, Infinity) are null"
+        ))?;
+    }
     if report.filtered > 0 {
         print::line(&format!("  {} passed over by --where", n(report.filtered)))?;
     }
@@ -94,6 +100,10 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::NotText { files, first } => format!(
             "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
             print::number(*files)
+        ),
+        Alarm::ColumnsLeft { columns } => format!(
+            "ALARM: columns without a form in JSON were left: {} (`--drop-fields` says that they are not wanted)",
+            columns.join(", ")
         ),
         Alarm::UnknownFields { fields } => format!(
             "ALARM: no record has a field `{}`, which --where names: to it such a field is null",

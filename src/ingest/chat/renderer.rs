@@ -6,9 +6,9 @@ use super::conversation::Conversation;
 use super::options::ForbiddenSpellings;
 use super::options::{ChatOptions, SpecialInContent};
 use super::template::{ChatTemplate, MARKS};
-use crate::model::{Interrupt, LossSpan, TextForm};
+use crate::model::{Interrupt, LossSpan, TextForm, parse_object};
 use minijinja::value::Value;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 const RESERVED: &str = "a character that is reserved for generation marks (U+FDD0, U+FDD1)";
 
@@ -54,8 +54,7 @@ impl ChatRenderer {
 
     /// The text of one record, with its form; the reason why it is rejected otherwise.
     pub(in crate::ingest) fn text(&self, record: &str) -> Result<(String, TextForm), String> {
-        let record: Map<String, Json> =
-            serde_json::from_str(record).map_err(|error| format!("not a JSON object: {error}"))?;
+        let record = parse_object(record)?;
         let turns =
             conversation::read_conversation(&record, self.options.shape, self.field.as_deref())?;
         let Some(template) = &self.options.template else {

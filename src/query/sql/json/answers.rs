@@ -1,5 +1,6 @@
 //! What a JSON function makes of the part that it found.
 
+use crate::model::JsonMembers;
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListBuilder, StringViewBuilder, UInt64Array,
 };
@@ -7,7 +8,7 @@ use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What is answered of the part of a JSON text.
@@ -130,8 +131,10 @@ fn length(json: &str) -> Option<u64> {
 
 /// In the order in which they are written.
 fn keys(json: &str) -> Option<Vec<String>> {
-    let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).ok()?;
-    Some(members.into_iter().map(|(name, _)| name).collect())
+    let JsonMembers(members) = serde_json::from_str(json).ok()?;
+    let mut seen = BTreeSet::new();
+    let names = members.into_iter().map(|(name, _)| name.into_owned());
+    Some(names.filter(|name| seen.insert(name.clone())).collect())
 }
 
 fn elements(json: &str) -> Option<Vec<&str>> {

@@ -1,0 +1,726 @@
+//! Canonical JSON: one spelling for one value, whoever wrote it, and no number loses its value.
+//!
+//! Metadata is stored in this form, so that a record is the same whichever way it comes in: no space between values,
+//! only the escapes that JSON needs, members of null left out, of a doubled name the last value at the first place.
+//! Numbers are spelled as [`number`] says. What is rewritten is text that `serde_json` has proved to be JSON.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// How deep lists and objects may stand in one another.
+pub const MAX_DEPTH: usize = 512;
+/// Members of an object that a new one is compared with one by one; among more it is looked up.
+const FEW_MEMBERS: usize = 16;
+
+/// The members of an object in their order, each value as it is spelled.
+pub struct JsonMembers<'l>(pub Vec<(Cow<'l, str>, &'l RawValue)>);
+
+impl<'l> Deserialize<'l> for JsonMembers<'l> {
+    fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(JsonMembersVisitor)
+    }
+}
+
+struct JsonMembersVisitor;
+
+/// A name, borrowed unless it has escapes.
+#[derive(Deserialize)]
+struct JsonName<'l>(#[serde(borrow)] Cow<'l, str>);
+
+impl<'l> Visitor<'l> for JsonMembersVisitor {
+    type Value = JsonMembers<'l>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<JsonMembers<'l>, A::Error> {
+        let mut members = Vec::new();
+        while let Some((JsonName(name), value)) = map.next_entry()? {
+            members.push((name, value));
+        }
+        Ok(JsonMembers(members))
+    }
+}
+
+/// A text as JSON has it.
+#[must_use]
+pub fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A JSON object that grows by a member at a time.
+#[derive(Clone)]
+pub struct JsonObject(String);
+
+impl Default for JsonObject {
+    fn default() -> Self {
+        Self("{".to_owned())
+    }
+}
+
+impl JsonObject {
+    /// One more member: its name as JSON has it, and its value as JSON.
+    pub fn push_raw(&mut self, name: &str, value: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(name);
+        self.0.push(':');
+        self.0.push_str(value);
+    }
+
+    /// One more member of text.
+    pub fn push(&mut self, name: &str, value: &str) {
+        self.push_raw(&json_string(name), &json_string(value));
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// A value in its canonical form.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CanonicalJson {
+    /// The form.
+    pub json: String,
+    /// Whether more than space and escapes went: members of null, doubled names, spellings of numbers.
+    pub is_other_value: bool,
+}
+
+/// The canonical form of a value that is proved to be JSON.
+///
+/// # Errors
+/// In words, for half of a surrogate pair and for more than [`MAX_DEPTH`] levels.
+pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
+    let written = |is_doubled| {
+        let out = String::with_capacity(json.len());
+        let from = JsonCursor { from: json, at: 0 };
+        let mut writer = Writer { from, out, is_doubled, is_other_value: is_doubled };
+        writer.from.skip_space();
+        writer.value(0)?;
+        Ok(CanonicalJson { json: writer.out, is_other_value: writer.is_other_value })
+    };
+    match written(false) {
+        // Once for all objects in it: what has doubled names at every level is not written twice at each.
+        Err(JsonFault::Doubled) => written(true).map_err(JsonFault::words),
+        done => done.map_err(JsonFault::words),
+    }
+}
+
+/// Why a value cannot be read or written.
+enum JsonFault {
+    /// An object has a name twice, and members were not kept apart.
+    Doubled,
+    Words(String),
+}
+
+impl JsonFault {
+    fn words(self) -> String {
+        match self {
+            Self::Doubled => "an object has a name twice".to_owned(),
+            Self::Words(words) => words,
+        }
+    }
+
+    fn no_json() -> Self {
+        Self::Words("it is no JSON".to_owned())
+    }
+}
+
+/// A place in a text that is JSON.
+struct JsonCursor<'l> {
+    from: &'l str,
+    /// The byte of `from` that is next.
+    at: usize,
+}
+
+impl<'l> JsonCursor<'l> {
+    fn peek(&self) -> Option<u8> {
+        self.from.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'l str {
+        self.from.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_space(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    /// What comes next as far as `is_part` holds.
+    fn take(&mut self, is_part: impl Fn(u8) -> bool) -> &'l str {
+        let rest = self.rest();
+        let end = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn number(&mut self) -> &'l str {
+        self.take(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+    }
+
+    fn word(&mut self) -> Result<&'l str, JsonFault> {
+        let word = self.take(|byte| byte.is_ascii_alphabetic());
+        if word.is_empty() { Err(JsonFault::no_json()) } else { Ok(word) }
+    }
+
+    /// The next text as it is spelled, in its quotes.
+    fn string(&mut self) -> Result<&'l str, JsonFault> {
+        let rest = self.rest();
+        let mut is_escaped = false;
+        let end = rest.bytes().skip(1).position(|byte| {
+            let is_end = byte == b'"' && !is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            is_end
+        });
+        let spelled = end.and_then(|end| rest.get(..end + 2)).ok_or_else(JsonFault::no_json)?;
+        self.at += spelled.len();
+        Ok(spelled)
+    }
+
+    /// The name of the next member, as it is spelled; what comes next is its value.
+    fn name(&mut self) -> Result<&'l str, JsonFault> {
+        let name = self.string()?;
+        self.skip_space();
+        self.at += 1;
+        self.skip_space();
+        Ok(name)
+    }
+
+    /// Enters a list or an object.
+    fn open(&mut self, depth: usize) -> Result<(), JsonFault> {
+        if depth == MAX_DEPTH {
+            return Err(JsonFault::Words(format!("it is nested deeper than {MAX_DEPTH} levels")));
+        }
+        self.at += 1;
+        self.skip_space();
+        Ok(())
+    }
+
+    /// Whether there is more before the bracket that closes; if not, passes over it.
+    fn has_more(&mut self, close: u8) -> bool {
+        let has_more = self.peek().is_some_and(|byte| byte != close);
+        self.at += usize::from(!has_more);
+        has_more
+    }
+
+    /// Passes over a comma and the space around it.
+    fn skip_comma(&mut self) -> bool {
+        self.skip_space();
+        let is_comma = self.peek() == Some(b',');
+        if is_comma {
+            self.at += 1;
+            self.skip_space();
+        }
+        is_comma
+    }
+
+    fn skip_null(&mut self) -> bool {
+        let is_null = self.rest().starts_with("null");
+        if is_null {
+            self.at += 4;
+        }
+        is_null
+    }
+}
+
+struct Writer<'l> {
+    from: JsonCursor<'l>,
+    out: String,
+    /// Whether names may come twice: members are put together before they are written.
+    is_doubled: bool,
+    is_other_value: bool,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, depth: usize) -> Result<(), JsonFault> {
+        match self.from.peek() {
+            Some(b'{') if self.is_doubled => self.object_of_doubles(depth),
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.list(depth),
+            Some(b'"') => {
+                let spelled = self.from.string()?;
+                self.push_string(spelled)
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                let spelled = self.from.number();
+                let canonical = number(spelled);
+                self.is_other_value |= canonical != spelled;
+                self.out.push_str(&canonical);
+                Ok(())
+            }
+            _ => {
+                let word = self.from.word()?;
+                self.out.push_str(word);
+                Ok(())
+            }
+        }
+    }
+
+    fn push_string(&mut self, spelled: &str) -> Result<(), JsonFault> {
+        if spelled.contains('\\') {
+            let text = unescaped(spelled)?;
+            self.out.push_str(&json_string(&text));
+        } else {
+            self.out.push_str(spelled);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, depth: usize) -> Result<(), JsonFault> {
+        self.from.open(depth)?;
+        self.out.push('[');
+        while self.from.has_more(b']') {
+            self.value(depth + 1)?;
+            if self.from.skip_comma() {
+                self.out.push(',');
+            }
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), JsonFault> {
+        self.from.open(depth)?;
+        self.out.push('{');
+        let mut names = MemberNames::default();
+        let mut is_first = true;
+        while self.from.has_more(b'}') {
+            let name = self.from.name()?;
+            if !names.insert(name)? {
+                return Err(JsonFault::Doubled);
+            }
+            if self.from.skip_null() {
+                self.is_other_value = true;
+            } else {
+                if !std::mem::take(&mut is_first) {
+                    self.out.push(',');
+                }
+                self.push_string(name)?;
+                self.out.push(':');
+                self.value(depth + 1)?;
+            }
+            self.from.skip_comma();
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn object_of_doubles(&mut self, depth: usize) -> Result<(), JsonFault> {
+        self.from.open(depth)?;
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut members: Vec<(String, Option<String>)> = Vec::new();
+        while self.from.has_more(b'}') {
+            let name = unescaped(self.from.name()?)?;
+            let value = if self.from.skip_null() {
+                None
+            } else {
+                let before = std::mem::take(&mut self.out);
+                self.value(depth + 1)?;
+                Some(std::mem::replace(&mut self.out, before))
+            };
+            let place = *places.entry(name.clone()).or_insert(members.len());
+            match members.get_mut(place) {
+                Some(member) => member.1 = value,
+                None => members.push((name, value)),
+            }
+            self.from.skip_comma();
+        }
+        let mut object = JsonObject::default();
+        for (name, value) in
+            members.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+        {
+            object.push_raw(&json_string(name), value);
+        }
+        self.out.push_str(&object.finish());
+        Ok(())
+    }
+}
+
+/// The value of a text that is stored, to any depth that [`canonical`] lets through; a number that no double holds is the
+/// text of its digits.
+///
+/// # Errors
+/// In words, for what is no JSON.
+pub fn parse(json: &str) -> Result<Value, String> {
+    // To 128 levels, and of numbers that doubles hold.
+    if let Ok(value) = serde_json::from_str(json) {
+        return Ok(value);
+    }
+    let proved: Result<&RawValue, _> = serde_json::from_str(json);
+    let proved = proved.map_err(|error| format!("not JSON: {error}"))?;
+    parse_value(&mut JsonCursor { from: proved.get(), at: 0 }, 0).map_err(JsonFault::words)
+}
+
+/// The same of an object.
+///
+/// # Errors
+/// In words, for what is no JSON object.
+pub fn parse_object(json: &str) -> Result<Map<String, Value>, String> {
+    match parse(json)? {
+        Value::Object(members) => Ok(members),
+        _ => Err("not a JSON object".to_owned()),
+    }
+}
+
+fn parse_value(from: &mut JsonCursor<'_>, depth: usize) -> Result<Value, JsonFault> {
+    Ok(match from.peek() {
+        Some(b'{') => {
+            from.open(depth)?;
+            let mut members = Map::new();
+            while from.has_more(b'}') {
+                let name = unescaped(from.name()?)?;
+                members.insert(name, parse_value(from, depth + 1)?);
+                from.skip_comma();
+            }
+            Value::Object(members)
+        }
+        Some(b'[') => {
+            from.open(depth)?;
+            let mut items = Vec::new();
+            while from.has_more(b']') {
+                items.push(parse_value(from, depth + 1)?);
+                from.skip_comma();
+            }
+            Value::Array(items)
+        }
+        Some(b'"') => Value::String(unescaped(from.string()?)?),
+        Some(b'-' | b'0'..=b'9') => {
+            let spelled = from.number();
+            let number = serde_json::from_str::<Number>(spelled).map(Value::Number);
+            number.unwrap_or_else(|_| Value::from(spelled))
+        }
+        _ => match from.word()? {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            _ => return Err(JsonFault::no_json()),
+        },
+    })
+}
+
+/// A text without its quotes and escapes.
+fn unescaped(spelled: &str) -> Result<String, JsonFault> {
+    serde_json::from_str(spelled)
+        .map_err(|_| JsonFault::Words("a text has half of a surrogate pair".to_owned()))
+}
+
+/// The names of an object so far.
+#[derive(Default)]
+struct MemberNames<'l> {
+    few: Vec<Cow<'l, str>>,
+    many: HashSet<Cow<'l, str>>,
+}
+
+impl<'l> MemberNames<'l> {
+    /// Whether the name, spelled in its quotes, is a new one.
+    fn insert(&mut self, spelled: &'l str) -> Result<bool, JsonFault> {
+        let name = match spelled.contains('\\') {
+            true => Cow::Owned(unescaped(spelled)?),
+            false => Cow::Borrowed(spelled.trim_matches('"')),
+        };
+        if self.many.is_empty() {
+            if self.few.contains(&name) {
+                return Ok(false);
+            }
+            self.few.push(name);
+            if self.few.len() > FEW_MEMBERS {
+                self.many.extend(self.few.drain(..));
+            }
+            return Ok(true);
+        }
+        Ok(self.many.insert(name))
+    }
+}
+
+/// Whether a text is spelled as JSON spells a number: no zeros before it, no sign but a minus, digits around a point.
+#[must_use]
+pub fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let first = digits.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+    let last = digits.bytes().last().is_some_and(|byte| byte.is_ascii_digit());
+    first && last && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// The canonical spelling of a JSON number. A whole number is its digits, of any length, and zero has no sign. Any other
+/// is its own digits without zeros at the ends, laid out as the shortest spelling of a double is: `1.50` is `1.5`, `1e3`
+/// is `1000.0`, `100000000000000000000.0` is `1e20`; `1e400` and `0.10000000000000000001` stay what they are.
+#[must_use]
+pub fn number(spelled: &str) -> Cow<'_, str> {
+    if !spelled.contains(['.', 'e', 'E']) {
+        return if spelled == "-0" { Cow::Borrowed("0") } else { Cow::Borrowed(spelled) };
+    }
+    Decimal::read(spelled).map_or(Cow::Borrowed(spelled), |decimal| Cow::Owned(decimal.spelled()))
+}
+
+/// A decimal number: `0.DIGITS` times ten to the `exponent`.
+struct Decimal {
+    is_negative: bool,
+    /// Without zeros at either end; none for zero.
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    /// None where the exponent is beyond all reckoning.
+    fn read(spelled: &str) -> Option<Self> {
+        let is_negative = spelled.starts_with('-');
+        let spelled = spelled.trim_start_matches('-');
+        let (mantissa, exponent) = match spelled.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => {
+                (mantissa, exponent.trim_start_matches('+').parse::<i32>().ok()?)
+            }
+            None => (spelled, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let leading = all.len() - digits.len();
+        let digits = digits.trim_end_matches('0').to_owned();
+        let point = i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?;
+        let exponent = if digits.is_empty() { 0 } else { point + i64::from(exponent) };
+        Some(Self { is_negative, digits, exponent })
+    }
+
+    /// As a double of its size would be spelled: with a point from 1e-5 to below 1e16, else with an exponent.
+    fn spelled(&self) -> String {
+        let Self { digits, exponent, .. } = self;
+        let sign = if self.is_negative { "-" } else { "" };
+        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+        let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        match exponent {
+            _ if digits.is_empty() => format!("{sign}0.0"),
+            -4..=0 => format!("{sign}0.{}{digits}", zeros(-exponent)),
+            1..=16 if length <= *exponent => {
+                format!("{sign}{digits}{}.0", zeros(exponent - length))
+            }
+            1..=16 => {
+                let (whole, fraction) = digits.split_at(usize::try_from(*exponent).unwrap_or(0));
+                format!("{sign}{whole}.{fraction}")
+            }
+            _ => {
+                let (first, rest) = digits.split_at(digits.len().min(1));
+                let point = if rest.is_empty() { "" } else { "." };
+                format!("{sign}{first}{point}{rest}e{}", exponent - 1)
+            }
+        }
+    }
+}
+
+/// The text with null in the place of `NaN`, `Infinity` and `-Infinity`, which Python's writer makes of numbers that JSON
+/// does not know, and how many there were; none where there are none.
+#[must_use]
+pub fn without_not_finite(json: &str) -> Option<(String, u64)> {
+    let mut out = String::with_capacity(json.len());
+    let (mut count, mut rest, mut in_string) = (0, json, false);
+    while let Some(first) = rest.chars().next() {
+        let word = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| rest.starts_with(word));
+        let taken = match word {
+            Some(word) if !in_string => {
+                count += 1;
+                out.push_str("null");
+                word.len()
+            }
+            _ if in_string && first == '\\' => {
+                let escaped = rest.chars().nth(1).map_or(0, char::len_utf8);
+                let taken = 1 + escaped;
+                out.push_str(rest.get(..taken).unwrap_or(rest));
+                taken
+            }
+            _ => {
+                in_string ^= first == '"';
+                out.push(first);
+                first.len_utf8()
+            }
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    (count > 0).then_some((out, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn form(json: &str) -> Result<String, String> {
+        canonical(json).map(|canonical| canonical.json)
+    }
+
+    #[test]
+    fn numbers_keep_their_value_in_one_spelling() {
+        for (spelled, expected) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("7", "7"),
+            ("-12", "-12"),
+            ("18446744073709551616", "18446744073709551616"),
+            (
+                "1234567890123456789012345678901234567890",
+                "1234567890123456789012345678901234567890",
+            ),
+            ("-0.0", "-0.0"),
+            ("0e7", "0.0"),
+            ("7.0", "7.0"),
+            ("1.50", "1.5"),
+            ("1e3", "1000.0"),
+            ("1E+3", "1000.0"),
+            ("10.00e-1", "1.0"),
+            ("0.1", "0.1"),
+            ("1e16", "1e16"),
+            ("100000000000000000000.0", "1e20"),
+            ("123456789012345678e-5", "1234567890123.45678"),
+            ("0.10000000000000000001", "0.10000000000000000001"),
+            ("0.100000000000000000010", "0.10000000000000000001"),
+            ("1.0000000000000000001e-3", "0.0010000000000000000001"),
+            ("1e400", "1e400"),
+            ("-10.0E+399", "-1e400"),
+            ("1e-400", "1e-400"),
+            ("1.2345e-400", "1.2345e-400"),
+            ("0.00001", "0.00001"),
+            ("1e-5", "0.00001"),
+            ("0.000001", "1e-6"),
+            ("9007199254740993.0", "9007199254740993.0"),
+            ("1e99999999999", "1e99999999999"),
+        ] {
+            assert_eq!(number(spelled), expected, "{spelled}");
+            assert_eq!(number(expected), expected, "{spelled}, again");
+        }
+    }
+
+    #[test]
+    fn values_have_one_spelling() {
+        for (json, expected) in [
+            (
+                "{ \"a\" : [ 1 , 2.50, null ] ,\n\"b\":{\"c\": null, \"d\": {} } }",
+                "{\"a\":[1,2.5,null],\"b\":{\"d\":{}}}",
+            ),
+            ("{\"\\u0061\\/\":\"\\u0418\\n\\ud83d\\ude00\\u0000\"}", "{\"a/\":\"И\\n😀\\u0000\"}"),
+            ("\"a \\\" , b\"", "\"a \\\" , b\""),
+            ("[]", "[]"),
+            (" [ ] ", "[]"),
+            ("{\"a\":null}", "{}"),
+            ("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}"),
+            ("{\"a\":1,\"b\":2,\"\\u0061\":null}", "{\"b\":2}"),
+            (
+                "{\"a\":{\"x\":1,\"x\":[{\"y\":null,\"y\":1}]},\"a\\n\":true}",
+                "{\"a\":{\"x\":[{\"y\":1}]},\"a\\n\":true}",
+            ),
+            ("{\"\":1,\"\\\"\":2,\"\\\\\":3}", "{\"\":1,\"\\\"\":2,\"\\\\\":3}"),
+        ] {
+            assert_eq!(form(json).as_deref(), Ok(expected), "{json}");
+        }
+        for half in ["\"\\ud800\"", "{\"a\\udc00\":1}", "{\"a\":[\"\\ud800x\"]}"] {
+            assert!(form(half).unwrap_err().contains("surrogate"), "{half}");
+        }
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(form(&nested(MAX_DEPTH)), Ok(nested(MAX_DEPTH)));
+        assert!(form(&nested(MAX_DEPTH + 1)).unwrap_err().contains("512"));
+        let many: String = (0..100).map(|n| format!("\"m{n}\":{n},")).collect();
+        let doubled = format!("{{{many}\"m7\":\"x\"}}");
+        let expected =
+            format!("{{{}}}", many.trim_end_matches(',')).replace("\"m7\":7", "\"m7\":\"x\"");
+        assert_eq!(form(&doubled), Ok(expected));
+    }
+
+    #[test]
+    fn doubled_names_within_one_another_are_written_in_linear_time() {
+        let nested = (0..400).fold("1".to_owned(), |inner, _| format!("{{\"a\":0,\"a\":{inner}}}"));
+        assert_eq!(form(&nested).unwrap().matches("\"a\"").count(), 400);
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_know_are_null_and_counted() {
+        let json =
+            "{\"NaN\":NaN,\"a\":[-Infinity,Infinity,\"NaN \\\" NaN\"],\"b\":\"\\\\\",\"c\":NaN}";
+        let expected =
+            "{\"NaN\":null,\"a\":[null,null,\"NaN \\\" NaN\"],\"b\":\"\\\\\",\"c\":null}";
+        assert_eq!(without_not_finite(json), Some((expected.to_owned(), 4)));
+        assert_eq!(without_not_finite("{\"a\":\"Infinity\"}"), None);
+        assert_eq!(without_not_finite("\"a\\"), None);
+    }
+
+    #[test]
+    fn a_number_is_what_json_spells_as_one() {
+        for text in ["0", "-1", "1.50", "1e5", "18446744073709551616", "1e999", "-0.0"] {
+            assert!(is_number(text), "{text}");
+        }
+        for text in ["", "-", "007", "+1", "1.", ".5", "NaN", "1 ", " 1", "true", "1e", "0x1"] {
+            assert!(!is_number(text), "{text}");
+        }
+    }
+
+    /// A value, and a spelling of it with spaces, escapes and other forms of numbers.
+    fn spelled() -> impl Strategy<Value = (Value, String)> {
+        let text = || "[a-c\"\\\\/\n\u{418}\u{1f600}]{0,4}";
+        let escaped = |text: &str| {
+            let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+            format!("\"{units}\"")
+        };
+        let leaf = prop_oneof![
+            Just((Value::Null, "null".to_owned())),
+            any::<bool>().prop_map(|truth| (Value::from(truth), truth.to_string())),
+            any::<i64>().prop_map(|whole| (Value::from(whole), whole.to_string())),
+            (-9999_i32..9999, 0_i32..4).prop_map(|(digits, exponent)| {
+                let spelled = format!("{digits}0E-{}", exponent + 1);
+                let value: f64 = spelled.parse().unwrap();
+                (Value::from(value), spelled)
+            }),
+            (text(), any::<bool>()).prop_map(move |(text, is_escaped)| {
+                let spelled = if is_escaped { escaped(&text) } else { json_string(&text) };
+                (Value::from(text), spelled)
+            }),
+        ];
+        leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(|all| {
+                    let spelled: Vec<String> =
+                        all.iter().map(|(_, spelled)| spelled.clone()).collect();
+                    let values = all.into_iter().map(|(value, _)| value).collect();
+                    (Value::Array(values), format!("[ {} ]", spelled.join(" ,\t")))
+                }),
+                proptest::collection::vec((text(), inner), 0..5).prop_map(move |all| {
+                    let spelled: Vec<String> = all
+                        .iter()
+                        .map(|(name, (_, spelled))| format!("{} : {spelled}", escaped(name)))
+                        .collect();
+                    // The last of a name counts, at the first place; then nulls go.
+                    let mut members = serde_json::Map::new();
+                    for (name, (value, _)) in all {
+                        members.insert(name, value);
+                    }
+                    members.retain(|_, value| !value.is_null());
+                    (Value::Object(members), format!("{{\n{} }}", spelled.join(" ,")))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_spelling_of_a_value_comes_to_the_same((value, spelled) in spelled()) {
+            let canonical_form = form(&spelled).unwrap();
+            prop_assert_eq!(&canonical_form, &value.to_string());
+            prop_assert_eq!(form(&canonical_form).unwrap(), canonical_form.clone());
+            prop_assert!(!canonical(&canonical_form).unwrap().is_other_value);
+            prop_assert_eq!(parse(&canonical_form).unwrap(), value);
+        }
+
+        #[test]
+        fn no_text_panics(json in "[\\[\\]{}\",:\\\\eEntul0-9.+ -]{0,24}") {
+            let _ = (form(&json), number(&json), is_number(&json), without_not_finite(&json));
+        }
+    }
+}
