@@ -30,13 +30,17 @@ class IngestReport(Report):
     exact_duplicates: int
     near_duplicates: int
     empty: int
-    #: Records that were stored already, and keys that got other content.
+    #: Records that were stored already; of these, those that were not read again; and keys that got other content.
     unchanged: int
+    unchanged_unread: int
     updated: int
     #: Records whose text or key was purged.
     purged: int
-    #: Records that could not be read (`Corpus.rejects`).
+    #: Records that could not be read (`Corpus.rejects`), and those that were set aside by an earlier ingest.
     rejected: int
+    rejected_before: int
+    #: Rejects of earlier ingests that their files do not give any more: they are forgotten.
+    rejects_settled: int
     #: Records for which the condition of the ingest was not true.
     filtered: int
     #: HTML pages (`html`) and other contents (`other`) of web archives, which are no text.

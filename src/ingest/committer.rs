@@ -1,6 +1,7 @@
 //! One prepared chunk into one commit: identity, decision, token ids, rows.
 //!
-//! What of a chunk could not be read, and how far its files were: rejects and resume points.
+//! What of a chunk could not be read, and how far its files were: rejects and resume points. What a file gave as a reject
+//! before and does not give now is settled in the same commit.
 
 use super::decider::{Admission, compress_texts, find_equal_texts};
 use super::decisions_file::DecisionsFile;
@@ -14,10 +15,11 @@ use super::monitor::IngestMonitor;
 use super::options::{IngestOptions, RecordForm};
 use super::reader::{InputPart, PartKind};
 use super::report::IngestReport;
+use super::settlement::RejectSettlement;
 use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
-use crate::model::{DocId, FileId, Interrupt, SourceId, Standing};
-use crate::store::{Batch, CommitRecord, FileRecord, RejectRecord, Writer};
-use std::collections::BTreeMap;
+use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
+use crate::store::{Batch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, Writer};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// What became of a chunk.
@@ -48,6 +50,18 @@ pub(super) struct Committer<'a> {
     pub(super) decisions: Option<DecisionsFile>,
     /// Where decisions come with the records: takes them over.
     pub(super) judge: Option<&'a mut LoadValidator>,
+    /// The stored rejects of its files.
+    pub(super) settlement: RejectSettlement,
+    /// The file whose parts come now.
+    pub(super) file: Option<FileProgress>,
+}
+
+/// How far a file was read.
+pub(super) struct FileProgress {
+    path: Vec<u8>,
+    records: u64,
+    /// Of these, those that were set aside.
+    rejected: u64,
 }
 
 /// Documents that are kept by the decisions of a commit.
@@ -110,8 +124,9 @@ impl Committer<'_> {
 
         let started = Instant::now();
         self.watch_rejects(chunk);
-        counts.rejected = store_progress(&mut batch, &sources, chunk, self.options)?;
-        if counts.rejected > 0 || !new.is_empty() || chunk.advances_files() {
+        let stored = self.store_progress(&mut batch, &sources, chunk)?;
+        counts.rejects = stored;
+        if stored.is_change() || !new.is_empty() || chunk.advances_files() {
             batch.commit(&CommitRecord {
                 kind: "ingest".to_owned(),
                 subject: self.options.source.clone(),
@@ -119,7 +134,7 @@ impl Committer<'_> {
                 added: new.len() as u64,
                 kept: counts.kept,
                 changed: kept.again.len() as u64 + counts.updated,
-                rejected: counts.rejected,
+                rejected: stored.new,
                 ..CommitRecord::default()
             })?;
             self.report.commits += 1;
@@ -225,6 +240,67 @@ impl Committer<'_> {
         Ok(())
     }
 
+    /// Stores a chunk's rejects and how far each of its files was read, and forgets the rejects that these do not give
+    /// any more.
+    fn store_progress(
+        &mut self,
+        batch: &mut Batch<'_>,
+        sources: &ChunkSources,
+        chunk: &FingerprintedChunk,
+    ) -> Result<RejectChanges, IngestError> {
+        let (options, own) = (self.options, sources.own());
+        let mut changes = RejectChanges::default();
+        for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
+            let before = self.reached(batch, own, part)?;
+            let mut given = BTreeSet::new();
+            for item in items {
+                let FingerprintedItem::Reject(reject, identity) = item else { continue };
+                given.insert(*identity);
+                let novelty = batch.reject(*identity, &reject_record(reject, part, options))?;
+                changes.new += u64::from(novelty == RejectNovelty::New);
+                changes.before += u64::from(novelty != RejectNovelty::New);
+                changes.changed += u64::from(novelty == RejectNovelty::Changed);
+            }
+            let view = batch.view().clone();
+            for hash in self.settlement.settled(&view, part, before.records, &given)? {
+                batch.forget_reject(hash)?;
+                changes.settled += 1;
+            }
+            let rejected = before.rejected + given.len() as u64;
+            let path = part.path().to_vec();
+            self.file = Some(FileProgress { path, records: part.end.records, rejected });
+            if part.advances_file() {
+                let record = file_record(batch.file(own, part.path())?, part, rejected, options);
+                batch.put_file(own, part.path(), &record)?;
+                for (source, file) in sources.files(at).filter(|(source, _)| *source != own) {
+                    let record = FileRecord {
+                        reading: reading_key_of_part(options),
+                        ..file_record(file, part, 0, options)
+                    };
+                    batch.put_file(source, part.path(), &record)?;
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// How far the file of a part was read before it: by the parts before, or, where reading goes on behind what is
+    /// stored, as the store says.
+    fn reached(
+        &mut self,
+        batch: &Batch<'_>,
+        source: SourceId,
+        part: &InputPart,
+    ) -> Result<FileProgress, IngestError> {
+        let path = part.path();
+        if let Some(file) = self.file.take().filter(|file| file.path == path) {
+            return Ok(file);
+        }
+        let stored = if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
+        let (records, rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
+        Ok(FileProgress { path: path.to_vec(), records, rejected })
+    }
+
     fn watch_rejects(&mut self, chunk: &FingerprintedChunk) {
         for item in chunk.items.iter().flatten() {
             if let FingerprintedItem::Reject(reject, _) = item {
@@ -243,7 +319,7 @@ struct ChunkCounts {
     unchanged: u64,
     updated: u64,
     purged: u64,
-    rejected: u64,
+    rejects: RejectChanges,
 }
 
 impl ChunkCounts {
@@ -266,67 +342,41 @@ impl ChunkCounts {
         report.unchanged += self.unchanged + skipped;
         report.updated += self.updated;
         report.purged += self.purged;
-        report.rejected += self.rejected;
+        report.unchanged_unread += skipped;
+        report.rejected += self.rejects.new;
+        report.rejected_before += self.rejects.before;
+        report.rejects_settled += self.rejects.settled;
     }
 }
 
-/// Stores a chunk's rejects and how far each of its files was read; answers how many rejects are new.
-fn store_progress(
-    batch: &mut Batch<'_>,
-    sources: &ChunkSources,
-    chunk: &FingerprintedChunk,
-    options: &IngestOptions,
-) -> Result<u64, IngestError> {
-    let (mut new, mut rejected) = (0, BTreeMap::new());
-    for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
-        let mut bad = 0;
-        for item in items {
-            let FingerprintedItem::Reject(reject, identity) = item else { continue };
-            bad += u64::from(reject.origin.number >= part.stored());
-            let record = RejectRecord {
-                source: options.source.clone(),
-                path: part.input.path.to_string_lossy().into_owned(),
-                number: reject.origin.number,
-                offset: reject.origin.offset,
-                reason: reject.reason.to_string(),
-                bytes: reject.raw_bytes,
-                raw: reject.raw.clone(),
-            };
-            new += u64::from(batch.reject(*identity, &record)?);
-        }
-        if part.advances_file() {
-            put_file(batch, sources.own(), part, bad, &mut rejected, options)?;
-            for (source, file) in sources.files(at).filter(|(source, _)| *source != sources.own()) {
-                let record = FileRecord {
-                    reading: reading_key_of_part(options),
-                    ..file_record(file, part, 0, options)
-                };
-                batch.put_file(source, part.path(), &record)?;
-            }
-        }
-    }
-    Ok(new)
+/// What a chunk changed among the stored rejects.
+#[derive(Clone, Copy, Debug, Default)]
+struct RejectChanges {
+    new: u64,
+    /// Those that were stored before.
+    before: u64,
+    /// Of these, those with another reason or position.
+    changed: u64,
+    /// Those that their files do not give any more.
+    settled: u64,
 }
 
-/// Stores how far a file was read, with `bad` records more in this part. `rejected` are those of files by the
-/// pieces before it.
-fn put_file(
-    batch: &mut Batch<'_>,
-    source: SourceId,
-    part: &InputPart,
-    bad: u64,
-    rejected: &mut BTreeMap<FileId, u64>,
-    options: &IngestOptions,
-) -> Result<(), IngestError> {
-    let path = part.path();
-    let file = batch.file(source, path)?;
-    let before = match rejected.get(&file) {
-        _ if matches!(part.kind, PartKind::First { .. }) => 0,
-        Some(before) => *before,
-        None => batch.view().file(source, path)?.map_or(0, |record| record.rejected),
-    };
-    rejected.insert(file, before + bad);
-    Ok(batch.put_file(source, path, &file_record(file, part, before + bad, options))?)
+impl RejectChanges {
+    const fn is_change(self) -> bool {
+        self.new + self.changed + self.settled > 0
+    }
+}
+
+fn reject_record(reject: &Reject, part: &InputPart, options: &IngestOptions) -> RejectRecord {
+    RejectRecord {
+        source: options.source.clone(),
+        path: part.input.path.to_string_lossy().into_owned(),
+        number: reject.origin.number,
+        offset: reject.origin.offset,
+        reason: reject.reason.to_string(),
+        bytes: reject.raw_bytes,
+        raw: reject.raw.clone(),
+    }
 }
 
 /// A file, known by that number, that was read to the end of a part.

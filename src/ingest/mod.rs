@@ -18,7 +18,8 @@
 //! Inside, a record goes through `pipeline`, on three threads one behind the other: `reader` reads records (`input` knows
 //! their formats; `file_state` what the store has of a file) and cuts them into chunks; `fingerprinter` lets in what the
 //! condition lets in (`filter`), and fingerprints on all cores; `committer` decides, encodes and commits a chunk as one batch.
-//! `identify` tells which records are new and whose they are, `decider` stores them, `encoder` makes their token ids. How
+//! `identify` tells which records are new and whose they are, `decider` stores them, `encoder` makes their token ids,
+//! `settlement` finds the stored rejects that a file does not give any more. How
 //! the input is cut changes no decision, no id and no byte that means anything; so chunks that would have much decided
 //! over again wait for those behind them.
 //!
@@ -52,6 +53,7 @@ mod pipeline;
 mod pretokenized;
 mod reader;
 mod report;
+mod settlement;
 mod suite_reader;
 
 pub use crate::input::{

@@ -21,6 +21,7 @@ use super::monitor::IngestMonitor;
 use super::options::IngestOptions;
 use super::reader::{IngestChunk, IngestInput, InputState, load_input_states, read_chunks};
 use super::report::{Alarm, IngestReport};
+use super::settlement::RejectSettlement;
 use crate::contamination::Seeds;
 use crate::decide::{DecideError, LoadedTokenizer};
 use crate::model::{Context, DocId, IncomingFilter, Progress};
@@ -66,6 +67,7 @@ pub fn ingest(
     let first = DocId(writer.view().documents());
     let watch = IngestMonitor::new(options, writer.view());
     let inputs_size = inlets.iter().map(IngestInput::size).sum();
+    let settlement = RejectSettlement::of(&inlets, writer.view(), options)?;
     let inputs = load_input_states(inlets, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),
@@ -74,7 +76,17 @@ pub fn ingest(
         ..IngestReport::default()
     };
     let decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
-    let mut commits = Committer { options, tokenizers, interrupt, watch, report, decisions, judge };
+    let mut commits = Committer {
+        options,
+        tokenizers,
+        interrupt,
+        watch,
+        report,
+        decisions,
+        judge,
+        settlement,
+        file: None,
+    };
     progress.begin("ingesting", Some(inputs_size));
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
     let Committer { watch, mut report, decisions, .. } = commits;

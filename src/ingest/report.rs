@@ -25,6 +25,9 @@ pub struct StageSeconds {
 }
 
 /// The report of an ingest. `added` counts stored documents, kept or removed.
+///
+/// Every record read is counted once: `read` is `added + (unchanged - unchanged_unread) + purged + rejected +
+/// rejected_before + filtered`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IngestReport {
     /// The source that was ingested into.
@@ -43,6 +46,8 @@ pub struct IngestReport {
     pub empty: u64,
     /// Records seen before with the same content, and those of files skipped unread.
     pub unchanged: u64,
+    /// Of the unchanged, those of files skipped unread, and those in front of what was read of a file.
+    pub unchanged_unread: u64,
     /// Of the added, those that superseded an earlier document of their key.
     pub updated: u64,
     /// Records whose text or key was purged: nothing of them is stored.
@@ -50,6 +55,10 @@ pub struct IngestReport {
     pub purged: u64,
     /// Records set aside as unreadable and not known as such before.
     pub rejected: u64,
+    /// Records read that are set aside since an earlier ingest.
+    pub rejected_before: u64,
+    /// Rejects of earlier readings of these files that the files do not give any more: they are forgotten.
+    pub rejects_settled: u64,
     /// Of the records read, those that the condition of the ingest let pass by.
     pub filtered: u64,
     /// What of web archives is no text, and was passed over.

@@ -56,11 +56,19 @@ pub fn position_identity(source: &str, path: &[u8], number: u64, content: &[u8; 
 /// Identity of a record that could not be read.
 #[must_use]
 pub fn reject_identity(reject: &Reject, source: &str) -> [u8; 16] {
+    let path = reject.origin.path.as_os_str().as_bytes();
+    reject_identity_at(source, path, reject.origin.number, &reject.raw)
+}
+
+/// Identity of a record of `source` that could not be read: record `number` of that file, with as much of its raw bytes
+/// as is kept.
+#[must_use]
+pub fn reject_identity_at(source: &str, path: &[u8], number: u64, raw: &[u8]) -> [u8; 16] {
     let mut hasher = Parts::new(source);
     hasher.part(b"reject");
-    hasher.part(reject.origin.path.as_os_str().as_bytes());
-    hasher.part(&reject.origin.number.to_le_bytes());
-    hasher.part(&reject.raw);
+    hasher.part(path);
+    hasher.part(&number.to_le_bytes());
+    hasher.part(raw);
     hasher.end()
 }
 

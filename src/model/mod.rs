@@ -34,7 +34,8 @@ pub use id::{
     TokenizerId,
 };
 pub use identity::{
-    half, hash_start, key_identity, position_identity, record_identity, reject_identity, text_hash,
+    half, hash_start, key_identity, position_identity, record_identity, reject_identity,
+    reject_identity_at, text_hash,
 };
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{

@@ -49,7 +49,7 @@ mod view;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
 pub(crate) use bands::Bucket;
-pub(crate) use batch::{Batch, Erased, NewDocument, with_fields};
+pub(crate) use batch::{Batch, Erased, NewDocument, RejectNovelty, with_fields};
 pub use check::{Depth, Fault};
 pub(crate) use check::{check, digest};
 #[cfg(test)]

@@ -57,6 +57,7 @@ mod readers;
 mod records;
 mod recrawls;
 mod refused;
+mod rejects;
 mod reloads;
 mod remote;
 mod report;

@@ -25,7 +25,25 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
         n(report.empty),
         n(report.updated)
     ))?;
-    print::line(&format!("  {} unchanged, {} rejected", n(report.unchanged), n(report.rejected)))?;
+    let unread = match report.unchanged_unread {
+        0 => String::new(),
+        unread => format!(" ({} not read again)", n(unread)),
+    };
+    let before = match report.rejected_before {
+        0 => String::new(),
+        before => format!(", {} rejected before", n(before)),
+    };
+    print::line(&format!(
+        "  {} unchanged{unread}, {} rejected{before}",
+        n(report.unchanged),
+        n(report.rejected)
+    ))?;
+    if report.rejects_settled > 0 {
+        let settled = n(report.rejects_settled);
+        print::line(&format!(
+            "  {settled} earlier rejects settled: their files give them no more"
+        ))?;
+    }
     if report.purged > 0 {
         let purged = n(report.purged);
         print::line(&format!("  {purged} not stored: their texts or keys were purged"))?;

@@ -21,6 +21,7 @@ mod tokens;
 
 pub use documents::NewDocument;
 pub use erase::Erased;
+pub use records::RejectNovelty;
 pub(crate) use set_fields::with_fields;
 
 use crate::model::{

@@ -9,8 +9,19 @@ use crate::store::rows::marks::MarksRecord;
 use crate::store::rows::records::{EpochRecord, RejectRecord, SnapshotRecord};
 use roaring::RoaringTreemap;
 
+/// What the store had of a rejected record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectNovelty {
+    /// Nothing.
+    New,
+    /// The record, with another reason or position.
+    Changed,
+    /// All of it.
+    Known,
+}
+
 impl Batch<'_> {
-    /// Stores a rejected record once; false when it was stored before.
+    /// Stores a rejected record once. One that was stored before has the reason and the position of this time.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be read or encoded.
@@ -18,14 +29,19 @@ impl Batch<'_> {
         &mut self,
         identity: [u8; 16],
         record: &RejectRecord,
-    ) -> Result<bool, StoreError> {
-        if self.rejects.contains(&identity) || self.view.has_reject(identity)? {
-            return Ok(false);
+    ) -> Result<RejectNovelty, StoreError> {
+        if self.rejects.contains(&identity) {
+            return Ok(RejectNovelty::Known);
         }
+        let novelty = match self.view.reject(identity)? {
+            None => RejectNovelty::New,
+            Some(stored) if stored == *record => return Ok(RejectNovelty::Known),
+            Some(_) => RejectNovelty::Changed,
+        };
         self.rejects.insert(identity);
-        self.state.rejects += 1;
+        self.state.rejects += u64::from(novelty == RejectNovelty::New);
         self.put::<Rejects>(&IdentityKey { hash: identity }, &codec::encode("reject", record)?)?;
-        Ok(true)
+        Ok(novelty)
     }
 
     /// Stores a named snapshot of the moment before this batch.

@@ -8,8 +8,11 @@ use crate::store::view::View;
 use std::collections::BTreeSet;
 
 impl View {
-    pub(in crate::store) fn has_reject(&self, hash: [u8; 16]) -> Result<bool, StoreError> {
-        Ok(self.pinned().get::<Rejects>(&IdentityKey { hash })?.is_some())
+    pub(in crate::store) fn reject(
+        &self,
+        hash: [u8; 16],
+    ) -> Result<Option<RejectRecord>, StoreError> {
+        self.pinned().read::<Rejects, _>("reject", &IdentityKey { hash })
     }
 
     /// The first `limit` rejected records by source, path and number.

@@ -1,0 +1,268 @@
+//! Rejects: set aside once, settled when their record can be read, and the accounts of what was read.
+
+use crate::support::{
+    MEMORY, Random, Scratch, corpusdb, corpusdb_reading, digest, ingest, init, numbers, reader,
+    seeds, sound, sound_digest,
+};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::{Corpus, DedupMode, IngestOptions, IngestReport, Interrupt, Policy, Silent};
+use serde_json::Value;
+use std::path::Path;
+
+/// Every stored reject as source, path, number, offset, reason and raw bytes, in order.
+type Told = (String, String, u64, u64, String, Vec<u8>);
+
+fn rejects(corpus: &Corpus) -> Vec<Told> {
+    let all = corpus.rejects(usize::MAX).unwrap().map(Result::unwrap);
+    all.map(|it| (it.source, it.path, it.number, it.offset, it.reason, it.raw)).collect()
+}
+
+fn listed(corpus: &str) -> Vec<Value> {
+    corpusdb(&["rejects", corpus, "--json"]).good().json_lines()
+}
+
+const COUNTS: [&str; 5] = ["added", "unchanged", "rejected", "rejected_before", "rejects_settled"];
+
+/// A record `number` with enough words of its own.
+fn record(number: u64) -> String {
+    let words: Vec<String> = (0..12).map(|at| format!("w{}", number * 7919 + at * at)).collect();
+    format!("{{\"id\":\"k{number}\",\"text\":\"{}\"}}\n", words.join(" "))
+}
+
+// ---- settling ----
+
+/// One typo in `--id-field` left a reject a record for ever.
+#[test]
+fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.jsonl", (0..300).map(record).collect::<String>());
+    let other = scratch.write("b.jsonl", "bad\n");
+    let wrong = |field: &str| {
+        let with = ["--source", "web", "--id-field", field, "--batch-bytes", "2kB", "--json"];
+        let ran = corpusdb(&[&["ingest", &corpus, &file][..], &with].concat());
+        assert_eq!(ran.code, Some(1), "{ran}");
+        ran.json()
+    };
+    corpusdb(&["ingest", &corpus, &other, "--source", "web", "--json"]);
+    assert_eq!(numbers(&wrong("doc_id"), COUNTS), [0, 0, 300, 0, 0]);
+    // Another mistake has another reason, and is no other reject.
+    assert_eq!(numbers(&wrong("idd"), COUNTS), [0, 0, 0, 300, 0]);
+    assert!(listed(&corpus)[7]["reason"].as_str().unwrap().contains("`idd`"));
+    // The same file under another source has rejects of its own.
+    let with = ["--source", "books", "--id-field", "doc_id"];
+    corpusdb(&[&["ingest", &corpus, &file][..], &with].concat());
+    assert_eq!(listed(&corpus).len(), 601);
+    let right = ["--source", "web", "--id-field", "id", "--batch-bytes", "2kB"];
+    let report = ingest(&corpus, &[&file], &right);
+    assert_eq!(numbers(&report, COUNTS), [300, 0, 0, 0, 300]);
+    assert!(report["commits"].as_u64().unwrap() > 3);
+    let left = listed(&corpus);
+    let of = |source: &str| left.iter().filter(|it| it["source"] == source).count();
+    assert_eq!(
+        (of("web"), of("books")),
+        (1, 300),
+        "the reject of the other file, and those of the other source"
+    );
+    assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 301);
+    sound(&corpus);
+}
+
+#[test]
+fn what_a_growing_file_gave_as_torn_is_settled_when_it_is_whole() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let with = ["--source", "web", "--id-field", "id"];
+    let whole: String = (0..5).map(record).collect();
+    let first = record(0).len();
+    // The last line is torn at three places, then whole, then one behind it is torn.
+    for (to, rejected) in [(first + 20, 1), (first + 40, 1), (first * 2 + 10, 1), (whole.len(), 0)]
+    {
+        let file = scratch.write("log.jsonl", &whole[..to]);
+        ingest(&corpus, &[&file], &with);
+        let left = listed(&corpus);
+        assert!(left.len() <= rejected, "{left:?} of {to} bytes");
+        let torn = whole[..to].rfind('\n').map_or(0, |at| at + 1);
+        assert!(left.iter().all(|it| it["raw"] == whole[torn..to]), "{left:?} of {to} bytes");
+    }
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "5\n");
+    sound(&corpus);
+}
+
+#[test]
+fn a_reject_is_settled_by_a_mended_a_filtered_and_a_lost_record_and_by_no_other_file() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let with = ["--source", "web"];
+    let bad = format!("{}bad one\n{}bad two\nbad three\n", record(1), record(2));
+    let file = scratch.write("a.jsonl", &bad);
+    let report = ingest(&corpus, &[&file], &with);
+    assert_eq!(numbers(&report, COUNTS), [2, 0, 3, 0, 0]);
+    // Mended in place: the others come again, each as one row.
+    let mended = bad.replace("bad one\n", &record(3));
+    scratch.write("a.jsonl", &mended);
+    let report = ingest(&corpus, &[&file], &with);
+    assert_eq!(numbers(&report, COUNTS), [1, 2, 0, 2, 1]);
+    // Read again as it is, nothing happens.
+    let report = ingest(&corpus, &[&file], &["--source", "web", "--reread"]);
+    assert_eq!(numbers(&report, COUNTS), [0, 3, 0, 2, 0]);
+    // One becomes a record that does not come in; with another condition the file is read from its start.
+    scratch.write("a.jsonl", mended.replace("bad two\n", "{\"text\":\"out\",\"n\":1}\n"));
+    let report = ingest(&corpus, &[&file], &["--source", "web", "--where", "text <> 'out'"]);
+    assert_eq!(numbers(&report, COUNTS), [0, 3, 0, 1, 1]);
+    assert_eq!(report["filtered"], 1);
+    // What comes by a pipe is no file that was replaced.
+    corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], b"bad pipe\n");
+    corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], record(8).as_bytes()).good();
+    let reasons = |raw: &str| listed(&corpus).iter().filter(|it| it["raw"] == raw).count();
+    assert_eq!((reasons("bad three"), reasons("bad pipe"), listed(&corpus).len()), (1, 1, 2));
+    // The file shrinks, and is empty at last.
+    scratch.write("a.jsonl", record(1));
+    let report = ingest(&corpus, &[&file], &with);
+    assert_eq!(numbers(&report, COUNTS), [0, 1, 0, 0, 1]);
+    scratch.write("a.jsonl", format!("{}worse\n", record(1)));
+    ingest(&corpus, &[&file], &with);
+    scratch.write("a.jsonl", "");
+    assert_eq!(numbers(&ingest(&corpus, &[&file], &with), COUNTS), [0, 0, 0, 0, 1]);
+    assert_eq!(listed(&corpus).len(), 1);
+    let before = digest(&corpus);
+    assert_eq!(ingest(&corpus, &[&file], &with)["commits"], 0);
+    assert_eq!(digest(&corpus), before);
+    sound(&corpus);
+}
+
+/// Names that are no UTF-8 look alike among rejects.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_whose_names_look_alike_settle_their_own_rejects() {
+    use std::os::unix::ffi::OsStringExt;
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    let names = [b"a\xff.jsonl".to_vec(), b"a\xfe.jsonl".to_vec()];
+    let files = names.map(|name| scratch.path("in").join(std::ffi::OsString::from_vec(name)));
+    std::fs::create_dir(scratch.path("in")).unwrap();
+    for file in &files {
+        std::fs::write(file, format!("bad {}\n{}", file.as_os_str().len(), record(1))).unwrap();
+    }
+    Corpus::init(&corpus, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
+    let mut writer = Corpus::options().memory(MEMORY).threads(1).open_writer(&corpus).unwrap();
+    let mut pour = || {
+        let paths = [scratch.arg("in")];
+        let options = IngestOptions { threads: 1, ..IngestOptions::new("web") };
+        writer.ingest(&paths, &options, &[], &Silent, &Interrupt::default()).unwrap()
+    };
+    assert_eq!(pour().rejected, 2);
+    std::fs::write(&files[0], format!("{}{}", record(2), record(1))).unwrap();
+    let report = pour();
+    assert_eq!((report.rejects_settled, report.rejected), (1, 0));
+    assert_eq!(rejects(&reader(&corpus)).len(), 1);
+    std::fs::write(&files[1], format!("{}{}", record(2), record(1))).unwrap();
+    assert_eq!(pour().rejects_settled, 1);
+    assert!(rejects(&reader(&corpus)).is_empty());
+}
+
+// ---- laws over histories ----
+
+/// A record that can be read in some way or other, or not.
+fn some_line(random: &mut Random) -> String {
+    match random.below(10) {
+        0 => format!("torn {}\n", random.below(3)),
+        1 => format!("{{\"id\":\"\",\"text\":\"without id {}\"}}\n", random.below(4)),
+        2 => format!("{{\"id\":\"k{}\"}}\n", random.below(20)),
+        3 => format!("{{\"id\":\"f{}\",\"text\":\"left out\",\"out\":1}}\n", random.below(9)),
+        _ => record(random.below(30) as u64),
+    }
+}
+
+/// What a file says next: more, less, something else in one place, or the same.
+fn change(random: &mut Random, lines: &mut Vec<String>) {
+    match random.below(6) {
+        0 => lines.truncate(random.below(lines.len() + 1)),
+        1 => *lines = (0..random.below(30)).map(|_| some_line(random)).collect(),
+        2 | 3 if !lines.is_empty() => {
+            let at = random.below(lines.len());
+            lines[at] = some_line(random);
+        }
+        4 => {}
+        _ => lines.extend((0..random.between(1, 12)).map(|_| some_line(random))),
+    }
+}
+
+fn assert_balance(report: &IngestReport, told: &str) {
+    let IngestReport { read, added, unchanged, unchanged_unread, .. } = report;
+    let IngestReport { purged, rejected, rejected_before, filtered, .. } = report;
+    let counted =
+        added + (unchanged - unchanged_unread) + purged + rejected + rejected_before + filtered;
+    assert_eq!(*read, counted, "{told}: {report:?}");
+}
+
+fn corpus_at(path: &Path) -> corpusdb::CorpusWriter {
+    Corpus::init(path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
+    Corpus::options().memory(MEMORY).threads(1).open_writer(path).unwrap()
+}
+
+/// Whatever files said before: the rejects are those of their last states, and every record read is counted once.
+#[test]
+fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
+    for seed in 0..seeds(5) {
+        let mut random = Random::new(seed + 1);
+        let scratch = Scratch::new();
+        let mut writer = corpus_at(&scratch.path("corpus"));
+        let mut files: Vec<Vec<String>> = vec![Vec::new(); 4];
+        // How each file was read last, and what it said then.
+        let mut last: Vec<Option<(IngestOptions, String)>> = vec![None; 4];
+        for step in 0..8 {
+            let which: Vec<usize> = (0..4).filter(|_| random.chance(60)).collect();
+            for at in &which {
+                change(&mut random, &mut files[*at]);
+                let torn = random.chance(20);
+                let mut text = files[*at].concat();
+                text.truncate(
+                    text.len() - usize::from(torn && !text.is_empty()) * 3.min(text.len()),
+                );
+                scratch.write(&format!("in/{at}.jsonl"), &text);
+            }
+            let id_field =
+                random.chance(70).then(|| random.pick(&["id", "id", "id", "key"]).to_string());
+            let text_field = Some("text".to_owned());
+            let options = IngestOptions {
+                read: ReadOptions { id_field, text_field, ..ReadOptions::default() },
+                threads: 1,
+                batch_bytes: *random.pick(&[1, 300, 1 << 20]),
+                reread: random.chance(20),
+                condition: random.chance(40).then(|| "text <> 'left out'".to_owned()),
+                ..IngestOptions::new("web")
+            };
+            let paths: Vec<String> =
+                which.iter().map(|at| scratch.arg(&format!("in/{at}.jsonl"))).collect();
+            let told = format!("seed {seed}, step {step}");
+            let report =
+                writer.ingest(&paths, &options, &[], &Silent, &Interrupt::default()).unwrap();
+            assert_balance(&report, &told);
+            for (at, path) in which.iter().zip(&paths) {
+                last[*at] = Some((options.clone(), std::fs::read_to_string(path).unwrap()));
+            }
+            if step % 4 != 3 {
+                continue;
+            }
+            // A fresh ingest of every file, as it was read last.
+            let fresh = scratch.path(&format!("fresh-{step}"));
+            let mut again = corpus_at(&fresh);
+            for (at, state) in last.iter().enumerate() {
+                let Some((options, text)) = state else { continue };
+                let path = scratch.write(&format!("in/{at}.jsonl"), text);
+                let report =
+                    again.ingest(&[path], options, &[], &Silent, &Interrupt::default()).unwrap();
+                assert_balance(&report, &told);
+            }
+            let corpus = writer.corpus();
+            assert_eq!(rejects(&corpus), rejects(&again.corpus()), "{told}");
+            assert_eq!(corpus.view().state().rejects, rejects(&corpus).len() as u64, "{told}");
+        }
+        drop(writer);
+        sound_digest(&reader(&scratch.path("corpus")));
+    }
+}
