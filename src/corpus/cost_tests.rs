@@ -412,3 +412,55 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
         }
     }
 }
+
+/// Every file was looked up under every source, and what any file had overtaken was read whole.
+#[test]
+fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
+    let (silent, interrupt) = (Silent, Interrupt::default());
+    let options = |source_field: Option<&str>| {
+        let source_field = source_field.map(str::to_owned);
+        let read =
+            ReadOptions { id_field: Some("id".to_owned()), source_field, ..ReadOptions::default() };
+        IngestOptions { threads: 1, read, ..IngestOptions::new("web") }
+    };
+    // Each file names a source of its own.
+    let of_sources = |files: u64| {
+        let place = CountedCorpus::under(&Policy::new(DedupMode::None, 0.8).unwrap());
+        let paths: Vec<String> = (0..files)
+            .map(|at| {
+                let path = place.directory.path().join(format!("{at}.jsonl"));
+                let line = serde_json::json!({ "id": "a", "site": format!("s{at}"), "text": "t" });
+                std::fs::write(&path, format!("{line}\n")).unwrap();
+                path.display().to_string()
+            })
+            .collect();
+        let mut writer = place.writer();
+        let mut pour = || {
+            rows(|| {
+                writer.ingest(&paths, &options(Some("site")), &[], &silent, &interrupt).unwrap();
+            })
+        };
+        pour();
+        of(&pour(), "files")
+    };
+    let (few, many) = (of_sources(30), of_sources(60));
+    assert!(few >= 30 && many <= 2 * few + 10, "{few} then {many} rows of files");
+    // Each night's file supersedes the keys of the one before.
+    let of_history = |nights: u64| {
+        let place = CountedCorpus::under(&Policy::new(DedupMode::None, 0.8).unwrap());
+        let mut writer = place.writer();
+        let mut pour = |night: u64| {
+            let path = place.directory.path().join(format!("{night}.jsonl"));
+            let line = serde_json::json!({ "id": "a", "text": format!("night {night}") });
+            std::fs::write(&path, format!("{line}\n")).unwrap();
+            let paths = [path.display().to_string()];
+            rows(|| {
+                let report = writer.ingest(&paths, &options(None), &[], &silent, &interrupt);
+                assert_eq!(report.unwrap().updated, u64::from(night > 0));
+            })
+        };
+        let last = (0..nights).map(&mut pour).last().unwrap();
+        of(&last, "meta")
+    };
+    assert_eq!(of_history(10), of_history(20), "rows of overtaken files");
+}

@@ -7,7 +7,7 @@ use super::decider::{Admission, compress_texts, find_equal_texts};
 use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode};
 use super::error::IngestError;
-use super::file_state::{file_sources, reading_key_of_part};
+use super::file_state::{FileNumbers, reading_key_of_part};
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::{ChunkSources, IdentifiedChunk, PendingDocument, RecordOutcome, identify};
 use super::load_validator::LoadValidator;
@@ -50,6 +50,8 @@ pub(super) struct Committer<'a> {
     pub(super) decisions: Option<DecisionsFile>,
     /// Where decisions come with the records: takes them over.
     pub(super) judge: Option<&'a mut LoadValidator>,
+    /// The numbers of its files before it.
+    pub(super) numbers: FileNumbers,
     /// The stored rejects of its files.
     pub(super) settlement: RejectSettlement,
     /// The file whose parts come now.
@@ -163,10 +165,8 @@ impl Committer<'_> {
             batch.template(template.source(), &template.variables_words())?;
         }
         for part in chunk.chunk.parts.iter().filter(|part| part.reread_is_complete()) {
-            for source in file_sources(batch.view(), self.options) {
-                if let Some(record) = batch.view().file(source, part.path())? {
-                    batch.forget_overtaken(source, FileId(record.file))?;
-                }
+            for (source, file) in self.numbers.of_file(part.path()) {
+                batch.forget_overtaken(*source, *file)?;
             }
         }
         Ok(sources)

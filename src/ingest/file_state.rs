@@ -1,14 +1,69 @@
-//! Under which sources the files of an ingest are booked, and what their reading is called there.
+//! Under which sources the files of an ingest are booked, with which numbers, and what their reading is called there.
 
+use super::error::IngestError;
 use super::options::IngestOptions;
-use crate::model::SourceId;
+use super::reader::IngestInput;
+use crate::model::{FileId, SourceId};
 use crate::store::View;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
 
-/// The sources in which files of an ingest may have numbers: its own, or, where records name theirs, all.
-pub(super) fn file_sources(view: &View, options: &IngestOptions) -> Vec<SourceId> {
-    let all = view.sources().map(|(source, record)| (source, &record.name));
-    let is_meant = |name: &String| options.read.source_field.is_some() || *name == options.source;
-    all.filter(|(_, name)| is_meant(name)).map(|(source, _)| source).collect()
+/// The numbers that the inputs of an ingest have as files before it: in its own source, or, where records name theirs,
+/// in all.
+pub(super) struct FileNumbers {
+    by_path: BTreeMap<Vec<u8>, Vec<(SourceId, FileId)>>,
+    numbers: BTreeSet<(SourceId, FileId)>,
+}
+
+impl FileNumbers {
+    pub(super) fn of(
+        inlets: &[IngestInput<'_>],
+        view: &View,
+        options: &IngestOptions,
+    ) -> Result<Self, IngestError> {
+        let mut numbers = Self { by_path: BTreeMap::new(), numbers: BTreeSet::new() };
+        let own = view.source_named(&options.source).map(|(id, _)| id);
+        let only = if options.read.source_field.is_some() { None } else { own };
+        if only.is_none() && options.read.source_field.is_none() {
+            return Ok(numbers);
+        }
+        let mut paths = Vec::with_capacity(inlets.len());
+        for inlet in inlets {
+            let path = match inlet {
+                IngestInput::File(input) => input.path.clone(),
+                IngestInput::Memory(records) => records.input()?.path,
+            };
+            paths.push(path.as_os_str().as_bytes().to_vec());
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        let wanted: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+        for (at, source, file) in view.file_numbers(&wanted, only)? {
+            if let Some(path) = paths.get(at) {
+                numbers.by_path.entry(path.clone()).or_default().push((source, file));
+                numbers.numbers.insert((source, file));
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Those of a file.
+    pub(super) fn of_file(&self, path: &[u8]) -> &[(SourceId, FileId)] {
+        self.by_path.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a file that is no input superseded documents of a file since that was last read from its start. Inputs of
+    /// one ingest keep the order that they came in: else the same command, given twice, would turn it around and around.
+    pub(super) fn is_overtaken(&self, path: &[u8], view: &View) -> Result<bool, IngestError> {
+        for (source, file) in self.of_file(path) {
+            for by in view.overtaken(*source, *file)? {
+                if !self.numbers.contains(&(*source, by?)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// What the reading of a file is called in the sources that its records named: no ingest into those goes on by it.

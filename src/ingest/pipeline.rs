@@ -12,6 +12,7 @@ use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;
 use super::decisions_file::DecisionsFile;
 use super::error::IngestError;
+use super::file_state::FileNumbers;
 use super::filter::IngestFilter;
 use super::fingerprinter::{
     FingerprintContext, FingerprintedChunk, SignalFields, fingerprint_chunk,
@@ -68,7 +69,8 @@ pub fn ingest(
     let watch = IngestMonitor::new(options, writer.view());
     let inputs_size = inlets.iter().map(IngestInput::size).sum();
     let settlement = RejectSettlement::of(&inlets, writer.view(), options)?;
-    let inputs = load_input_states(inlets, writer.view(), options)?;
+    let numbers = FileNumbers::of(&inlets, writer.view(), options)?;
+    let inputs = load_input_states(inlets, &numbers, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),
         policy: writer.view().policy().to_string(),
@@ -84,6 +86,7 @@ pub fn ingest(
         report,
         decisions,
         judge,
+        numbers,
         settlement,
         file: None,
     };

@@ -1,16 +1,16 @@
 //! Reads inputs in order and cuts their records, undecoded, into chunks; skips what is known to be unchanged.
 
 use super::error::IngestError;
-use super::file_state::file_sources;
+use super::file_state::FileNumbers;
 use super::options::IngestOptions;
 use crate::input::{
     InputFile, InputReader, RawRecord, ReadError, ReadOptions, Records, ResumePoint,
     SkippedContent, expand,
 };
-use crate::model::{FileId, Interrupt, SourceId};
+use crate::model::Interrupt;
 use crate::remote::{ObjectStores, RemoteError};
 use crate::store::{FileRecord, View};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
@@ -156,6 +156,7 @@ pub(super) struct InputState<'m> {
 /// the ingest, or nothing that it writes could be compacted to the end meanwhile.
 pub(super) fn load_input_states<'m>(
     inlets: Vec<IngestInput<'m>>,
+    numbers: &FileNumbers,
     view: &View,
     options: &IngestOptions,
 ) -> Result<Vec<InputState<'m>>, IngestError> {
@@ -176,36 +177,10 @@ pub(super) fn load_input_states<'m>(
         let is_pipe = input.is_stdin || is_untold;
         let was_read = found.is_some();
         let record = found.filter(|record| !is_pipe && record.reading == options.reading_key());
-        known.push(InputState { input, records, record, was_read, is_overtaken: false });
-    }
-    for source in file_sources(view, options) {
-        let files = files_in_source(&known, source, view)?;
-        // Inputs of one ingest keep the order that they came in: else the same command, given twice,
-        // would turn it around and around.
-        for overtaken in view.overtaken(source)? {
-            let (file, by) = overtaken?;
-            if !files.contains_key(&by)
-                && let Some(input) = files.get(&file).and_then(|at| known.get_mut(*at))
-            {
-                input.is_overtaken = true;
-            }
-        }
+        let is_overtaken = numbers.is_overtaken(input.path.as_os_str().as_bytes(), view)?;
+        known.push(InputState { input, records, record, was_read, is_overtaken });
     }
     Ok(known)
-}
-
-/// The numbers that inputs have as files of a source, each with its place among them.
-fn files_in_source(
-    known: &[InputState<'_>],
-    source: SourceId,
-    view: &View,
-) -> Result<BTreeMap<FileId, usize>, IngestError> {
-    let mut files = BTreeMap::new();
-    for (at, known) in known.iter().enumerate() {
-        let record = view.file(source, known.input.path.as_os_str().as_bytes())?;
-        files.extend(record.map(|record| (FileId(record.file), at)));
-    }
-    Ok(files)
 }
 
 /// Reads `inputs` and hands chunks to `send`, which answers whether to go on.

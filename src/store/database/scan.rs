@@ -48,6 +48,12 @@ impl<'a, C: Column> Rows<'a, C> {
         Self { raw, started: false, done: false, column: PhantomData }
     }
 
+    /// Goes on with the first row at or behind `key`.
+    pub(in crate::store) fn seek(&mut self, key: &[u8]) {
+        self.raw.seek(key);
+        self.started = false;
+    }
+
     /// Moves to the next row; its key and value borrow from the iterator.
     pub(in crate::store) fn advance(&mut self) -> Result<Option<RawRow<'_>>, StoreError> {
         if self.done {

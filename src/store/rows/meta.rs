@@ -50,10 +50,9 @@ impl MetaKey {
         FIELD.as_bytes()
     }
 
-    /// What the keys of overtaken files of a source begin with; of one file, if that is given.
-    pub(in crate::store) fn overtaken(source: SourceId, file: Option<FileId>) -> String {
-        let file = file.map(|file| format!("{:010} ", file.0)).unwrap_or_default();
-        format!("{OVERTAKEN}{:010} {file}", source.0)
+    /// What the keys begin with that say which files overtook this one.
+    pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
+        format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
     }
 
     fn name(&self) -> String {
@@ -66,7 +65,7 @@ impl MetaKey {
             Self::Template(hash) => format!("{TEMPLATE}{hash}"),
             Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
             Self::Overtaken { source, file, by } => {
-                format!("{}{:010}", Self::overtaken(*source, Some(*file)), by.0)
+                format!("{}{:010}", Self::overtaken(*source, *file), by.0)
             }
         }
     }

@@ -8,19 +8,19 @@ use crate::store::rows::meta::MetaKey;
 use crate::store::view::View;
 
 impl View {
-    /// The files of a source some of whose documents were superseded by another file since they were last read from
-    /// their start, each with that other file; ascending by file.
+    /// The files that superseded documents of a file since that was last read from its start.
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
     pub fn overtaken(
         &self,
         source: SourceId,
-    ) -> Result<impl Iterator<Item = Result<(FileId, FileId), StoreError>>, StoreError> {
-        let prefix = MetaKey::overtaken(source, None);
+        file: FileId,
+    ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
+        let prefix = MetaKey::overtaken(source, file);
         let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
         Ok(rows.taken("overtaken file", |key, _| match key {
-            MetaKey::Overtaken { file, by, .. } => Ok(Some((file, by))),
+            MetaKey::Overtaken { by, .. } => Ok(Some(by)),
             _ => Ok(None),
         }))
     }
@@ -46,7 +46,7 @@ impl Batch<'_> {
     /// [`StoreError`] when a row cannot be read.
     pub fn forget_overtaken(&mut self, source: SourceId, file: FileId) -> Result<(), StoreError> {
         let mut stored = Vec::new();
-        let prefix = MetaKey::overtaken(source, Some(file));
+        let prefix = MetaKey::overtaken(source, file);
         let mut rows = self.view().pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
         while let Some((key, _)) = rows.next("overtaken file")? {
             stored.push(key);

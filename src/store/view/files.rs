@@ -35,6 +35,41 @@ impl View {
         self.pinned().read::<Files, _>("file", &key)
     }
 
+    /// The numbers of files: of those `paths`, which ascend, under every source that has them, or under `only` one. Each
+    /// comes with the place of its path. What is read grows with what is found and with the sources, not with the files
+    /// times the sources.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn file_numbers(
+        &self,
+        paths: &[&[u8]],
+        only: Option<SourceId>,
+    ) -> Result<Vec<(usize, SourceId, FileId)>, StoreError> {
+        let mut found = Vec::new();
+        let Some(first) = paths.first() else { return Ok(found) };
+        let key = |source, path: &[u8]| FileKey { source, path: path.to_vec() }.to_bytes();
+        let mut rows =
+            self.pinned().scan::<Files>(&key(only.unwrap_or(SourceId(0)), first), None)?;
+        while let Some((FileKey { source, path }, file)) =
+            rows.next_with("file", |file| Ok(FileId(file.file)))?
+        {
+            if only.is_some_and(|only| source > only) {
+                break;
+            }
+            let at = paths.partition_point(|wanted| *wanted < path.as_slice());
+            match paths.get(at) {
+                Some(wanted) if **wanted == *path => found.push((at, source, file)),
+                Some(wanted) => rows.seek(&key(source, wanted)),
+                None => match source.0.checked_add(1) {
+                    Some(next) => rows.seek(&key(SourceId(next), first)),
+                    None => break,
+                },
+            }
+        }
+        Ok(found)
+    }
+
     /// The files of a source whose path is shown so: the one of those bytes, and where something in it stands for bytes
     /// that are no UTF-8, all that look like it.
     ///
