@@ -3,7 +3,7 @@
 use super::block::{FormatReader, RecordPlace};
 use super::builder::RawRecord;
 use super::csv_rows::{CsvCell, CsvDialect, CsvRowEnd, likely_delimiter, without_line_end};
-use super::error::ReadError;
+use super::error::{ReadError, way_to_text};
 use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use super::{keys, roles};
@@ -93,7 +93,8 @@ impl CsvReader {
             Err(ReadError::NoTextField { found, .. }) if self.is_guess => {
                 self.is_done = true;
                 let why = format!(
-                    "a table of separated values without a text among {found}: name its column with --text-field, or take the file as one document with --format text"
+                    "a table of separated values without a text among {found}: {}, or take the file as one document with --format text",
+                    way_to_text(&found)
                 );
                 let origin = place.clone().at(at);
                 Ok(Some(

@@ -74,7 +74,7 @@ pub enum ReadError {
         line: u64,
     },
     /// No field is named and none has a usual name.
-    #[error("{}: no text field among {found}; name one with --text-field", path.display())]
+    #[error("{}: no text field among {found}; {}", path.display(), way_to_text(found))]
     NoTextField {
         /// The file.
         path: PathBuf,
@@ -163,5 +163,35 @@ impl ReadError {
             Some(error) => Self::Remote(error.clone()),
             None => Self::Io { path, doing, source },
         }
+    }
+}
+
+/// The way out for records without a field of a usual name; `found` names their fields in backquotes, with commas.
+pub(super) fn way_to_text(found: &str) -> String {
+    let has = |name: &str| found.contains(&format!("`{name}`"));
+    let of_chat = |option: &str| {
+        format!(
+            "they look like conversations: ingest them with {option}, or name a text with --text-field"
+        )
+    };
+    if has("messages") {
+        of_chat("--chat messages")
+    } else if has("conversations") {
+        of_chat(
+            "--chat sharegpt (--chat messages --text-field conversations where turns have `role` and `content`)",
+        )
+    } else if has("conversation") {
+        of_chat(
+            "--chat messages --text-field conversation (--chat sharegpt where turns have `from` and `value`)",
+        )
+    } else if has("chosen") && has("rejected") {
+        "they look like preferences, of which one answer can be the text: ingest them with --chat messages --text-field chosen where `chosen` is a whole conversation, with --chat prompt-completion --map completion=chosen where it is the answer to `prompt`, or with --text-field chosen as plain text; the other fields are kept"
+            .to_owned()
+    } else if has("prompt") && has("completion") {
+        of_chat("--chat prompt-completion")
+    } else if has("instruction") && has("output") {
+        of_chat("--chat alpaca")
+    } else {
+        "name one with --text-field".to_owned()
     }
 }

@@ -8,7 +8,7 @@
 
 use super::block::{FormatReader, RecordPlace};
 use super::builder::RawRecord;
-use super::error::ReadError;
+use super::error::{ReadError, way_to_text};
 use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream};
 use super::{keys, roles};
@@ -104,7 +104,8 @@ impl FormatReader for JsonValuesReader {
             Err(ReadError::NoTextField { found, .. }) if is_guess => {
                 self.is_done = true;
                 let why = format!(
-                    "JSON objects without a text among {found}: name its field with --text-field, or take the file as one document with --format text"
+                    "JSON objects without a text among {found}: {}, or take the file as one document with --format text",
+                    way_to_text(&found)
                 );
                 Ok(Some(reject(RejectReason::NotText(why), origin, b"", 0).into()))
             }

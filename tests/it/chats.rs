@@ -410,3 +410,67 @@ fn conversations_and_ids_in_parquet_are_those_of_lines() {
     assert_eq!(place.show(1)["metadata"]["topic"], "t");
     sound(&place.corpus);
 }
+
+/// `--text-field`, which was told instead, rejects every record.
+#[test]
+fn conversations_without_the_option_are_told_which_one_takes_them() {
+    let scratch = Scratch::new();
+    let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
+    let turns = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);
+    let template = scratch.write(
+        "chat.jinja",
+        "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}",
+    );
+    for (name, record, options) in [
+        ("messages", json!({"messages": messages}), &["--chat", "messages"][..]),
+        ("sharegpt", json!({"id": 1, "conversations": turns}), &["--chat", "sharegpt"]),
+        (
+            "turns",
+            json!({"conversations": messages}),
+            &["--chat", "messages", "--text-field", "conversations"],
+        ),
+        (
+            "conversation",
+            json!({"conversation": messages}),
+            &["--chat", "messages", "--text-field", "conversation"],
+        ),
+        ("pair", json!({"prompt": "q", "completion": "a"}), &["--chat", "prompt-completion"]),
+        ("alpaca", json!({"instruction": "q", "output": "a"}), &["--chat", "alpaca"]),
+        (
+            "preferred",
+            json!({"chosen": messages, "rejected": messages}),
+            &["--chat", "messages", "--text-field", "chosen"],
+        ),
+        (
+            "answers",
+            json!({"prompt": "q", "chosen": "a", "rejected": "b"}),
+            &["--chat", "prompt-completion", "--map", "completion=chosen"],
+        ),
+        (
+            "plain",
+            json!({"prompt": "q", "chosen": "a", "rejected": "b"}),
+            &["--text-field", "chosen"],
+        ),
+        ("other", json!({"title": "t"}), &["--text-field", "title"]),
+    ] {
+        let corpus = scratch.arg(&format!("{name}.corpus"));
+        init(&corpus, &["--mode", "none"]);
+        let line = format!("{record}\n");
+        for file in [
+            scratch.write(&format!("{name}.jsonl"), &line),
+            scratch.write(&format!("{name}.json"), format!("[{record}]")),
+        ] {
+            let without = ["ingest", &corpus, &file, "--source", "s"];
+            let told = corpusdb(&without);
+            assert!(matches!(told.code, Some(1 | 2)), "{told}");
+            assert!(told.stderr.contains(&options.join(" ")), "{told}");
+            // What it says is taken.
+            let mut with = options.to_vec();
+            if options.contains(&"--chat") {
+                with.extend(["--chat-template", &template]);
+            }
+            let ran = corpusdb(&[&without, &with[..], &["--json"]].concat()).good();
+            assert_eq!(numbers(&ran.json(), ["added", "rejected"]), [1, 0], "{ran}");
+        }
+    }
+}
