@@ -80,6 +80,7 @@ class Writer(Corpus):
         dry_run: bool = False,
         decisions: str | os.PathLike[str] | None = None,
         max_removed: float | None = None,
+        max_rejected: float | None = None,
         max_cluster: int = 1000,
         progress: ProgressOption = None,
     ) -> IngestReport:
@@ -133,6 +134,7 @@ class Writer(Corpus):
             "dry_run": dry_run,
             "decisions": decisions,
             "max_removed": max_removed,
+            "max_rejected": max_rejected,
             "max_cluster": max_cluster,
             "condition": where,
         }

@@ -52,6 +52,7 @@ pub(crate) struct IngestSettings {
     dry_run: bool,
     decisions: Option<PathBuf>,
     max_removed: Option<f64>,
+    max_rejected: Option<f64>,
     max_cluster: u64,
     condition: Option<String>,
 }
@@ -61,9 +62,13 @@ const BAD: &str = "BadInput";
 impl IngestSettings {
     fn options(&self, py: Python<'_>, handle: &Handle) -> PyResult<IngestOptions> {
         let on_error = [("reject", OnError::Reject), ("fail", OnError::Fail)];
-        if let Some(share) = self.max_removed.filter(|share| !(0.0..=1.0).contains(share)) {
-            let why = format!("max_removed: {share} is no share between 0 and 1");
-            return Err(named(py, BAD, &why));
+        for (name, share) in
+            [("max_removed", self.max_removed), ("max_rejected", self.max_rejected)]
+        {
+            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+                let why = format!("{name}: {share} is no share between 0 and 1");
+                return Err(named(py, BAD, &why));
+            }
         }
         let opened = handle.options(py)?;
         Ok(IngestOptions {
@@ -78,6 +83,7 @@ impl IngestSettings {
             reread: self.reread,
             decisions: self.decisions.clone(),
             max_removed: self.max_removed,
+            max_rejected: self.max_rejected,
             max_cluster: self.max_cluster,
             condition: self.condition.clone(),
         })

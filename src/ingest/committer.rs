@@ -94,6 +94,8 @@ impl Committer<'_> {
             (self.report.read, self.report.bytes) = before;
             return Ok(ChunkOutcome::Waits(MinBatch { documents, has: new.len() }));
         }
+        self.watch.count_records(chunk);
+        self.watch.check_rejected_share(chunk.chunk.is_last, batch.view())?;
         if let Some(judge) = &mut self.judge {
             judge.validate_rows(batch.view(), chunk, &sources, (&new, &fates))?;
         }
@@ -125,7 +127,6 @@ impl Committer<'_> {
         self.report.stages.encode += started.elapsed().as_secs_f64();
 
         let started = Instant::now();
-        self.watch_rejects(chunk);
         let stored = self.store_progress(&mut batch, &sources, chunk)?;
         counts.rejects = stored;
         if stored.is_change() || !new.is_empty() || chunk.advances_files() {
@@ -299,14 +300,6 @@ impl Committer<'_> {
         let stored = if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
         let (records, rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
         Ok(FileProgress { path: path.to_vec(), records, rejected })
-    }
-
-    fn watch_rejects(&mut self, chunk: &FingerprintedChunk) {
-        for item in chunk.items.iter().flatten() {
-            if let FingerprintedItem::Reject(reject, _) = item {
-                self.watch.reject(reject);
-            }
-        }
     }
 }
 

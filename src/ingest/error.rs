@@ -71,6 +71,22 @@ pub enum IngestError {
         /// The command that removes what was committed before.
         undo: String,
     },
+    /// The share of rejected records crossed the limit; the batch that crossed it is not committed.
+    #[error(
+        "{rejected} of {records} records would be rejected, more than the share of {limit} allowed; the last batch is not committed: {why}; {undo}"
+    )]
+    TooManyRejected {
+        /// Records rejected, those of the refused batch included.
+        rejected: u64,
+        /// Records read, those of the refused batch included.
+        records: u64,
+        /// The share allowed.
+        limit: f64,
+        /// The most frequent reason, and what most likely mends it.
+        why: String,
+        /// The command that removes what was committed before.
+        undo: String,
+    },
     /// A chat template for other tokenizers than the corpus has.
     #[error(
         "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it: use the template of this tokenizer, register one that has it as a special token, or take it as text with --template-markers text"

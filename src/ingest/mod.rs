@@ -26,7 +26,7 @@
 //! A record that has no text of its own is given one before it is fingerprinted (`converter`): `chat` renders
 //! conversations, `pretokenized` spells token ids. Where signals are stored, each document is given those of its text.
 //!
-//! `monitor` raises alarms, `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
+//! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons), `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
 //! over instead of decided (`load`, by `imported_row` and `load_validator`).
 //!
 //! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
@@ -52,6 +52,7 @@ mod options;
 mod pipeline;
 mod pretokenized;
 mod reader;
+mod reject_tally;
 mod report;
 mod settlement;
 mod suite_reader;

@@ -1,10 +1,12 @@
-//! Watches an ingest: a source that loses too much, a cluster that grows too large.
+//! Watches an ingest: a source that loses too much, records that cannot be read, a cluster that grows too large.
 
 use super::error::IngestError;
+use super::fingerprinter::{FingerprintedChunk, FingerprintedItem};
 use super::options::{IngestOptions, RecordForm};
+use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{Decision, Session};
-use crate::model::{CommitSeq, Compared, DocId, Reject, RejectReason, Standing};
+use crate::model::{CommitSeq, Compared, DocId, Standing};
 use crate::store::{StoreError, View, fields};
 use std::collections::BTreeMap;
 
@@ -12,6 +14,8 @@ use std::collections::BTreeMap;
 const SETTLED: u64 = 10_000;
 /// Documents before that share is worth a word.
 const WORTH_A_WORD: u64 = 1_000;
+/// Records of an ingest before their share of rejects may stop it, unless there are no more.
+const MANY_RECORDS: u64 = 1_000;
 /// Share of removed documents that is said when no limit is given.
 const LOUD_SHARE: f64 = 0.5;
 /// Documents of a source before it is worth a word that nine of ten were removed.
@@ -39,21 +43,12 @@ pub(super) struct IngestMonitor {
     /// Decisions that left candidates out, and a pair that was not compared.
     open: u64,
     open_pair: Option<(DocId, DocId)>,
+    max_rejected: Option<f64>,
     rejected: RejectTally,
     /// Conversations come in, and their whole text is compared.
     are_whole_chats: bool,
     /// Of the removed, those removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
-}
-
-/// Records that could not be read, known before or not.
-#[derive(Default)]
-struct RejectTally {
-    records: u64,
-    first: Option<String>,
-    /// Of these, files that are no text.
-    files: u64,
-    first_file: Option<String>,
 }
 
 impl IngestMonitor {
@@ -70,23 +65,47 @@ impl IngestMonitor {
             last: None,
             open: 0,
             open_pair: None,
-            rejected: RejectTally::default(),
+            max_rejected: options.max_rejected,
+            rejected: RejectTally::new(options),
             are_whole_chats: matches!(options.form, RecordForm::Chat(_))
                 && view.policy().compared == Compared::Text,
             similar: (0, None),
         }
     }
 
-    /// Takes note of one record that could not be read.
-    pub(super) fn reject(&mut self, reject: &Reject) {
-        let Reject { reason, origin, .. } = reject;
-        let RejectTally { records, first, files, first_file } = &mut self.rejected;
-        *records += 1;
-        first.get_or_insert_with(|| format!("{}: {reason}", origin.record()));
-        if matches!(reason, RejectReason::NotText(_)) {
-            *files += 1;
-            first_file.get_or_insert_with(|| format!("{}: {reason}", origin.path.display()));
+    /// Takes note of the records of a chunk, and of those that could not be read.
+    pub(super) fn count_records(&mut self, chunk: &FingerprintedChunk) {
+        self.rejected.records += chunk.chunk.filtered;
+        for item in chunk.items.iter().flatten() {
+            self.rejected.records += 1;
+            if let FingerprintedItem::Reject(reject, _) = item {
+                self.rejected.count(reject);
+            }
         }
+    }
+
+    /// Refuses the batch with which the share of rejects would cross the limit. `is_last`: all records were read.
+    pub(super) fn check_rejected_share(
+        &self,
+        is_last: bool,
+        view: &View,
+    ) -> Result<(), IngestError> {
+        let Some(limit) = self.max_rejected else { return Ok(()) };
+        let tally = &self.rejected;
+        if tally.share() <= limit || !(is_last || tally.records >= MANY_RECORDS) {
+            return Ok(());
+        }
+        let why = tally.most_frequent().map(|of_kind| {
+            let first = format!("{} of them like {}", of_kind.count, of_kind.first);
+            tally.mend(of_kind).map_or(first.clone(), |mend| format!("{mend} ({first})"))
+        });
+        Err(IngestError::TooManyRejected {
+            rejected: tally.rejected,
+            records: tally.records,
+            limit,
+            why: why.unwrap_or_default(),
+            undo: self.undo(view),
+        })
     }
 
     /// Takes note of one newcomer.
@@ -147,7 +166,18 @@ impl IngestMonitor {
             }
             _ => "no pair to show".to_owned(),
         };
-        let undo = if view.commit() > self.since {
+        Err(IngestError::TooManyRemoved {
+            removed: self.removed,
+            added: self.added,
+            limit,
+            example,
+            undo: self.undo(view),
+        })
+    }
+
+    /// How to take back what was committed before.
+    fn undo(&self, view: &View) -> String {
+        if view.commit() > self.since {
             let source = match self.has_many_sources {
                 true => String::new(),
                 false => format!("source = '{}' AND ", self.source.replace('\'', "''")),
@@ -158,14 +188,7 @@ impl IngestMonitor {
             )
         } else {
             "nothing of this ingest was committed".to_owned()
-        };
-        Err(IngestError::TooManyRemoved {
-            removed: self.removed,
-            added: self.added,
-            limit,
-            example,
-            undo,
-        })
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "document counts are below 2^53")]
@@ -182,15 +205,7 @@ impl IngestMonitor {
         records: u64,
         unchanged: u64,
     ) -> Result<Vec<Alarm>, StoreError> {
-        let mut alarms = Vec::new();
-        let RejectTally { records: rejected, first, files, first_file } = &self.rejected;
-        // What is unchanged could be read once: beside it a stray file is no failure of the whole.
-        let is_lost = *rejected == records && unchanged == 0;
-        if let (Some(first), true) = (first, is_lost) {
-            alarms.push(Alarm::AllRejected { records, first: first.clone() });
-        } else if let Some(first) = first_file {
-            alarms.push(Alarm::NotText { files: *files, first: first.clone() });
-        }
+        let mut alarms = self.reject_alarms(records, unchanged);
         let limit = self.max_removed.unwrap_or(LOUD_SHARE);
         if self.added >= WORTH_A_WORD && self.share() > limit {
             let example = self.last.map(|(document, _)| example(view, document)).transpose()?;
@@ -228,6 +243,46 @@ impl IngestMonitor {
             alarms.push(Alarm::Crowded { documents: self.open, example: example.transpose()? });
         }
         Ok(alarms)
+    }
+}
+
+impl IngestMonitor {
+    /// The same of the records that could not be read.
+    fn reject_alarms(&self, records: u64, unchanged: u64) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let tally = &self.rejected;
+        let often = tally.most_frequent();
+        // What is unchanged could be read once: beside it a stray file is no failure of the whole.
+        let is_lost = tally.rejected == records && unchanged == 0;
+        let is_told = if let (Some(first), true) = (&tally.first, is_lost) {
+            let mend = often.and_then(|of_kind| tally.mend(of_kind));
+            alarms.push(Alarm::AllRejected { records, first: first.clone(), mend });
+            true
+        } else if let (Some(of_kind), true) = (often, tally.is_loud()) {
+            alarms.push(Alarm::RejectedShare {
+                records,
+                rejected: tally.rejected,
+                alike: of_kind.count,
+                first: of_kind.first.clone(),
+                mend: tally.mend(of_kind),
+            });
+            true
+        } else {
+            false
+        };
+        let told = often.filter(|_| is_told).map(|of_kind| of_kind.first.as_str());
+        if let Some(missing) = tally.missing_ids().filter(|it| told != Some(it.first.as_str())) {
+            alarms.push(Alarm::MissingIds {
+                records,
+                missing: missing.count,
+                first: missing.first.clone(),
+                mend: tally.mend(missing),
+            });
+        }
+        if let (Some(first), false) = (&tally.first_file, is_lost) {
+            alarms.push(Alarm::NotText { files: tally.files, first: first.clone() });
+        }
+        alarms
     }
 }
 

@@ -50,6 +50,9 @@ pub struct IngestOptions {
     /// Share of removed documents, 0 to 1, beyond which a batch is refused once 10,000 documents of
     /// the ingest are decided.
     pub max_removed: Option<f64>,
+    /// Share of rejected records, 0 to 1, beyond which a batch is refused once 1,000 records of the ingest, or all, are
+    /// read.
+    pub max_rejected: Option<f64>,
     /// Documents of one cluster beyond which the report raises an alarm.
     pub max_cluster: u64,
     /// A SQL condition over the fields of a record as they come, after [`ReadOptions`] has named, mapped and dropped
@@ -73,6 +76,7 @@ impl IngestOptions {
             reread: false,
             decisions: None,
             max_removed: None,
+            max_rejected: None,
             max_cluster: 1000,
             condition: None,
         }

@@ -327,6 +327,7 @@ impl ChunkMerger {
             all.input_bytes = behind.input_bytes;
             all.bytes += behind.bytes;
             all.error = behind.error;
+            all.is_last = behind.is_last;
         }
         Some(chunk)
     }

@@ -103,6 +103,8 @@ pub(super) struct IngestChunk {
     pub(super) bytes: u64,
     /// Why reading stopped behind this chunk.
     pub(super) error: Option<IngestError>,
+    /// All inputs were read to their end with it.
+    pub(super) is_last: bool,
     pub(super) seconds: f64,
 }
 
@@ -216,6 +218,7 @@ pub(super) fn read_chunks(
         producer.finished_bytes += size;
     }
     producer.chunk.input_bytes = producer.finished_bytes;
+    producer.chunk.is_last = !producer.stopped && !interrupt.is_raised();
     producer.flush();
 }
 

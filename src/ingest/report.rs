@@ -197,6 +197,32 @@ pub enum Alarm {
         records: u64,
         /// The first of them: file and number, and why.
         first: String,
+        /// What most likely mends most of them, where that is known.
+        mend: Option<String>,
+    },
+    /// More than a tenth of at least 100 records were rejected.
+    RejectedShare {
+        /// Records read.
+        records: u64,
+        /// Of these, rejected.
+        rejected: u64,
+        /// Of these, those for the most frequent kind of reason.
+        alike: u64,
+        /// The first of these: file and number, and why.
+        first: String,
+        /// What most likely mends these, where that is known.
+        mend: Option<String>,
+    },
+    /// The id is missing in one in a hundred or more of at least 100 records.
+    MissingIds {
+        /// Records read.
+        records: u64,
+        /// Of these, rejected for want of an id.
+        missing: u64,
+        /// The first of these: file and number, and why.
+        first: String,
+        /// What most likely mends these.
+        mend: Option<String>,
     },
     /// What the chat template sets turns apart with is ordinary text to a tokenizer.
     MarkerAsText {

@@ -71,6 +71,10 @@ pub(super) struct Args {
     /// duplicates (from 10,000 documents on); a share over 0.5 is reported in any case
     #[arg(long, value_name = "SHARE", value_parser = share)]
     max_removed: Option<f64>,
+    /// Stop before the batch with which more than this share of the records would be rejected (from 1,000 records on, or
+    /// when all are read); a share over 0.1 of 100 records or more is reported in any case
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    max_rejected: Option<f64>,
     /// Raise an alarm when a cluster has more documents than this
     #[arg(long, value_name = "N", default_value_t = 1000)]
     max_cluster: u64,
@@ -106,6 +110,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         reread: args.reread,
         decisions: args.decisions,
         max_removed: args.max_removed,
+        max_rejected: args.max_rejected,
         max_cluster: args.max_cluster,
         condition: args.condition,
     };

@@ -89,6 +89,9 @@ fn alarm_words(alarm: &Alarm) -> String {
             pair.removed, pair.jaccard, pair.witness, pair.removed_text, pair.witness_text
         ),
     };
+    let question = |mend: &Option<String>| {
+        mend.as_ref().map_or_else(String::new, |mend| format!("\n  {mend}"))
+    };
     match alarm {
         Alarm::RemovedShare { added, removed, example } => format!(
             "ALARM: {} of {} documents were removed as duplicates{}",
@@ -102,9 +105,23 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*added),
             pair(example)
         ),
-        Alarm::AllRejected { records, first } => format!(
-            "ALARM: nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}",
-            print::number(*records)
+        Alarm::AllRejected { records, first, mend } => format!(
+            "ALARM: nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
+            print::number(*records),
+            question(mend)
+        ),
+        Alarm::RejectedShare { records, rejected, alike, first, mend } => format!(
+            "ALARM: {} of {} records were rejected (`corpusdb rejects` lists them), {} of them like the first:\n  {first}{}",
+            print::number(*rejected),
+            print::number(*records),
+            print::number(*alike),
+            question(mend)
+        ),
+        Alarm::MissingIds { records, missing, first, mend } => format!(
+            "ALARM: {} of {} records have no id and were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
+            print::number(*missing),
+            print::number(*records),
+            question(mend)
         ),
         Alarm::MarkerAsText { tokenizer, marker, tokens } => format!(
             "ALARM: {tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens"

@@ -1,0 +1,131 @@
+//! Counts the records that could not be read, by the kind of their reason, and says what would mend most of them.
+
+use super::options::IngestOptions;
+use crate::model::{Reject, RejectReason};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Records before it is worth a word that many of them were rejected.
+pub(super) const WORTH_A_WORD: u64 = 100;
+/// Names of fields that a question lists.
+const LISTED: usize = 10;
+
+/// Rejects of an ingest, known before or not, among the records that it read.
+#[derive(Default)]
+pub(super) struct RejectTally {
+    text_field: Option<String>,
+    id_field: Option<String>,
+    /// Records read, whatever became of them.
+    pub(super) records: u64,
+    /// Of these, rejected.
+    pub(super) rejected: u64,
+    /// The first of them: file and number, and why.
+    pub(super) first: Option<String>,
+    /// Of these, files that are no text.
+    pub(super) files: u64,
+    pub(super) first_file: Option<String>,
+    kinds: BTreeMap<&'static str, RejectsOfKind>,
+}
+
+/// Rejects for one kind of reason.
+pub(super) struct RejectsOfKind {
+    pub(super) count: u64,
+    /// The first of them: file and number, and why.
+    pub(super) first: String,
+    reason: RejectReason,
+    /// Fields of the first of them, where it is an object.
+    fields: Vec<String>,
+}
+
+impl RejectTally {
+    pub(super) fn new(options: &IngestOptions) -> Self {
+        let read = &options.read;
+        let (text_field, id_field) = (read.text_field.clone(), read.id_field.clone());
+        Self { text_field, id_field, ..Self::default() }
+    }
+
+    pub(super) fn count(&mut self, reject: &Reject) {
+        let Reject { reason, origin, raw, .. } = reject;
+        let words = || format!("{}: {reason}", origin.record());
+        self.rejected += 1;
+        self.first.get_or_insert_with(words);
+        if matches!(reason, RejectReason::NotText(_)) {
+            self.files += 1;
+            self.first_file.get_or_insert_with(|| format!("{}: {reason}", origin.path.display()));
+        }
+        let of_kind = self.kinds.entry(kind(reason)).or_insert_with(|| RejectsOfKind {
+            count: 0,
+            first: words(),
+            reason: reason.clone(),
+            fields: fields(raw),
+        });
+        of_kind.count += 1;
+    }
+
+    /// Whether more than a tenth of enough records were rejected.
+    pub(super) fn is_loud(&self) -> bool {
+        self.records >= WORTH_A_WORD && self.rejected.saturating_mul(10) > self.records
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "record counts are below 2^53")]
+    pub(super) fn share(&self) -> f64 {
+        self.rejected as f64 / self.records.max(1) as f64
+    }
+
+    /// The rejects of the most frequent kind.
+    pub(super) fn most_frequent(&self) -> Option<&RejectsOfKind> {
+        // Of equally many the first by name.
+        self.kinds.values().rev().max_by_key(|of_kind| of_kind.count)
+    }
+
+    /// The rejects for lack of an id, where these are one in a hundred or more of enough records.
+    pub(super) fn missing_ids(&self) -> Option<&RejectsOfKind> {
+        let of_kind = self.kinds.get(BAD_ID)?;
+        let is_often = of_kind.count.saturating_mul(100) >= self.records;
+        (self.records >= WORTH_A_WORD && is_often).then_some(of_kind)
+    }
+
+    /// What most likely mends these, as a question, where that is known.
+    pub(super) fn mend(&self, of_kind: &RejectsOfKind) -> Option<String> {
+        let (what, field, other) = match &of_kind.reason {
+            RejectReason::BadId(field) => ("id", field, self.text_field.as_deref()),
+            RejectReason::NoText(field) => ("text", field, self.id_field.as_deref()),
+            _ => return None,
+        };
+        let (count, records) = (of_kind.count, self.records);
+        if of_kind.fields.iter().any(|name| name == field) {
+            return Some(format!(
+                "{what} field `{field}` has no value that can be used in {count} of {records} records"
+            ));
+        }
+        let other = other.or((what == "id").then_some("text"));
+        let names = of_kind.fields.iter().filter(|name| Some(name.as_str()) != other);
+        let names: Vec<String> = names.take(LISTED).map(|name| format!("`{name}`")).collect();
+        let missing = format!("{what} field `{field}` is missing in {count} of {records} records");
+        Some(match names.is_empty() {
+            true => missing,
+            false => format!("{missing}: is it one of {}?", names.join(", ")),
+        })
+    }
+}
+
+const BAD_ID: &str = "id";
+
+/// The kinds that are counted apart.
+const fn kind(reason: &RejectReason) -> &'static str {
+    match reason {
+        RejectReason::NotJson(_) => "json",
+        RejectReason::NoText(_) => "no text",
+        RejectReason::TextNotString(_) => "text",
+        RejectReason::BadId(_) => BAD_ID,
+        RejectReason::NotUtf8(_) => "utf-8",
+        RejectReason::Form(_) => "form",
+        RejectReason::NotText(_) => "file",
+        RejectReason::TooLong { .. } => "length",
+    }
+}
+
+fn fields(raw: &[u8]) -> Vec<String> {
+    let object: Result<Map<String, Value>, _> = serde_json::from_slice(raw);
+    object.map(|object| object.into_iter().map(|(name, _)| name).collect()).unwrap_or_default()
+}
