@@ -29,6 +29,7 @@ from corpusdb._reports import (
     DedupExplanation,
     DocumentCounts,
     DocumentDuplicates,
+    DropRejectsReport,
     DroppedSnapshot,
     DuplicatesSummary,
     Fault,
@@ -79,8 +80,8 @@ _fork.watch()
 
 __all__ = [
     "Batch", "ChangedDocument", "CheckReport", "Cluster", "ColumnStats", "Corpus", "CorpusReport",
-    "Dedup", "DedupExplanation", "Document", "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot", "DuplicatePair", "Duplicates",
-    "DuplicatesSummary", "Explanation", "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges",
+    "Dedup", "DedupExplanation", "Document", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport", "DroppedSnapshot", "DuplicatePair",
+    "Duplicates", "DuplicatesSummary", "Explanation", "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges",
     "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport", "Loader", "LossCounts", "LossStats", "Manifest", "Match",
     "Plan", "Progress", "PurgeReport", "QualityReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "Report",
     "SettleReport", "Signal", "Signals", "SignalsReport",

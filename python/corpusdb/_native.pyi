@@ -40,6 +40,7 @@ __all__ = [
     "document_evidence",
     "drop_field",
     "drop_plan",
+    "drop_rejects",
     "drop_signals",
     "drop_snapshot",
     "drop_suite",
@@ -449,6 +450,15 @@ def redo(handle: Handle, settings: _Settings, dry_run: bool, listener: _Listener
 
 def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
     """Compares what crowded buckets left out; the report as JSON text."""
+
+def drop_rejects(
+    handle: Handle,
+    source: str | None,
+    path: str | None,
+    dry_run: bool,
+    listener: _Listener | None = None,
+) -> str:
+    """Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text."""
 
 def remove(
     handle: Handle,

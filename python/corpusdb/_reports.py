@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from corpusdb._report import Names, Report
 
 __all__ = [
-    "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DroppedSnapshot",
+    "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
+    "DroppedSnapshot",
     "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
     "LossCounts", "LossStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport", "SimilarDocument",
     "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
@@ -115,6 +116,18 @@ class RemovalReport(Report):
     blocked: int
     #: What the decisions cost.
     dedup: Report
+    commits: int
+    dry_run: bool
+
+
+class DropRejectsReport(Report):
+    """What became of rejected records that are not to be listed any more."""
+
+    #: Rejected records that were forgotten, and their bytes.
+    dropped: int
+    bytes: int
+    #: Rejected records that are left.
+    left: int
     commits: int
     dry_run: bool
 

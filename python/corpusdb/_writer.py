@@ -16,7 +16,7 @@ from corpusdb._dedup import Dedup
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import IngestReport, LoadReport, PurgeReport, RemovalReport
+from corpusdb._reports import DropRejectsReport, IngestReport, LoadReport, PurgeReport, RemovalReport
 from corpusdb._sizes import optional_size, size
 from corpusdb._signals import WriterSignals
 from corpusdb._snapshots import WriterSnapshots
@@ -278,6 +278,24 @@ class Writer(Corpus):
         selected = self._selected(documents, where)
         with listening(progress) as listener:
             return RemovalReport.from_json(_native.restore(self._handle, selected, dry_run, listener))
+
+    def drop_rejects(
+        self,
+        *,
+        source: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        progress: ProgressOption = None,
+    ) -> DropRejectsReport:
+        """Forgets records that could not be read: all, those of `source`, those of a file or of the files in a directory.
+
+        `path` is what `rejects` tells of them, or the beginning of it up to a `/`. What the files still give comes back
+        when they are read again (`ingest(.., reread=True)`).
+        """
+        path = None if path is None else os.fspath(path)
+        with listening(progress) as listener:
+            told = _native.drop_rejects(self._handle, source, path, dry_run, listener)
+        return DropRejectsReport.from_json(told)
 
     def _selected(self, documents: Any, where: str | None) -> list[int]:
         if (documents is None) == (where is None):

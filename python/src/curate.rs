@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{Reach, Removal};
+use corpusdb::curate::{Reach, RejectSelection, Removal};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::Depth;
 use pyo3::prelude::*;
@@ -140,6 +140,23 @@ pub(crate) fn settle(
 ) -> PyResult<String> {
     handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
         writer.settle(progress, flag)
+    })
+}
+
+/// Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, source, path, dry_run, listener=None))]
+pub(crate) fn drop_rejects(
+    py: Python<'_>,
+    handle: &Handle,
+    source: Option<String>,
+    path: Option<String>,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let selection = RejectSelection { source, path };
+    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
+        writer.drop_rejects(&selection, progress, flag)
     })
 }
 

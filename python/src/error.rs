@@ -235,6 +235,7 @@ fn of_curate(error: &CurateError) -> &'static str {
         CurateError::OtherSketches { .. } | CurateError::Policy(_) | CurateError::NoRedo => {
             "BadPolicy"
         }
+        CurateError::NoSource { .. } => "NotFound",
         CurateError::Select(error) => of_query(error),
         CurateError::NothingToTrainOn
         | CurateError::NothingToAnalyse

@@ -46,7 +46,9 @@ mod native {
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{check, compact, digest, purge, redo, remove, restore, settle};
+    use crate::curate::{
+        check, compact, digest, drop_rejects, purge, redo, remove, restore, settle,
+    };
     #[pymodule_export]
     use crate::documents::{
         find_key, info, rejects, report, sample, select, show, shown_tokens, stats, tokens,

@@ -69,6 +69,25 @@ def test_what_cannot_be_read_is_set_aside(w: corpusdb.Writer, tmp_path: Path) ->
     assert len(w.rejects(1)) == 1
 
 
+def test_rejects_are_settled_dropped_and_may_stop_an_ingest(w: corpusdb.Writer, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [corpora.page(n) for n in range(150)])
+    report = w.ingest(path, source="web", id_field="idd")
+    assert (report.read, report.rejected, report.rejected_before) == (150, 150, 0)
+    with pytest.raises(corpusdb.CorpusError, match="id field `idd` is missing in 150 of 150 records"):
+        w.ingest(path, source="web", id_field="idd", max_rejected=0.5)
+    report = w.ingest(path, source="web")
+    assert (report.added, report.rejects_settled, report.unchanged_unread) == (150, 150, 0)
+    assert w.rejects() == []
+    other = write(tmp_path / "b.jsonl", ["{bad", "{worse"])
+    w.ingest(other, source="web")
+    tried = w.drop_rejects(path=other, dry_run=True)
+    assert (tried.dropped, tried.left, tried.dry_run, len(w.rejects())) == (2, 0, True, 2)
+    with pytest.raises(corpusdb.NotFound, match="no source `wbe`; the corpus has `web`"):
+        w.drop_rejects(source="wbe")
+    report = w.drop_rejects(source="web")
+    assert (report.dropped, report.bytes, report.left, w.rejects()) == (2, 10, 0, [])
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_bad_record_is_told_with_file_record_byte_and_line(
     w: corpusdb.Writer, tmp_path: Path, packed: bool
@@ -94,6 +113,8 @@ def test_inputs_that_are_not_there_are_told(w: corpusdb.Writer, tmp_path: Path) 
         w.ingest(tmp_path, source="web", format="xml")
     with pytest.raises(corpusdb.BadInput, match="max_removed: 2 is no share"):
         w.ingest(tmp_path, source="web", max_removed=2)
+    with pytest.raises(corpusdb.BadInput, match="max_rejected: -1 is no share"):
+        w.ingest(tmp_path, source="web", max_rejected=-1)
     with pytest.raises(corpusdb.NotFound, match="nope"):
         w.ingest([corpora.page(0)], source="web", tokenizer="nope")
     assert w.count() == 0

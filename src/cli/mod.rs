@@ -151,6 +151,7 @@ impl Verb {
             | Self::Restore(_)
             | Self::Export(_)
             | Self::Demo(_) => true,
+            Self::Rejects(args) => args.has_safe_points(),
             Self::Field(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
             Self::Signals(verb) => verb.has_safe_points(),
@@ -315,6 +316,7 @@ mod tests {
             "field compute c f chars",
             "remove c 1",
             "purge c 1",
+            "rejects drop c",
             "restore c 1",
             "tokenizer add c t tokenizer.json",
             "tokenizer train c t --model bpe --vocab-size 300",
@@ -329,6 +331,7 @@ mod tests {
         }
         for line in [
             "sql c -",
+            "rejects c",
             "similar c -",
             "check c",
             "field list c",

@@ -25,7 +25,10 @@ pub use erasure::ShownBy;
 pub use options::CorpusOptions;
 
 use crate::contamination::Seeds;
-use crate::curate::{self, RedoReport, Removal, RemovalReport, SettleReport, SuiteReport};
+use crate::curate::{
+    self, DropRejectsReport, RedoReport, RejectSelection, Removal, RemovalReport, SettleReport,
+    SuiteReport,
+};
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
 use crate::error::Error;
@@ -592,6 +595,21 @@ impl CorpusWriter {
     /// [`Error::Curate`] when none is finished under this policy.
     pub fn switch(&mut self, policy: &Policy) -> Result<(), Error> {
         Ok(curate::switch(&mut self.writer, policy)?)
+    }
+
+    /// Forgets records that could not be read: of a source, of a file or of all. What their files still give comes back
+    /// when these are read again.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]: among them [`CurateError::NoSource`](curate::CurateError::NoSource).
+    pub fn drop_rejects(
+        &mut self,
+        selection: &RejectSelection,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<DropRejectsReport, Error> {
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::drop_rejects(&mut self.writer, selection, &context)?)
     }
 
     /// Rewrites the files of the corpus into their most compact form. What is stored stays the same, also after an

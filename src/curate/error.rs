@@ -101,6 +101,14 @@ pub enum CurateError {
         /// Documents whose ids came with their records.
         given: u64,
     },
+    /// A source that the corpus does not have.
+    #[error("no source `{name}`; the corpus has {}", sources(names))]
+    NoSource {
+        /// The name asked for.
+        name: String,
+        /// Those it has.
+        names: Vec<String>,
+    },
     /// A field that cannot be had as it is asked for.
     #[error("{0}")]
     Field(String),
@@ -183,6 +191,16 @@ fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)]) -> String {
 
 fn listed(plans: &[u32]) -> String {
     plans.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn sources(names: &[String]) -> String {
+    let mut told: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(told.len()) {
+        0 if told.is_empty() => return "none".to_owned(),
+        0 => {}
+        more => told.push(format!("{more} more")),
+    }
+    told.join(", ")
 }
 
 fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {

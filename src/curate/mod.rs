@@ -37,6 +37,7 @@
 //! * `sample` and `groups` (languages, sources): which texts, and how counts of them are kept apart
 //! * `remove` and restore documents; `removal`: what is asked for and kept on record
 //! * `purge`: erase documents, and prove it
+//! * `rejects`: forget records that could not be read
 //! * `redo` all decisions under another policy
 //! * `settle` decisions that left candidates out
 //! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
@@ -64,6 +65,7 @@ mod purge;
 mod redo;
 mod redo_lineage;
 mod registered;
+mod rejects;
 mod removal;
 mod remove;
 mod sample;
@@ -95,6 +97,8 @@ pub(crate) use purge::{certify, purge, write_certificate};
 pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};
 pub(crate) use registered::{drop_tokenizer, find, load, load_all, load_to_write, prove, register};
+pub(crate) use rejects::drop_rejects;
+pub use rejects::{DropRejectsReport, RejectSelection};
 pub use removal::Removal;
 pub use remove::RemovalReport;
 pub(crate) use remove::{remove, restore};

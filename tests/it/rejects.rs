@@ -115,10 +115,10 @@ fn a_reject_is_settled_by_a_mended_a_filtered_and_a_lost_record_and_by_no_other_
     assert_eq!(numbers(&report, COUNTS), [0, 3, 0, 1, 1]);
     assert_eq!(report["filtered"], 1);
     // What comes by a pipe is no file that was replaced.
-    corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], b"bad pipe\n");
+    corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], b"{\"text\":5}\n");
     corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], record(8).as_bytes()).good();
     let reasons = |raw: &str| listed(&corpus).iter().filter(|it| it["raw"] == raw).count();
-    assert_eq!((reasons("bad three"), reasons("bad pipe"), listed(&corpus).len()), (1, 1, 2));
+    assert_eq!((reasons("bad three"), reasons("{\"text\":5}"), listed(&corpus).len()), (1, 1, 2));
     // The file shrinks, and is empty at last.
     scratch.write("a.jsonl", record(1));
     let report = ingest(&corpus, &[&file], &with);
@@ -265,4 +265,131 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
         drop(writer);
         sound_digest(&reader(&scratch.path("corpus")));
     }
+}
+
+// ---- too many ----
+
+/// Records of which every `nth` is bad in that way.
+fn with_every(nth: u64, bad: &str, count: u64) -> String {
+    (0..count).map(|at| if at % nth == 0 { format!("{bad}\n") } else { record(at) }).collect()
+}
+
+#[test]
+fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let many = scratch.write("many.jsonl", with_every(5, "{\"text\":\"no id\",\"uid\":7}", 3000));
+    let few = scratch.write("few.jsonl", with_every(5, "bad", 20));
+    let with = ["--source", "web", "--id-field", "id", "--batch-bytes", "4kB"];
+    let limited = |file: &str, share: &str| {
+        corpusdb(&[&["ingest", &corpus, file][..], &with, &["--max-rejected", share]].concat())
+    };
+    // All are read before there are a thousand.
+    limited(&few, "0.1").fails(&["4 of 20 records", "not a JSON object", "nothing of this ingest"]);
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "0\n");
+    assert!(listed(&corpus).is_empty());
+    let ran = limited(&many, "0.1").fails(&[
+        "more than the share of 0.1",
+        "id field `id` is missing in",
+        "is it one of `uid`?",
+        "corpusdb remove CORPUS --where",
+    ]);
+    let stored: u64 = corpusdb(&["count", &corpus]).good().stdout.trim().parse().unwrap();
+    assert!((1..1000).contains(&stored), "{stored} documents of earlier batches stay: {ran}");
+    limited(&many, "0.2").good();
+    assert_eq!(listed(&corpus).len(), 600);
+    corpusdb(&["ingest", &corpus, &few, "--source", "web", "--max-rejected", "1.2"])
+        .fails(&["not between 0 and 1"]);
+    sound(&corpus);
+}
+
+#[test]
+fn rejects_that_are_many_or_lack_ids_raise_an_alarm_with_what_mends_them() {
+    let scratch = Scratch::new();
+    let alarms = |name: &str, lines: String, id_field: &str| {
+        let corpus = scratch.arg(&format!("{name}.corpus"));
+        init(&corpus, &["--mode", "none"]);
+        let file = scratch.write(&format!("{name}.jsonl"), lines);
+        let with = ["--source", "web", "--id-field", id_field];
+        let ran = corpusdb(&[&["ingest", &corpus, &file, "--json"][..], &with].concat());
+        let told = corpusdb(&[&["ingest", &corpus, &file, "--reread"][..], &with].concat()).stderr;
+        (ran.json()["alarms"].as_array().unwrap().clone(), told)
+    };
+    let of = |name: &str, lines: String, id_field: &str, kind: &str, words: &[&str]| {
+        let (found, told) = alarms(name, lines, id_field);
+        let kinds: Vec<_> = found.iter().map(|alarm| alarm["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, if kind.is_empty() { vec![] } else { vec![kind] }, "{name}: {found:?}");
+        for word in words {
+            assert!(told.contains(word), "{name}: no `{word}` in {told}");
+        }
+    };
+    let typo = ["id field `uid` is missing in 200 of 200 records: is it one of `id`?"];
+    of("typo", (0..200).map(record).collect(), "uid", "all-rejected", &typo);
+    let no_id = "{\"url\":\"u\",\"text\":\"t\",\"n\":1}";
+    let mend = ["40 of 200 records were rejected", "is it one of `url`, `n`?"];
+    of("fifth", with_every(5, no_id, 200), "id", "rejected-share", &mend);
+    let rare = ["4 of 200 records have no id", "is it one of `url`, `n`?"];
+    of("rare", with_every(50, no_id, 200), "id", "missing-ids", &rare);
+    let blank = "{\"id\":\"\",\"text\":\"t\"}";
+    let no_value = ["id field `id` has no value that can be used in 4 of 200 records"];
+    of("blank", with_every(50, blank, 200), "id", "missing-ids", &no_value);
+    of("bad", with_every(5, "bad", 200), "id", "rejected-share", &["not a JSON object"]);
+    // Bad lines are most, and ids are missing too often beside them.
+    let both = format!("{}{}", with_every(5, "bad", 200), with_every(50, no_id, 200));
+    let (found, told) = alarms("both", both, "id");
+    assert_eq!((&found[0]["alike"], &found[1]["kind"]), (&40.into(), &"missing-ids".into()));
+    assert!(told.contains("44 of 400"), "{told}");
+    for (name, lines) in [
+        ("few", with_every(50, "bad", 200)),
+        ("tenth", with_every(10, "bad", 200)),
+        ("small", with_every(5, "bad", 99)),
+    ] {
+        of(name, lines, "id", "", &[]);
+    }
+}
+
+// ---- forgetting ----
+
+#[test]
+fn rejects_are_dropped_by_source_and_path_in_a_commit_of_their_own() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    for (name, source) in [("in/a", "web"), ("in/b", "web"), ("in-c", "web"), ("d", "books")] {
+        let file = scratch.write(&format!("{name}.jsonl"), format!("bad\nworse\n{}", record(1)));
+        ingest(&corpus, &[&file], &["--source", source]);
+    }
+    corpusdb(&["snapshot", "create", &corpus, "then"]).good();
+    let documents = digest(&corpus);
+    let dropped = |more: &[&str]| {
+        let ran = corpusdb(&[&["rejects", "drop", &corpus, "--json"], more].concat()).good();
+        let report = ran.json();
+        assert_eq!(report["type"], "rejects_drop");
+        numbers(&report, ["dropped", "bytes", "left", "commits"])
+    };
+    assert_eq!(dropped(&["--dry-run"]), [8, 32, 0, 1]);
+    assert_eq!(listed(&corpus).len(), 8);
+    corpusdb(&["rejects", "drop", &corpus, "--source", "wbe"]).fails(&["no source `wbe`", "`web`"]);
+    // A directory, and not what begins as its name does.
+    assert_eq!(dropped(&["--path", &scratch.arg("in")]), [4, 16, 4, 1]);
+    assert_eq!(dropped(&["--path", &scratch.arg("in/")]), [0, 0, 4, 0]);
+    assert_eq!(dropped(&["--path", &scratch.arg("d.jsonl"), "--source", "web"]), [0, 0, 4, 0]);
+    let told = corpusdb(&["rejects", "drop", &corpus, "--source", "books"]).good().stdout;
+    assert_eq!(told, "forgot 2 rejected records (8 B); 2 are left\n");
+    assert_eq!(dropped(&[]), [2, 8, 0, 1]);
+    assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 0);
+    let commits = "SELECT subject, condition IS NULL AS whole FROM commits WHERE kind = 'rejects'";
+    let rows = corpusdb(&["sql", &corpus, commits, "--format", "json"]).good().json_lines();
+    let told: Vec<_> = rows.iter().map(|row| (&row["subject"], &row["whole"])).collect();
+    let [web, books] = ["", "books"].map(Value::from);
+    assert_eq!(told, [(&web, &false.into()), (&books, &true.into()), (&web, &true.into())]);
+    assert_eq!(digest(&corpus), documents, "documents are what they were");
+    // What the files still give comes back.
+    let report = ingest(&corpus, &[&scratch.arg("in-c.jsonl")], &["--source", "web"]);
+    assert_eq!(numbers(&report, ["read", "rejected"]), [0, 0]);
+    let again = ["--source", "web", "--reread"];
+    let report = ingest(&corpus, &[&scratch.arg("in-c.jsonl")], &again);
+    assert_eq!(numbers(&report, ["read", "rejected", "rejected_before"]), [3, 2, 0]);
+    sound(&corpus);
 }

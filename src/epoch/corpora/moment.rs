@@ -28,7 +28,7 @@ struct ShardMoment {
 }
 
 /// Kinds of commits that change no answer about documents.
-const NEUTRAL: [&str; 5] = ["snapshot", "epoch", "tokenizer", "trained", "compact"];
+const NEUTRAL: [&str; 6] = ["snapshot", "epoch", "tokenizer", "trained", "compact", "rejects"];
 
 /// Whether documents came or were decided about in a commit.
 pub(in crate::epoch) fn has_moved(commit: &CommitRecord) -> bool {

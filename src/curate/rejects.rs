@@ -1,0 +1,108 @@
+//! Forgetting rejected records that nobody wants to mend any more.
+
+use super::error::CurateError;
+use crate::model::Context;
+use crate::store::{CommitRecord, RejectRecord, Writer};
+use serde::Serialize;
+
+/// Rejects forgotten in one commit.
+const CHUNK: usize = 1 << 20;
+
+/// Which rejected records are meant: all, unless it says more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RejectSelection {
+    /// Those of this source.
+    pub source: Option<String>,
+    /// Those of the file of this path, or of the files in this directory; as [`Corpus::rejects`](crate::Corpus::rejects)
+    /// tells paths.
+    pub path: Option<String>,
+}
+
+/// What became of a request to forget rejected records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DropRejectsReport {
+    /// Rejected records that were forgotten.
+    pub dropped: u64,
+    /// Their bytes, as many as were stored.
+    pub bytes: u64,
+    /// Rejected records that are left.
+    pub left: u64,
+    /// How many commits were made.
+    pub commits: u64,
+}
+
+impl RejectSelection {
+    fn has(&self, record: &RejectRecord) -> bool {
+        let is_there = |path: &String| {
+            let rest = record.path.strip_prefix(path.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || path.ends_with('/') || rest.starts_with('/'))
+        };
+        self.source.as_ref().is_none_or(|source| *source == record.source)
+            && self.path.as_ref().is_none_or(is_there)
+    }
+
+    /// The selection as a condition over the table `rejects`.
+    fn condition(&self) -> Option<String> {
+        let path = self.path.as_ref()?.trim_end_matches('/').replace('\'', "''");
+        Some(format!("path = '{path}' OR starts_with(path, '{path}/')"))
+    }
+}
+
+/// Forgets the selected rejects. Their files are not read again for that: `--reread` of an ingest brings back what they
+/// still give.
+///
+/// # Errors
+/// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
+pub fn drop_rejects(
+    writer: &mut Writer,
+    selection: &RejectSelection,
+    context: &Context<'_>,
+) -> Result<DropRejectsReport, CurateError> {
+    let mut report = DropRejectsReport::default();
+    if let Some(name) = &selection.source
+        && writer.view().source_named(name).is_none()
+    {
+        let names = writer.view().sources().map(|(_, record)| record.name.clone());
+        return Err(CurateError::NoSource { name: name.clone(), names: names.collect() });
+    }
+    let mut is_more = true;
+    while is_more {
+        let (mut hashes, mut bytes) = (Vec::new(), 0);
+        is_more = false;
+        for stored in writer.view().keyed_rejects()? {
+            let (hash, record) = stored?;
+            if !selection.has(&record) {
+                continue;
+            }
+            if hashes.len() == CHUNK {
+                is_more = true;
+                break;
+            }
+            hashes.push(hash);
+            bytes += record.raw.len() as u64;
+        }
+        if hashes.is_empty() {
+            break;
+        }
+        if context.interrupt.is_raised() {
+            return Err(CurateError::Interrupted);
+        }
+        let mut batch = writer.begin()?;
+        for hash in &hashes {
+            batch.forget_reject(*hash)?;
+        }
+        batch.commit(&CommitRecord {
+            kind: "rejects".to_owned(),
+            subject: selection.source.clone().unwrap_or_default(),
+            condition: selection.condition(),
+            ..CommitRecord::default()
+        })?;
+        report.dropped += hashes.len() as u64;
+        report.bytes += bytes;
+        report.commits += 1;
+    }
+    writer.flush()?;
+    report.left = writer.view().state().rejects;
+    Ok(report)
+}
