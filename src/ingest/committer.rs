@@ -87,7 +87,7 @@ impl Committer<'_> {
         let started = Instant::now();
         let before = (self.report.read, self.report.bytes);
         let IdentifiedChunk { mut new, fates, overtaken, unchanged, updated, purged } =
-            identify(&batch, chunk, &sources, &mut self.report)?;
+            identify(&batch, chunk, (&sources, &self.numbers), &mut self.report)?;
         let superseded = new.iter().filter_map(|new| new.supersedes);
         let orphans = Orphans::of(&batch, superseded)?;
         if may_wait && let Some(documents) = orphans.want(new.len()) {

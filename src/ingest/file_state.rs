@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 pub(super) struct FileNumbers {
     by_path: BTreeMap<Vec<u8>, Vec<(SourceId, FileId)>>,
     numbers: BTreeSet<(SourceId, FileId)>,
+    /// Of files that have not changed since they were read: their places among the inputs, and the records that were
+    /// read of them, which they still have.
+    unchanged: BTreeMap<(SourceId, FileId), (usize, u64)>,
 }
 
 impl FileNumbers {
@@ -21,7 +24,11 @@ impl FileNumbers {
         view: &View,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        let mut numbers = Self { by_path: BTreeMap::new(), numbers: BTreeSet::new() };
+        let mut numbers = Self {
+            by_path: BTreeMap::new(),
+            numbers: BTreeSet::new(),
+            unchanged: BTreeMap::new(),
+        };
         let own = view.source_named(&options.source).map(|(id, _)| id);
         let only = if options.read.source_field.is_some() { None } else { own };
         if only.is_none() && options.read.source_field.is_none() {
@@ -50,6 +57,25 @@ impl FileNumbers {
     /// Those of a file.
     pub(super) fn of_file(&self, path: &[u8]) -> &[(SourceId, FileId)] {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes note of the input at a place, a file that has not changed since so many records were read of it.
+    pub(super) fn note_unchanged(&mut self, place: usize, path: &[u8], records: u64) {
+        for number in self.by_path.get(path).into_iter().flatten() {
+            self.unchanged.insert(*number, (place, records));
+        }
+    }
+
+    /// Whether record `number` of a file comes again behind the input at `place`: of one command it is the last file that
+    /// says what a key has.
+    pub(super) fn comes_behind(
+        &self,
+        place: usize,
+        (source, file): (SourceId, FileId),
+        number: u64,
+    ) -> bool {
+        let behind = self.unchanged.get(&(source, file));
+        behind.is_some_and(|(behind, records)| *behind > place && number < *records)
     }
 
     /// Whether a file that is no input superseded documents of a file since that was last read from its start. Inputs of

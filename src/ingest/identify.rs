@@ -3,6 +3,7 @@
 //! The sources that the records of a chunk belong to, and the numbers of its files in each of them.
 
 use super::error::IngestError;
+use super::file_state::FileNumbers;
 use super::fingerprinter::{
     EarlierIdentity, FingerprintedChunk, FingerprintedItem, FingerprintedRecord,
 };
@@ -66,7 +67,7 @@ struct NewestVersion {
 pub(super) fn identify<'a>(
     batch: &Batch<'_>,
     chunk: &'a FingerprintedChunk,
-    sources: &ChunkSources,
+    (sources, numbers): (&ChunkSources, &FileNumbers),
     report: &mut IngestReport,
 ) -> Result<IdentifiedChunk<'a>, IngestError> {
     let documents = || {
@@ -106,9 +107,11 @@ pub(super) fn identify<'a>(
                 }
                 (None, None) => None,
             };
-            // The key comes again further behind in the same file, and that content is in force already.
+            // The key comes again further behind, in the same file or in another one, and that content is in force.
             let comes_again = |before: &NewestVersion| {
-                number < part.stored() && before.file == file && before.number > number
+                let is_behind = before.file == file && before.number > number
+                    || numbers.comes_behind(part.place, (source, before.file), before.number);
+                number < part.stored() && is_behind
             };
             let supersedes = match before {
                 Some(before)

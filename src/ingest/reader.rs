@@ -20,6 +20,8 @@ const CHUNK_RECORDS: usize = 1 << 13;
 /// Part of one input, in order.
 pub(super) struct InputPart {
     pub(super) input: InputFile,
+    /// The place of the input among all.
+    pub(super) place: usize,
     /// Its records, undecoded; taken by whoever decodes them.
     pub(super) records: Vec<RawRecord>,
     /// The input up to the end of the part.
@@ -158,13 +160,13 @@ pub(super) struct InputState<'m> {
 /// the ingest, or nothing that it writes could be compacted to the end meanwhile.
 pub(super) fn load_input_states<'m>(
     inlets: Vec<IngestInput<'m>>,
-    numbers: &FileNumbers,
+    numbers: &mut FileNumbers,
     view: &View,
     options: &IngestOptions,
 ) -> Result<Vec<InputState<'m>>, IngestError> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
     let mut known = Vec::with_capacity(inlets.len());
-    for inlet in inlets {
+    for (place, inlet) in inlets.into_iter().enumerate() {
         let (input, records) = match inlet {
             IngestInput::File(input) => (input, None),
             IngestInput::Memory(records) => (records.input()?, Some(records)),
@@ -179,6 +181,11 @@ pub(super) fn load_input_states<'m>(
         let is_pipe = input.is_stdin || is_untold;
         let was_read = found.is_some();
         let record = found.filter(|record| !is_pipe && record.reading == options.reading_key());
+        if let Some(record) = &record
+            && input.is_unchanged(record.size, record.modified)
+        {
+            numbers.note_unchanged(place, input.path.as_os_str().as_bytes(), record.records);
+        }
         let is_overtaken = numbers.is_overtaken(input.path.as_os_str().as_bytes(), view)?;
         known.push(InputState { input, records, record, was_read, is_overtaken });
     }
@@ -204,8 +211,10 @@ pub(super) fn read_chunks(
         started: Instant::now(),
         finished_bytes: 0,
         stopped: false,
+        place: 0,
     };
-    for known in inputs {
+    for (place, known) in inputs.into_iter().enumerate() {
+        producer.place = place;
         if producer.stopped || interrupt.is_raised() {
             break;
         }
@@ -261,6 +270,8 @@ struct ChunkReader<'a> {
     started: Instant,
     finished_bytes: u64,
     stopped: bool,
+    /// Of the input that is read.
+    place: usize,
 }
 
 /// How much of an input the store has already.
@@ -416,6 +427,7 @@ impl ChunkReader<'_> {
         }
         self.chunk.parts.push(InputPart {
             input: input.clone(),
+            place: self.place,
             records: std::mem::take(records),
             end: reader.point(),
             is_single: reader.is_single(),

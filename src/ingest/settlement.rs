@@ -195,6 +195,7 @@ mod tests {
     fn part(input: &InputFile, records: u64, whole: bool) -> InputPart {
         InputPart {
             input: input.clone(),
+            place: 0,
             records: Vec::new(),
             end: ResumePoint { offset: 0, records, prefix: [0; 32] },
             is_single: false,
