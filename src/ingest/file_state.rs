@@ -2,11 +2,9 @@
 
 use super::error::IngestError;
 use super::options::IngestOptions;
-use super::reader::IngestInput;
 use crate::model::{FileId, SourceId};
 use crate::store::View;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::OsStrExt;
 
 /// The numbers that the inputs of an ingest have as files before it: in its own source, or, where records name theirs,
 /// in all.
@@ -19,8 +17,9 @@ pub(super) struct FileNumbers {
 }
 
 impl FileNumbers {
+    /// Of files with these paths.
     pub(super) fn of(
-        inlets: &[IngestInput<'_>],
+        mut paths: Vec<Vec<u8>>,
         view: &View,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
@@ -33,14 +32,6 @@ impl FileNumbers {
         let only = if options.read.source_field.is_some() { None } else { own };
         if only.is_none() && options.read.source_field.is_none() {
             return Ok(numbers);
-        }
-        let mut paths = Vec::with_capacity(inlets.len());
-        for inlet in inlets {
-            let path = match inlet {
-                IngestInput::File(input) => input.path.clone(),
-                IngestInput::Memory(records) => records.input()?.path,
-            };
-            paths.push(path.as_os_str().as_bytes().to_vec());
         }
         paths.sort_unstable();
         paths.dedup();

@@ -69,7 +69,8 @@ pub fn ingest(
     let watch = IngestMonitor::new(options, writer.view());
     let inputs_size = inlets.iter().map(IngestInput::size).sum();
     let settlement = RejectSettlement::of(&inlets, writer.view(), options)?;
-    let mut numbers = FileNumbers::of(&inlets, writer.view(), options)?;
+    let paths = inlets.iter().map(IngestInput::path).collect::<Result<Vec<_>, _>>()?;
+    let mut numbers = FileNumbers::of(paths, writer.view(), options)?;
     let inputs = load_input_states(inlets, &mut numbers, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),

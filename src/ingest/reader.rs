@@ -12,6 +12,7 @@ use crate::remote::{ObjectStores, RemoteError};
 use crate::store::{FileRecord, View};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Records per chunk, for sources of very short documents: several chunks keep all stages busy.
@@ -132,6 +133,18 @@ impl<'m> IngestInput<'m> {
             Self::File(input) => InputReader::open_within(&input, read, interrupt),
             Self::Memory(records) => InputReader::of_records(records, read),
         }
+    }
+
+    /// Its path, as the store knows it.
+    ///
+    /// # Errors
+    /// [`ReadError::NoName`] for records without a name.
+    pub(super) fn path(&self) -> Result<Vec<u8>, ReadError> {
+        let path = match self {
+            Self::File(input) => Arc::clone(&input.path),
+            Self::Memory(records) => records.input()?.path,
+        };
+        Ok(path.as_os_str().as_bytes().to_vec())
     }
 
     /// Bytes of a file; 0 when not known.

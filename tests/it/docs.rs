@@ -29,7 +29,10 @@ fn verbs(reference: &str) -> BTreeSet<String> {
     let leads = |name: &str| {
         names.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')))
     };
-    names.iter().filter(|name| !leads(name)).map(|name| (*name).to_owned()).collect()
+    // A second line of its usage: it does something by itself too.
+    let works = |name: &str| reference.contains(&format!("\n       corpusdb {name} <COMMAND>\n"));
+    let verbs = names.iter().filter(|name| !leads(name) || works(name));
+    verbs.map(|name| (*name).to_owned()).collect()
 }
 
 /// The rows of the table under the line `head`, without its rule.
