@@ -4,8 +4,10 @@ use super::error::IngestError;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::{IngestInput, is_interrupt};
 use crate::input::{InputReader, ReadItem, ReadOptions};
-use crate::model::{Context, DocId, FieldDeclaration, ReadRecord, RecordKey, key_identity};
-use crate::store::{CommitRecord, View, Writer, is_of_kind};
+use crate::model::{
+    Context, DocId, FieldDeclaration, FieldValue, ReadRecord, RecordKey, key_identity,
+};
+use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -210,7 +212,7 @@ impl FieldJoin<'_> {
         let mut values = JoinValues::new();
         for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
             let Some(raw) = fields.get(&column.column) else { continue };
-            if !is_of_kind(raw.get(), field.kind) {
+            if FieldValue::of_json(raw.get(), field.kind).is_err() {
                 let (column, kind) = (&column.column, field.kind.name());
                 let what = format!("`{column}` is {raw}, and the field is of kind {kind}");
                 return Err(fail(&record, what));

@@ -15,7 +15,7 @@ pub enum FieldKind {
     Float,
     /// `true` and `false`.
     Bool,
-    /// Moments: microseconds since 1970 in UTC, of RFC 3339 text or of seconds.
+    /// Timestamps: microseconds since 1970 in UTC.
     Timestamp,
 }
 

@@ -7,12 +7,14 @@ mod compared;
 mod contain;
 mod context;
 mod field;
+mod field_value;
 mod id;
 mod identity;
 mod incoming;
 mod json;
 mod loss;
 mod mersenne;
+mod number;
 mod policy;
 mod policy_settings;
 mod progress;
@@ -29,6 +31,7 @@ pub use compared::compared_text;
 pub use contain::{contain, is_contained};
 pub use context::Context;
 pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
+pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId,
     TokenizerId,
@@ -57,4 +60,4 @@ pub use suite::{
     SuiteVerdict, WholeItem,
 };
 pub use time_unit::TimeUnit;
-pub use timestamp::{shown_timestamp, timestamp_of_seconds, timestamp_of_text};
+pub use timestamp::shown_timestamp;

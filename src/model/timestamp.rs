@@ -1,4 +1,7 @@
-//! Timestamps: RFC 3339 text and seconds since 1970, as microseconds in UTC.
+//! Timestamps as microseconds since 1970 in UTC: read from the spellings that programs write, and shown in one.
+
+use super::number::whole;
+use std::ops::Range;
 
 pub(super) const MICROSECONDS: i64 = 1_000_000;
 pub(super) const DAY: i64 = 86_400;
@@ -6,11 +9,56 @@ pub(super) const DAY: i64 = 86_400;
 const BEFORE_1970: i64 = 719_468;
 /// Days of 400 years.
 const ERA: i64 = 146_097;
+/// The years 1 to 9999, which every spelling and every engine has.
+const YEARS: Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
+/// Two digits of a year from these on are of the last century, as POSIX reads them.
+const LAST_CENTURY: i64 = 69;
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const WEEKDAYS: [&str; 7] =
+    ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/// Microseconds since 1970 of an RFC 3339 date and time. A day alone is its first moment, a time without an offset is
-/// UTC, and what is finer than microseconds is cut off. None for anything else.
-#[must_use]
-pub fn timestamp_of_text(text: &str) -> Option<i64> {
+/// Microseconds since 1970 of a date, or of a date and time:
+///
+/// * RFC 3339 and its relatives: `2024-03-31T01:30:00Z`, `2024-03-31 03:30:00.5+0200`, `.. 01:30 UTC`, `20240331T013000Z`;
+///   an offset has hours alone, or minutes with a colon or without;
+/// * of mail and the web: `Sun, 31 Mar 2024 01:30:00 GMT`, `Sunday, 31-Mar-24 01:30:00 GMT`,
+///   `Sun Mar 31 01:30:00 2024`;
+/// * fourteen digits, as web archives have them, and a year alone: `20240331013000`, `2024`.
+///
+/// A day or a year alone is its first moment, a time without an offset is UTC, and what is finer than
+/// microseconds is cut off. None for anything else, and outside the years 1 to 9999.
+pub(super) fn timestamp_of_text(text: &str) -> Option<i64> {
+    let found = rfc3339(text).or_else(|| digits_alone(text)).or_else(|| iso(text));
+    found.or_else(|| of_mail(text)).filter(|moment| YEARS.contains(moment))
+}
+
+/// Microseconds since 1970 of a number as JSON spells it. Its size says what it counts: below 10^11 seconds, below 10^14
+/// milliseconds, below 10^17 microseconds, else nanoseconds. None for what is no number, and outside the years 1 to 9999.
+pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
+    let moment = if let Some(whole) = whole(spelled) {
+        match whole.unsigned_abs() {
+            ..100_000_000_000 => whole.checked_mul(1_000_000)?,
+            ..100_000_000_000_000 => whole.checked_mul(1_000)?,
+            ..100_000_000_000_000_000 => whole,
+            _ => whole.div_euclid(1_000),
+        }
+    } else {
+        let number = spelled.parse().ok().filter(|number: &f64| number.is_finite())?;
+        let moment = match number.abs() {
+            size if size < 1e11 => number * 1e6,
+            size if size < 1e14 => number * 1e3,
+            size if size < 1e17 => number,
+            _ => number / 1e3,
+        };
+        // A cast of what is too large is outside all years.
+        moment.round() as i128
+    };
+    i64::try_from(moment).ok().filter(|moment| YEARS.contains(moment))
+}
+
+/// Microseconds since 1970 of an RFC 3339 date and time, of any year: what releases before the other spellings read.
+pub(super) fn rfc3339(text: &str) -> Option<i64> {
     let (day, rest) = text.split_at_checked(10)?;
     let mut parts = day.split('-');
     let (year, month, day) =
@@ -31,26 +79,14 @@ pub fn timestamp_of_text(text: &str) -> Option<i64> {
     if parts.next().is_some() || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(rest) => {
-            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let (fraction, rest) = rest.split_at_checked(end)?;
-            if fraction.is_empty() {
-                return None;
-            }
-            let six: String = fraction.chars().chain("000000".chars()).take(6).collect();
-            (six.parse::<i64>().ok()?, rest)
-        }
-        None => (0, rest),
-    };
+    let (fraction, rest) = fraction(rest, &['.'])?;
     let seconds = seconds + hour * 3600 + minute * 60 + second - offset(rest)?;
     Some(seconds * MICROSECONDS + fraction)
 }
 
-/// Microseconds since 1970 of seconds since then, as JSON spells them; none for what is no number or beyond 290,000
-/// years.
-#[must_use]
-pub fn timestamp_of_seconds(spelled: &str) -> Option<i64> {
+/// Microseconds since 1970 of seconds since then, whatever their size: what releases before the other units read. None
+/// for what is no number or beyond 290,000 years.
+pub(super) fn seconds_since_1970(spelled: &str) -> Option<i64> {
     if let Ok(seconds) = spelled.parse::<i64>() {
         return seconds.checked_mul(MICROSECONDS);
     }
@@ -69,6 +105,148 @@ pub fn shown_timestamp(microseconds: i64) -> String {
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
     let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+}
+
+/// Microseconds of a fraction of a second at the beginning of a text, 0 where there is none, and the rest.
+fn fraction<'t>(text: &'t str, points: &[char]) -> Option<(i64, &'t str)> {
+    let Some(rest) = text.strip_prefix(points) else { return Some((0, text)) };
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (fraction, rest) = rest.split_at_checked(end)?;
+    if fraction.is_empty() {
+        return None;
+    }
+    let six: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    Some((six.parse().ok()?, rest))
+}
+
+/// Fourteen digits, or a year.
+fn digits_alone(text: &str) -> Option<i64> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    match text.len() {
+        4 => midnight(digits(text, 4)?, 1, 1),
+        14 => {
+            let (day, clock) = text.split_at_checked(8)?;
+            Some(compact_day(day)? + self::clock(clock)?)
+        }
+        _ => None,
+    }
+}
+
+/// What is like RFC 3339: without marks between the digits, without seconds, with another offset.
+fn iso(text: &str) -> Option<i64> {
+    let length = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let (date, rest) = text.split_at_checked(length)?;
+    let mut parts = date.split('-');
+    let day = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
+        (year, Some(month), Some(day), None) => {
+            midnight(digits(year, 4)?, digits(month, 2)?, digits(day, 2)?)?
+        }
+        (day, None, ..) => compact_day(day)?,
+        _ => return None,
+    };
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let length = rest.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(rest.len());
+    let (clock, rest) = rest.split_at_checked(length)?;
+    let (fraction, rest) = fraction(rest, &['.', ','])?;
+    Some(day + self::clock(clock)? + fraction - zone(rest)? * MICROSECONDS)
+}
+
+/// A date of mail and of the web: RFC 2822 and 9110, and that of C's `asctime` with a zone or without.
+fn of_mail(text: &str) -> Option<i64> {
+    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    let words = match words.as_slice() {
+        [first, rest @ ..] if is_name_of(first, &WEEKDAYS) => rest,
+        all => all,
+    };
+    let (day, clock, zone) = match words {
+        [month, day, clock, zone, year] if place_of(month, &MONTHS).is_some() => {
+            (dated(day, month, year)?, clock, *zone)
+        }
+        [month, day, clock, year] if place_of(month, &MONTHS).is_some() => {
+            (dated(day, month, year)?, clock, "")
+        }
+        [day, month, year, clock, zone] => (dated(day, month, year)?, clock, *zone),
+        [day, month, year, clock] => (dated(day, month, year)?, clock, ""),
+        [date, clock, zone] => {
+            let mut parts = date.split('-');
+            let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+            (parts.next().is_none().then(|| dated(day, month, year))??, clock, *zone)
+        }
+        _ => return None,
+    };
+    clock.contains(':').then_some(())?;
+    Some(day + self::clock(clock)? - self::zone(zone)? * MICROSECONDS)
+}
+
+/// Whether a word is one of some names, or their first three letters.
+fn is_name_of(word: &str, names: &[&str]) -> bool {
+    let word = word.to_ascii_lowercase();
+    names.iter().any(|name| *name == word || name.get(..3) == Some(word.as_str()))
+}
+
+fn place_of(word: &str, names: &[&str]) -> Option<i64> {
+    let place = names.iter().position(|name| word.eq_ignore_ascii_case(name))?;
+    i64::try_from(place).ok()
+}
+
+/// The first moment of a day whose month is a name, and whose year may have two digits.
+fn dated(day: &str, month: &str, year: &str) -> Option<i64> {
+    let year = match year.len() {
+        2 => {
+            let year = digits(year, 2)?;
+            year + if year < LAST_CENTURY { 2000 } else { 1900 }
+        }
+        _ => digits(year, 4)?,
+    };
+    midnight(year, place_of(month, &MONTHS)? + 1, digits(day, day.len().clamp(1, 2))?)
+}
+
+fn compact_day(day: &str) -> Option<i64> {
+    let (year, month_and_day) = day.split_at_checked(4)?;
+    let (month, day) = month_and_day.split_at_checked(2)?;
+    midnight(digits(year, 4)?, digits(month, 2)?, digits(day, 2)?)
+}
+
+/// The first moment of a day.
+fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_day = (1..=12).contains(&month) && day >= 1 && day <= days(year, month);
+    is_day.then(|| days_since_1970(year, month, day) * DAY * MICROSECONDS)
+}
+
+/// Microseconds of hours, minutes and perhaps seconds, with colons or without. A leap second is the one after it.
+fn clock(text: &str) -> Option<i64> {
+    let digits_of = |at: usize| digits(text.get(at..at + 2)?, 2);
+    let colon = |at: usize| text.get(at..=at) == Some(":");
+    let (hour, minute, second) = match text.len() {
+        4 => (digits_of(0)?, digits_of(2)?, 0),
+        5 if colon(2) => (digits_of(0)?, digits_of(3)?, 0),
+        6 => (digits_of(0)?, digits_of(2)?, digits_of(4)?),
+        8 if colon(2) && colon(5) => (digits_of(0)?, digits_of(3)?, digits_of(6)?),
+        _ => return None,
+    };
+    let is_clock = hour < 24 && minute < 60 && second <= 60;
+    is_clock.then_some((hour * 3600 + minute * 60 + second) * MICROSECONDS)
+}
+
+/// Seconds that a zone is east of UTC: as an offset, or as a name of UTC, behind a space or not.
+fn zone(text: &str) -> Option<i64> {
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    if ["UTC", "GMT", "UT"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
+        return Some(0);
+    }
+    if let Some(offset) = offset(text) {
+        return Some(offset);
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let rest = text.strip_prefix(['+', '-'])?;
+    let (hours, minutes) = match rest.len() {
+        2 => (digits(rest, 2)?, 0),
+        4 => (digits(rest.get(..2)?, 2)?, digits(rest.get(2..)?, 2)?),
+        _ => return None,
+    };
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 /// Seconds that an offset is east of UTC; none for what is no offset.
@@ -127,7 +305,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn texts_of_the_standard_are_read_and_others_are_not() {
+    fn texts_of_the_standard_are_read() {
         for (text, microseconds) in [
             ("1970-01-01T00:00:00Z", 0),
             ("1970-01-01", 0),
@@ -136,13 +314,66 @@ mod tests {
             ("2024-02-29t10:00:00.5z", 1_709_200_800_500_000),
             ("2024-02-29 10:00:00.1234567", 1_709_200_800_123_456),
             ("1990-12-31T15:59:60-08:00", 662_688_000_000_000),
-            ("0000-03-01T00:00:00Z", -62_162_035_200_000_000),
+            ("0001-01-01T00:00:00Z", YEARS.start),
+            ("9999-12-31T23:59:59.999999999Z", YEARS.end - 1),
         ] {
             assert_eq!(timestamp_of_text(text), Some(microseconds), "{text}");
+            assert_eq!(rfc3339(text), Some(microseconds), "{text}");
         }
+    }
+
+    #[test]
+    fn one_moment_is_read_from_every_spelling_that_programs_write() {
+        for text in [
+            "2024-03-31T01:30:00Z",
+            "2024-03-31T03:30:00+0200",
+            "2024-03-31T03:30:00+02",
+            "2024-03-31 03:30:00 +0200",
+            "2024-03-31 03:30:00 +02:00",
+            "2024-03-30T20:00:00-05:30",
+            "2024-03-31 01:30:00 UTC",
+            "2024-03-31 01:30:00 GMT",
+            "2024-03-31 01:30:00UTC",
+            "2024-03-31 01:30:00.000 Z",
+            "2024-03-31T01:30:00,000Z",
+            "2024-03-31T01:30",
+            "2024-03-31T01:30Z",
+            "2024-03-31 03:30+02:00",
+            "2024-03-31T01:30:00.000000000Z",
+            "20240331T013000Z",
+            "20240331T0130Z",
+            "20240331T033000+0200",
+            "20240331013000",
+            "Sun, 31 Mar 2024 01:30:00 GMT",
+            "Sun, 31 Mar 2024 03:30:00 +0200",
+            "31 Mar 2024 01:30:00 UT",
+            "31 Mar 2024 01:30 GMT",
+            "Sunday, 31-Mar-24 01:30:00 GMT",
+            "Sun, 31-Mar-2024 01:30:00 GMT",
+            "Sun Mar 31 01:30:00 2024",
+            "Sun Mar 31 01:30:00 UTC 2024",
+            "Sun Mar 31 03:30:00 +0200 2024",
+        ] {
+            assert_eq!(timestamp_of_text(text), Some(1_711_848_600_000_000), "{text}");
+        }
+        for (text, same) in [
+            ("2024", "2024-01-01"),
+            ("Fri Mar  1 01:30:00 2024", "2024-03-01T01:30:00Z"),
+            ("Fri, 1 Mar 2024 01:30:00 GMT", "2024-03-01T01:30:00Z"),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37Z"),
+            ("2024-03-31T01:30:00.123456789+0000", "2024-03-31T01:30:00.123456Z"),
+        ] {
+            assert_eq!(timestamp_of_text(text), rfc3339(same), "{text}");
+            assert!(timestamp_of_text(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_another_moment_is_none() {
         for text in [
             "",
             "2023-02-29",
+            "2024-02-30T00:00:00Z",
             "2024-13-01",
             "2024-00-01",
             "2024-01-32",
@@ -150,34 +381,78 @@ mod tests {
             "2024-01-01T24:00:00Z",
             "2024-01-01T00:60:00Z",
             "2024-01-01T00:00:61Z",
-            "2024-01-01T00:00Z",
             "2024-01-01T00:00:00.Z",
-            "2024-01-01T00:00:00+0200",
-            "2024-01-01T00:00:00 UTC",
+            "2024-01-01T00:00:00+2",
+            "2024-01-01T00:00:00+020",
+            "2024-01-01T00:00:00+24",
+            "2024-01-01T00:00:00 CET",
+            "2024-01-01T00",
             "2024-01-01X00:00:00Z",
+            "01/02/2024",
+            "2024/03/31",
+            "2024-03",
+            "20240331",
+            "202403310130",
+            "1711848600",
+            "20241331013000",
+            "0000",
+            "0000-03-01T00:00:00Z",
             "yesterday!",
             "+024-01-01",
             "20\u{e9}4-01-01",
+            "Sun, 31 Mar 2024 01:30:00 EST",
+            "Sun, 31 Mars 2024 01:30:00 GMT",
+            "Sun, 30 Feb 2024 01:30:00 GMT",
+            "Foo, 31 Mar 2024 01:30:00 GMT",
+            "Sun, 31 Mar 2024 0130 GMT",
+            "31 Mar 2024",
         ] {
             assert_eq!(timestamp_of_text(text), None, "{text}");
         }
     }
 
     #[test]
-    fn seconds_are_numbers_with_or_without_a_fraction() {
-        assert_eq!(timestamp_of_seconds("1709200800"), Some(1_709_200_800_000_000));
-        assert_eq!(timestamp_of_seconds("-0.25"), Some(-250_000));
-        assert_eq!(timestamp_of_seconds("1.7092008e9"), Some(1_709_200_800_000_000));
-        for none in ["9223372036854775807", "1e300", "NaN", "\"1\"", "true", ""] {
-            assert_eq!(timestamp_of_seconds(none), None, "{none}");
+    fn the_size_of_a_number_says_what_it_counts() {
+        for number in [
+            "1711848600",
+            "1711848600.0",
+            "1.7118486e9",
+            "1711848600000",
+            "1711848600000000",
+            "1711848600000000999",
+            "1711848600000.2e-3",
+        ] {
+            let moment = timestamp_of_number(number).unwrap();
+            assert_eq!(moment - moment % MICROSECONDS, 1_711_848_600_000_000, "{number}");
+        }
+        for (number, moment) in [
+            ("0", 0),
+            ("2024", 2_024_000_000),
+            ("-0.25", -250_000),
+            ("-1711848600000", -1_711_848_600_000_000),
+            ("99999999999", 99_999_999_999_000_000),
+            ("100000000000", 100_000_000_000_000),
+            ("-62135596800", YEARS.start),
+            ("20000000000000000000", 20_000_000_000_000_000),
+            ("-1000000000000000001", -1_000_000_000_000_001),
+        ] {
+            assert_eq!(timestamp_of_number(number), Some(moment), "{number}");
+        }
+        for none in ["-62135596801", "1e30", "1e300", "1e400", "NaN", "\"1\"", "true", ""] {
+            assert_eq!(timestamp_of_number(none), None, "{none}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_shown_reads_back(microseconds in -62_167_219_200_000_000_i64..253_402_300_800_000_000) {
+        fn what_is_shown_reads_back(microseconds in YEARS) {
             let shown = shown_timestamp(microseconds);
             prop_assert_eq!(timestamp_of_text(&shown), Some(microseconds), "{}", shown);
+        }
+
+        #[test]
+        fn no_text_panics(text in "[0-9TZSunMar:+., -]{0,30}|.{0,20}") {
+            let _ = (timestamp_of_text(&text), timestamp_of_number(&text));
         }
     }
 }

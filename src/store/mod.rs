@@ -64,7 +64,7 @@ pub(crate) use opening::{
     last_commit, read,
 };
 pub use rows::header::Header;
-pub(crate) use rows::indexed::{Indexed, indexed, is_of_kind};
+pub(crate) use rows::indexed::{Indexed, indexed};
 pub(crate) use rows::kinds::{Blocked, TextKind};
 pub(crate) use rows::marks::MarksRecord;
 pub(crate) use rows::numbers::ColumnBlock;

@@ -47,6 +47,7 @@ mod looking;
 mod mappings;
 mod matrix;
 mod memory;
+mod misfits;
 mod one_record;
 mod opening;
 mod plan_verbs;

@@ -3,16 +3,13 @@
 use super::runtime;
 use super::select::{gather, plan};
 use super::session;
-use crate::model::{FieldKind, timestamp_of_seconds, timestamp_of_text};
+use crate::model::{FieldKind, FieldValue, shown_timestamp};
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use std::ops::Range;
-
-/// Microseconds since 1970 of the years 0 to 9999.
-const SPELLED: Range<i64> = -62_167_219_200_000_000..253_402_300_800_000_000;
 
 /// The value of an expression for a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,32 +146,22 @@ impl Computing<'_> {
             FieldKind::Bool => values.as_boolean_opt().map(|v| Computed::Bool(v.value(row))),
             FieldKind::Timestamp => {
                 let found = values.as_primitive_opt::<TimestampMicrosecondType>();
-                Some(Computed::of_moment(found.map(|v| v.value(row))))
+                found.map(|v| Computed::Timestamp(v.value(row)))
             }
         };
         let found = found.unwrap_or(Computed::IllTyped);
         if self.kind != FieldKind::Timestamp {
             return found;
         }
-        let moment = match &found {
-            Computed::Keyword(text) => timestamp_of_text(text),
-            Computed::Int(seconds) => timestamp_of_seconds(&seconds.to_string()),
-            Computed::Float(seconds) => timestamp_of_seconds(&seconds.to_string()),
-            _ => return found,
-        };
-        Computed::of_moment(moment)
+        // As one that a record spells: of the years that every reader has.
+        match FieldValue::of_json(&found.to_json(), FieldKind::Timestamp) {
+            Ok(Some(FieldValue::Timestamp(moment))) => Computed::Timestamp(moment),
+            _ => Computed::IllTyped,
+        }
     }
 }
 
 impl Computed {
-    /// A moment of the years that RFC 3339 can spell.
-    fn of_moment(microseconds: Option<i64>) -> Self {
-        match microseconds.filter(|moment| SPELLED.contains(moment)) {
-            Some(moment) => Self::Timestamp(moment),
-            None => Self::IllTyped,
-        }
-    }
-
     /// As it is spelled in JSON, null for what is of another type.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -184,7 +171,7 @@ impl Computed {
             Self::Int(number) => Value::from(*number),
             Self::Float(number) => Value::from(*number),
             Self::Bool(truth) => Value::from(*truth),
-            Self::Timestamp(moment) => Value::from(crate::model::shown_timestamp(*moment)),
+            Self::Timestamp(moment) => Value::from(shown_timestamp(*moment)),
             Self::IllTyped | Self::Null => Value::Null,
         };
         value.to_string()

@@ -91,6 +91,7 @@ impl Batch<'_> {
         let mut old = indexed(&before, &declared);
         old.keywords.retain(|(field, _)| !unindexed.contains(field));
         old.numbers.retain(|(field, _)| !unindexed.contains(field));
+        old.misfits.retain(|(field, _)| !unindexed.contains(field));
         self.index_again(document, &old, &indexed(&now, &declared))?;
         Ok(is_changed)
     }
@@ -116,6 +117,13 @@ impl Batch<'_> {
         }
         for (field, _) in &old.numbers {
             if !new.numbers.iter().any(|(other, _)| other == field) {
+                self.number_or_null(fields::column_of(*field), document, None);
+            }
+        }
+        // An earlier release may have stored a number for what is none by today's rule.
+        for misfit @ (field, _) in &old.misfits {
+            let has_keyword = new.keywords.iter().any(|(other, _)| other == field);
+            if !has_keyword && !new.misfits.contains(misfit) {
                 self.number_or_null(fields::column_of(*field), document, None);
             }
         }

@@ -7,7 +7,7 @@ use crate::store::columns;
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::rows::header::Header;
-use crate::store::rows::indexed::indexed;
+use crate::store::rows::indexed::{indexed, is_of_earlier_release};
 use crate::store::rows::keys::DocumentKey;
 use crate::store::rows::kinds::TextKind;
 use crate::store::view::View;
@@ -138,7 +138,8 @@ impl BlockCheck {
         faults: &mut Faults,
     ) -> Result<(), StoreError> {
         let slot = document.slot();
-        let values = indexed(&view.metadata(document)?, view.fields());
+        let metadata = view.metadata(document)?;
+        let values = indexed(&metadata, view.fields());
         for (field, keyword) in values.keywords {
             let slots = self.keywords.entry((field, fields::keyword_value(&keyword))).or_default();
             slots.insert(slot.into());
@@ -147,7 +148,7 @@ impl BlockCheck {
             let computed =
                 values.numbers.iter().find(|(id, _)| *id == field.id).map(|(_, number)| *number);
             let stored = column.get(slot);
-            if stored != computed {
+            if stored != computed && !is_of_earlier_release(&metadata, field, stored) {
                 let name = &field.name;
                 let what = format!(
                     "{name} of document {document}: stored {stored:?}, computed {computed:?}"

@@ -1,11 +1,11 @@
-//! Which values of a record's other fields are indexed: one rule for ingest and for check.
+//! Which values of a record's other fields are indexed, and which their types cannot hold: one rule for ingest and check.
 
 use crate::model::{
-    FieldDeclaration, FieldId, FieldKind, sortable_float, timestamp_of_seconds, timestamp_of_text,
+    FieldDeclaration, FieldId, FieldKind, FieldValue, Misfit, earlier_column_number, value_excerpt,
 };
 use crate::store::fields;
-use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The indexed values of one record.
@@ -15,25 +15,31 @@ pub struct Indexed {
     pub keywords: Vec<(FieldId, String)>,
     /// Values of declared numbers, in the integer form of columns.
     pub numbers: Vec<(FieldId, i64)>,
+    /// Declared fields whose value is of another type, with the beginning of that value.
+    pub misfits: Vec<(FieldId, String)>,
 }
 
-/// Picks the indexed values out of a JSON object. A value of another kind than its field's is not
-/// indexed (it stays in the metadata): lists, objects, null, a fraction for an `int`, text for a
-/// number. Numbers and booleans of a keyword field are indexed as they are spelled.
+/// Picks the indexed values out of a JSON object. A value of another type than its field's is not indexed, and stays in
+/// the metadata ([`FieldValue::of_json`]).
 #[must_use]
 pub fn indexed(metadata: &str, declared: &[FieldDeclaration]) -> Indexed {
     look(metadata, |members| {
         let mut found = Indexed::default();
         // One that is fed from elsewhere stands beside that of every corpus.
         let has_own = declared.iter().any(|field| field.name == "language" && field.path.is_none());
-        if !has_own && let Some(language) = members.get("language").and_then(keyword) {
+        if !has_own
+            && let Some(raw) = members.get("language")
+            && let Found::Keyword(language) = of_kind(raw, FieldKind::Keyword)
+        {
             found.keywords.push((fields::LANGUAGE, language));
         }
         for field in declared {
-            match value(members, field) {
+            let Some(raw) = spelled(members, field) else { continue };
+            match of_kind(raw, field.kind) {
                 Found::Keyword(text) => found.keywords.push((field.id, text)),
                 Found::Number(number) => found.numbers.push((field.id, number)),
-                Found::IllTyped | Found::Nothing => {}
+                Found::IllTyped => found.misfits.push((field.id, value_excerpt(raw))),
+                Found::Nothing => {}
             }
         }
         found
@@ -57,13 +63,24 @@ pub enum Found {
 /// What a JSON object has for one field.
 #[must_use]
 pub fn found(metadata: &str, field: &FieldDeclaration) -> Found {
-    look(metadata, |members| value(members, field)).unwrap_or(Found::Nothing)
+    let found = |members: &Members<'_>| {
+        spelled(members, field).map_or(Found::Nothing, |raw| of_kind(raw, field.kind))
+    };
+    look(metadata, found).unwrap_or(Found::Nothing)
 }
 
-/// Whether a value, spelled as JSON, can be indexed as a kind, or is null.
+/// Whether a number that is stored for a field, or none, is what an earlier release read of a JSON object
+/// ([`earlier_column_number`]).
 #[must_use]
-pub fn is_of_kind(raw: &str, kind: FieldKind) -> bool {
-    of_kind(raw, kind) != Found::IllTyped
+pub fn is_of_earlier_release(
+    metadata: &str,
+    field: &FieldDeclaration,
+    stored: Option<i64>,
+) -> bool {
+    let earlier = |members: &Members<'_>| {
+        spelled(members, field).and_then(|raw| earlier_column_number(raw, field.kind))
+    };
+    look(metadata, earlier).flatten() == stored
 }
 
 /// The members of an object by name, each as it is spelled.
@@ -96,62 +113,46 @@ fn look<T>(metadata: &str, at: impl FnOnce(&Members<'_>) -> T) -> Option<T> {
     Members::of(metadata).map(|members| at(&members))
 }
 
-/// The value of a field: of its member, and where there is none of that very name, of members within one another.
-fn value(members: &Members<'_>, field: &FieldDeclaration) -> Found {
+/// The value of a field as it is spelled: of its member, and where there is none of that very name, of members within
+/// one another.
+fn spelled<'m>(members: &'m Members<'_>, field: &FieldDeclaration) -> Option<&'m str> {
     if let Some(raw) = members.get(field.member()) {
-        return of_kind(raw, field.kind);
+        return Some(raw);
     }
-    let Some((first, rest)) = field.path.as_deref().and_then(|path| path.split_once('.')) else {
-        return Found::Nothing;
-    };
-    members.get(first).map_or(Found::Nothing, |raw| within(raw, rest, field.kind))
-}
-
-fn within(object: &str, path: &str, kind: FieldKind) -> Found {
-    let Some(members) = Members::of(object) else { return Found::Nothing };
-    match path.split_once('.') {
-        None => members.get(path).map_or(Found::Nothing, |raw| of_kind(raw, kind)),
-        Some((first, rest)) => {
-            members.get(first).map_or(Found::Nothing, |raw| within(raw, rest, kind))
+    let (first, mut path) = field.path.as_deref()?.split_once('.')?;
+    let mut object = members.get(first)?;
+    loop {
+        let (name, rest) = match path.split_once('.') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (path, None),
+        };
+        object = member(object, name)?;
+        match rest {
+            None => return Some(object),
+            Some(rest) => path = rest,
         }
     }
+}
+
+/// A member of an object as it is spelled; of several under one name the last.
+fn member<'o>(object: &'o str, name: &str) -> Option<&'o str> {
+    let members: BTreeMap<Cow<'o, str>, &'o RawValue> = serde_json::from_str(object).ok()?;
+    members.get(name).map(|raw| raw.get())
 }
 
 fn of_kind(raw: &str, kind: FieldKind) -> Found {
-    if raw == "null" {
-        return Found::Nothing;
-    }
-    let number = match kind {
-        FieldKind::Keyword => return keyword(raw).map_or(Found::IllTyped, Found::Keyword),
-        FieldKind::Int => i64::deserialize(&mut serde_json::Deserializer::from_str(raw)).ok(),
-        FieldKind::Float => {
-            let number = f64::deserialize(&mut serde_json::Deserializer::from_str(raw)).ok();
-            number.map(sortable_float)
-        }
-        FieldKind::Bool => match raw {
-            "true" => Some(1),
-            "false" => Some(0),
-            _ => None,
-        },
-        FieldKind::Timestamp if raw.starts_with('"') => {
-            serde_json::from_str::<String>(raw).ok().and_then(|text| timestamp_of_text(&text))
-        }
-        FieldKind::Timestamp => timestamp_of_seconds(raw),
-    };
-    number.map_or(Found::IllTyped, Found::Number)
-}
-
-fn keyword(raw: &str) -> Option<String> {
-    match raw.bytes().next()? {
-        b'"' => serde_json::from_str(raw).ok(),
-        b'[' | b'{' | b'n' => None,
-        _ => Some(raw.to_owned()),
+    match FieldValue::of_json(raw, kind) {
+        Err(Misfit) => Found::IllTyped,
+        Ok(None) => Found::Nothing,
+        Ok(Some(FieldValue::Keyword(text))) => Found::Keyword(text),
+        Ok(Some(value)) => value.column_number().map_or(Found::Nothing, Found::Number),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sortable_float;
 
     #[test]
     fn values_of_the_declared_kind_are_indexed_and_others_are_not() {
@@ -177,7 +178,9 @@ mod tests {
         assert_eq!(found.numbers, [(FieldId(17), -3), (FieldId(18), sortable_float(0.5))]);
         let none =
             indexed(r#"{"language":null,"url":["a"],"year":1.5,"quality":"high"}"#, &declared);
-        assert_eq!(none, Indexed::default());
+        let misfits = [(16, r#"["a"]"#), (17, "1.5"), (18, r#""high""#)];
+        let misfits = misfits.map(|(field, value)| (FieldId(field), value.to_owned()));
+        assert_eq!(none, Indexed { misfits: misfits.into(), ..Indexed::default() });
         let escaped = indexed(r#"{"\u0075rl":true,"quality":2}"#, &declared);
         assert_eq!(escaped.keywords, [(FieldId(16), "true".to_owned())]);
         assert_eq!(escaped.numbers, [(FieldId(18), sortable_float(2.0))]);
