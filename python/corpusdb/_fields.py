@@ -75,6 +75,7 @@ class WriterFields(Fields):
         name: str = "values",
         max_value_bytes: int | str = "1MiB",
         batch_rows: int = 8192,
+        strict: bool = False,
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> JoinReport:
@@ -85,8 +86,9 @@ class WriterFields(Fields):
         mappings. `id` names its field with the document's id, or `key` that with the key the document was ingested with
         (`source` restricts it to one source); `value` names the one with the values of a single field (by default the
         name of the declared field). Of several values for one field of a document the last counts; a null takes a value
-        away, where it can be told from no value (in JSON and in mappings). A record that is ingested again without
-        change keeps the values; new content under its key has its own.
+        away, where it can be told from no value (in JSON and in mappings). A value of another type is passed over and
+        counted, or with `strict` ends the call. A record that is ingested again without change keeps the values; new
+        content under its key has its own.
         """
         given = told_apart(data)
         if isinstance(field, str):
@@ -104,6 +106,7 @@ class WriterFields(Fields):
             "source": source,
             "max_value_bytes": size(max_value_bytes, "max_value_bytes"),
             "batch_rows": batch_rows,
+            "strict": strict,
             "dry_run": dry_run,
         }
         with listening(progress) as listener:

@@ -10,16 +10,18 @@ __all__ = [
     "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
     "DroppedSnapshot",
     "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
-    "LossCounts", "LossStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport", "SimilarDocument",
-    "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
+    "LossCounts", "LossStats", "MisfitStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport",
+    "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
 ]
 
 
 class IngestReport(Report):
     """What became of an ingest."""
 
-    _classes = {"tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names}
-    _absent = {"refused": {}, "passed": {}, "purged": 0}
+    _classes = {
+        "tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names, "misfits": Names,
+    }
+    _absent = {"refused": {}, "passed": {}, "purged": 0, "misfits": {}}
 
     source: str
     #: Records read.
@@ -51,6 +53,9 @@ class IngestReport(Report):
     special_tokens_in_text: dict[str, dict[str, int]]
     #: By tokenizer, the documents that it cannot encode.
     refused: dict[str, dict[str, object]]
+    #: By declared field, values of new documents that its type (`kind`) cannot hold: how many `misfits` of how many
+    #: `values`, and the first of them as an `example` with its `file` and `record`.
+    misfits: dict[str, dict[str, object]]
     #: Bytes of text.
     bytes: int
     seconds: float
@@ -162,6 +167,9 @@ class PurgeReport(Report):
 class JoinReport(Report):
     """What values from outside changed."""
 
+    _classes = {"misfits": Names}
+    _absent = {"misfits": {}}
+
     fields: list[str]
     records: int
     #: Records that have a value and name a stored document.
@@ -170,6 +178,8 @@ class JoinReport(Report):
     changed: int
     unchanged: int
     without_value: int
+    #: By field, values that its type cannot hold, which were passed over; as those of `IngestReport`.
+    misfits: dict[str, dict[str, object]]
     #: Records that name no stored document, and the first of their names.
     unknown: int
     unknown_examples: list[str]
@@ -211,6 +221,9 @@ class Field(Report):
     member: str
     #: The SQL expression that it was computed by.
     expression: str | None
+    #: Documents whose value is of another type, and so null; the first of them with its `document` and `value`.
+    misfits: int
+    misfit: Report | None
 
 
 class Signal(Report):
@@ -607,13 +620,27 @@ class RejectStats(Report):
     bytes: int
 
 
+class MisfitStats(Report):
+    """Values of a declared field that are of another type, and so null."""
+
+    field: str
+    #: The type of the field.
+    kind: str
+    #: Documents that have one, and kept ones of these.
+    documents: int
+    kept: int
+    #: The first of them: `document` and `value`.
+    example: Report
+
+
 class Stats(Report):
     """A corpus in numbers."""
 
     _classes = {
         "all": DocumentCounts, "kept": DocumentCounts, "groups": GroupStats, "columns": ColumnStats,
-        "losses": LossStats, "rejects": RejectStats,
+        "losses": LossStats, "rejects": RejectStats, "misfits": MisfitStats,
     }
+    _absent = {"misfits": []}
 
     #: The moment: `name` (`now` without a snapshot), `commit`, `documents`, `kept`.
     moment: Report
@@ -630,6 +657,8 @@ class Stats(Report):
     columns: list[ColumnStats]
     #: Why documents are not kept, by source.
     losses: list[LossStats]
+    #: Values of declared fields that are of another type.
+    misfits: list[MisfitStats]
     #: Why records were not read; none with a condition or a snapshot.
     rejects: list[RejectStats]
 

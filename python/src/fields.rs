@@ -115,6 +115,7 @@ pub(crate) struct JoinSettings {
     source: Option<String>,
     max_value_bytes: u64,
     batch_rows: usize,
+    strict: bool,
     dry_run: bool,
 }
 
@@ -138,7 +139,7 @@ impl JoinSettings {
             column: column.clone(),
         };
         let (columns, source) = (self.columns.iter().map(column).collect(), self.source.clone());
-        Ok(JoinOptions { columns, by, source, read, batch: self.batch_rows })
+        Ok(JoinOptions { columns, by, source, read, batch: self.batch_rows, strict: self.strict })
     }
 }
 

@@ -5,8 +5,8 @@ use super::print::{self, number, size};
 use super::setup::Context;
 use super::tables::{cut, fitting, value};
 use corpusdb::query::{
-    ColumnStats, DocumentCounts, GroupStats, LossStats, RejectStats, Stats, StatsOptions,
-    StatsValue,
+    ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, Stats,
+    StatsOptions, StatsValue,
 };
 use std::path::PathBuf;
 
@@ -71,6 +71,7 @@ fn told(stats: &Stats) -> anyhow::Result<()> {
             spreads(&columns)?;
         }
     }
+    misfits(&stats.misfits)?;
     losses(&stats.losses)?;
     rejects(&stats.rejects)
 }
@@ -130,6 +131,25 @@ fn spreads(columns: &[&ColumnStats]) -> anyhow::Result<()> {
         })
         .collect();
     fitting(&head.map(str::to_owned), &rows, 1)
+}
+
+fn misfits(misfits: &[MisfitStats]) -> anyhow::Result<()> {
+    if misfits.is_empty() {
+        return Ok(());
+    }
+    print::line("values of another type than their field, which are null:")?;
+    let head = ["field", "type", "documents", "kept", "document", "value"].map(str::to_owned);
+    let row = |it: &MisfitStats| {
+        vec![
+            cut(&it.field),
+            it.kind.to_owned(),
+            number(it.documents),
+            number(it.kept),
+            it.example.document.to_string(),
+            cut(&it.example.value),
+        ]
+    };
+    fitting(&head, &misfits.iter().map(row).collect::<Vec<_>>(), 2)
 }
 
 fn losses(losses: &[LossStats]) -> anyhow::Result<()> {

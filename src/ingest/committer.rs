@@ -7,6 +7,7 @@ use super::decider::{Admission, compress_texts, find_equal_texts};
 use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode};
 use super::error::IngestError;
+use super::field_tally::FieldTally;
 use super::file_state::{FileNumbers, reading_key_of_part};
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::{ChunkSources, IdentifiedChunk, PendingDocument, RecordOutcome, identify};
@@ -46,6 +47,7 @@ pub(super) struct Committer<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) watch: IngestMonitor,
     pub(super) report: IngestReport,
+    pub(super) fields: FieldTally,
     /// Where a file of decisions is asked for.
     pub(super) decisions: Option<DecisionsFile>,
     /// Where decisions come with the records: takes them over.
@@ -143,6 +145,9 @@ impl Committer<'_> {
             self.report.commits += 1;
         }
         self.report.stages.commit += started.elapsed().as_secs_f64();
+        for PendingDocument { prepared, .. } in &new {
+            self.fields.count(&prepared.indexed, &prepared.record.origin);
+        }
         self.report.passed += chunk.chunk.passed;
         self.report.left_columns.extend(chunk.chunk.left_columns.iter().cloned());
         self.report.not_finite += new.iter().map(|new| new.prepared.record.not_finite).sum::<u64>();

@@ -1,11 +1,13 @@
 //! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
 
 use super::error::IngestError;
+use super::field_tally::FieldTally;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::{IngestInput, is_interrupt};
 use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::{
-    Context, DocId, FieldDeclaration, FieldValue, ReadRecord, RecordKey, key_identity,
+    Context, DocId, FieldDeclaration, FieldValue, Misfit, ReadRecord, RecordKey, key_identity,
+    value_excerpt,
 };
 use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
@@ -17,6 +19,16 @@ const LISTED: usize = 10;
 /// The values of a record, each with the place of its field among those that are set.
 type JoinValues = Vec<(usize, Box<RawValue>)>;
 
+/// What a record has to be joined.
+enum JoinRecord {
+    /// Values, by the id or key of the document that they are of.
+    Values(String, JoinValues),
+    /// Values of another type than their fields' alone, which are counted.
+    Misfits,
+    /// No value, or no name.
+    Nothing,
+}
+
 /// Records that are joined in one commit, bounded in number and in bytes.
 #[derive(Default)]
 struct JoinBatch {
@@ -25,12 +37,13 @@ struct JoinBatch {
 }
 
 /// Reads records and sets fields of the documents that they name. Of several values for one field of a document the
-/// last counts; a `null` takes the value away, where a format tells it from no value at all (Parquet does not). With a
-/// key the newest document of it is meant. No more than the records of one commit are held.
+/// last counts; a `null` takes the value away, where a format tells it from no value at all (Parquet does not). A value
+/// that the type of its field cannot hold is passed over and counted: what the document has stays. With a key the
+/// newest document of it is meant. No more than the records of one commit are held.
 ///
 /// # Errors
-/// [`IngestError::Join`] for a field that is not declared and for a record without a name or a fitting value;
-/// [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
+/// [`IngestError::Join`] for a field that is not declared, for a record without a name, and where options say `strict`
+/// for a value of another type; [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
 pub fn join(
     writer: &mut Writer,
     inlets: Vec<IngestInput<'_>>,
@@ -44,6 +57,7 @@ pub fn join(
         .map(|column| declared(writer.view(), column))
         .collect::<Result<_, _>>()?;
     let joining = FieldJoin { options, fields: &fields };
+    let mut tally = FieldTally::of(&fields);
     let read = ReadOptions {
         text_field: None,
         id_field: Some(options.by.field().to_owned()),
@@ -62,7 +76,9 @@ pub fn join(
         let reader = inlet.reader(&read, context.interrupt);
         let mut reader = reader.map_err(|error| stopped(error.into(), &report))?;
         loop {
-            let chunk = joining.chunk(&mut reader, writer.batch_bytes(), &mut report);
+            let most = writer.batch_bytes();
+            let chunk = joining.chunk(&mut reader, most, &mut tally, &mut report);
+            report.misfits = tally.misfits();
             let (chunk, is_over) = chunk.map_err(|error| stopped(error, &report))?;
             joining.write(writer, &chunk, &mut report)?;
             context.progress.advance(before + reader.input_bytes());
@@ -105,19 +121,21 @@ impl FieldJoin<'_> {
         &self,
         reader: &mut InputReader<'_>,
         most: u64,
+        tally: &mut FieldTally,
         report: &mut JoinReport,
     ) -> Result<(JoinBatch, bool), IngestError> {
         let mut chunk = JoinBatch::default();
         while chunk.records.len() < self.options.batch.max(1) && chunk.bytes < most {
             let Some(item) = reader.next()? else { return Ok((chunk, true)) };
             report.records += 1;
-            match self.named_values(item)? {
-                Some((name, values)) => {
+            match self.named_values(item, tally)? {
+                JoinRecord::Values(name, values) => {
                     let bytes = values.iter().map(|(_, raw)| raw.get().len()).sum::<usize>();
                     chunk.bytes += (name.len() + bytes) as u64;
                     chunk.records.push((name, values));
                 }
-                None => report.without_value += 1,
+                JoinRecord::Misfits => {}
+                JoinRecord::Nothing => report.without_value += 1,
             }
         }
         Ok((chunk, false))
@@ -195,8 +213,12 @@ impl FieldJoin<'_> {
         Ok(found)
     }
 
-    /// The id or key of a record, and its values; none when it has no value.
-    fn named_values(&self, item: ReadItem) -> Result<Option<(String, JoinValues)>, IngestError> {
+    /// The id or key of a record, and its values; those of another type are counted.
+    fn named_values(
+        &self,
+        item: ReadItem,
+        tally: &mut FieldTally,
+    ) -> Result<JoinRecord, IngestError> {
         let record = match item {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
@@ -209,18 +231,30 @@ impl FieldJoin<'_> {
         };
         let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
             .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;
-        let mut values = JoinValues::new();
+        let (mut values, mut has_misfits) = (JoinValues::new(), false);
         for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
             let Some(raw) = fields.get(&column.column) else { continue };
-            if FieldValue::of_json(raw.get(), field.kind).is_err() {
-                let (column, kind) = (&column.column, field.kind.name());
-                let what = format!("`{column}` is {raw}, and the field is of kind {kind}");
-                return Err(fail(&record, what));
+            if FieldValue::of_json(raw.get(), field.kind) == Err(Misfit) {
+                let value = value_excerpt(raw.get());
+                if self.options.strict {
+                    let (column, kind) = (&column.column, field.kind.name());
+                    let what = format!("`{column}` is {value}, and the field is of kind {kind}");
+                    return Err(fail(&record, what));
+                }
+                tally.count_value(field.id, Some(&value), &record.origin);
+                has_misfits = true;
+                continue;
+            }
+            if raw.get() != "null" {
+                tally.count_value(field.id, None, &record.origin);
             }
             values.push((at, raw.clone()));
         }
-        let RecordKey::Given(name) = record.key else { return Ok(None) };
-        Ok(Some((name, values)).filter(|(_, values)| !values.is_empty()))
+        Ok(match record.key {
+            RecordKey::Given(name) if !values.is_empty() => JoinRecord::Values(name, values),
+            RecordKey::Given(_) if has_misfits => JoinRecord::Misfits,
+            _ => JoinRecord::Nothing,
+        })
     }
 }
 

@@ -26,7 +26,8 @@
 //! A record that has no text of its own is given one before it is fingerprinted (`converter`): `chat` renders
 //! conversations, `pretokenized` spells token ids. Where signals are stored, each document is given those of its text.
 //!
-//! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons), `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
+//! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons; `field_tally` tells those about
+//! declared fields), `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
 //! over instead of decided (`load`, by `imported_row` and `load_validator`).
 //!
 //! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
@@ -40,6 +41,7 @@ mod decisions_file;
 mod encoder;
 mod error;
 mod field_join;
+mod field_tally;
 mod file_state;
 mod filter;
 mod fingerprinter;
@@ -73,5 +75,5 @@ pub use options::{
 };
 pub(crate) use pipeline::{IngestResources, ingest};
 pub(crate) use reader::{IngestInput, expand_inputs};
-pub use report::{Alarm, AlarmPair, CrowdedPair, IngestReport, StageSeconds};
+pub use report::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, IngestReport, StageSeconds};
 pub(crate) use suite_reader::{each_text, read_suite};

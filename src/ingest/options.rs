@@ -3,8 +3,10 @@
 //! What a join takes and answers.
 
 use super::chat::ChatOptions;
+use super::report::FieldMisfits;
 use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What happens with a record that cannot be read.
@@ -181,6 +183,8 @@ pub struct JoinOptions {
     pub read: ReadOptions,
     /// Records joined in one commit, at most; fewer where they are long.
     pub batch: usize,
+    /// Whether a value that the type of its field cannot hold ends the join; otherwise it is passed over and counted.
+    pub strict: bool,
 }
 
 /// A declared field, and the field of the records that has its values.
@@ -200,7 +204,8 @@ impl JoinOptions {
     #[must_use]
     pub fn of(field: &str, by: JoinBy) -> Self {
         let columns = vec![JoinColumn { field: field.to_owned(), column: field.to_owned() }];
-        Self { columns, by, source: None, read: ReadOptions::default(), batch: Self::BATCH }
+        let (read, batch) = (ReadOptions::default(), Self::BATCH);
+        Self { columns, by, source: None, read, batch, strict: false }
     }
 }
 
@@ -237,6 +242,9 @@ pub struct JoinReport {
     pub unchanged: u64,
     /// Records without a value: passed over.
     pub without_value: u64,
+    /// Values that the types of the fields cannot hold, by field: passed over, and what documents have stays.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub misfits: BTreeMap<String, FieldMisfits>,
     /// Records that name no stored document.
     pub unknown: u64,
     /// Some of what they name.

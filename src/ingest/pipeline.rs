@@ -12,6 +12,7 @@ use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;
 use super::decisions_file::DecisionsFile;
 use super::error::IngestError;
+use super::field_tally::FieldTally;
 use super::file_state::FileNumbers;
 use super::filter::IngestFilter;
 use super::fingerprinter::{
@@ -79,12 +80,14 @@ pub fn ingest(
         ..IngestReport::default()
     };
     let decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
+    let fields = FieldTally::of(writer.view().fields());
     let mut commits = Committer {
         options,
         tokenizers,
         interrupt,
         watch,
         report,
+        fields,
         decisions,
         judge,
         numbers,
@@ -93,7 +96,7 @@ pub fn ingest(
     };
     progress.begin("ingesting", Some(inputs_size));
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
-    let Committer { watch, mut report, decisions, .. } = commits;
+    let Committer { watch, mut report, fields, decisions, .. } = commits;
     let flushing = Instant::now();
     writer.flush()?;
     report.stages.commit += flushing.elapsed().as_secs_f64();
@@ -101,6 +104,8 @@ pub fn ingest(
     report.count_standings(writer.view(), first)?;
     report.alarms = former.alarms().to_vec();
     report.alarms.extend(watch.alarms(writer.view(), first, report.read, report.unchanged)?);
+    report.alarms.extend(fields.alarms(writer.view(), first)?);
+    report.misfits = fields.misfits();
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }

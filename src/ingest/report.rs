@@ -4,7 +4,7 @@
 
 use crate::decide::{DecisionCounts, Refused};
 use crate::input::SkippedContent;
-use crate::model::{DocId, Standing, Tally};
+use crate::model::{DocId, FieldKind, Origin, Standing, Tally};
 use crate::store::{StoreError, View};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +77,10 @@ pub struct IngestReport {
     /// Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refused>,
+    /// Values of new documents that the types of their declared fields cannot hold, by field: they stay in the metadata
+    /// and are null.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub misfits: BTreeMap<String, FieldMisfits>,
     /// Bytes of text read.
     pub bytes: u64,
     /// Seconds from the beginning to the end.
@@ -130,6 +134,38 @@ impl IngestReport {
             records: self.read,
             kept: self.kept,
             duplicates: self.exact_duplicates + self.near_duplicates,
+        }
+    }
+}
+
+/// Values that the type of a declared field cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FieldMisfits {
+    /// The type: `keyword`, `int`, `float`, `bool` or `timestamp`.
+    pub kind: &'static str,
+    /// How many there are.
+    pub misfits: u64,
+    /// Values of the field in all, these included; null is none.
+    pub values: u64,
+    /// The first of them, as JSON spells it, cut to 60 characters.
+    pub example: String,
+    /// The file that it stands in.
+    pub file: String,
+    /// Its record there, counted from 0.
+    pub record: u64,
+}
+
+impl FieldMisfits {
+    /// With a first value that is not counted yet.
+    pub(super) fn of(kind: FieldKind, value: &str, origin: &Origin) -> Self {
+        Self {
+            kind: kind.name(),
+            misfits: 0,
+            values: 0,
+            example: value.to_owned(),
+            file: origin.path.display().to_string(),
+            record: origin.number,
         }
     }
 }
@@ -263,6 +299,24 @@ pub enum Alarm {
     UnknownFields {
         /// Their names.
         fields: Vec<String>,
+    },
+    /// No new document has a value of a declared field.
+    FieldAbsent {
+        /// The field.
+        field: String,
+        /// Where in the records its values would stand.
+        member: String,
+        /// How many documents the ingest added.
+        documents: u64,
+        /// A field of the records whose name is much like it.
+        similar: Option<String>,
+    },
+    /// At least half of the values of a declared field are of another type.
+    FieldMisfits {
+        /// The field.
+        field: String,
+        /// How many, and the first of them.
+        misfits: FieldMisfits,
     },
     /// One document is the witness of very many.
     Cluster {

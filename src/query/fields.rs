@@ -2,10 +2,12 @@
 
 use crate::model::{FieldDeclaration, FieldKind};
 use crate::query::error::QueryError;
+use crate::query::misfits::{self, MisfitExample};
 use crate::store::fields;
 use crate::store::{View, declaration};
 use roaring::RoaringBitmap;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A field of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,16 +28,35 @@ pub struct FieldSummary {
     pub member: String,
     /// The SQL expression that it was computed by.
     pub expression: Option<String>,
+    /// Documents, kept or not, whose value is of another type, and so null; 0 while it is filled.
+    pub misfits: u64,
+    /// The first of these values.
+    pub misfit: Option<MisfitExample>,
 }
 
-/// The fields of a corpus, declared ones first, each in the order of their numbers. Reads columns, no document.
+/// The fields of a corpus, declared ones first, each in the order of their numbers. Reads columns, and for values of
+/// another type the metadata of all documents.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a column cannot be read.
 pub fn fields(view: &View) -> Result<Vec<FieldSummary>, QueryError> {
     let mut found = Vec::new();
+    let mut misfits = BTreeMap::new();
+    let blocks = if view.fields().is_empty() { 0..0 } else { view.blocks() };
+    for block in blocks {
+        misfits::merge(
+            &mut misfits,
+            misfits::of_block(view, view.fields(), block, |_| Some(true))?,
+        );
+    }
     for field in view.fields() {
-        found.push(declared(view, field)?);
+        let summary = declared(view, field)?;
+        found.push(match misfits.remove(&field.id) {
+            Some(count) => {
+                FieldSummary { misfits: count.all, misfit: Some(count.example), ..summary }
+            }
+            None => summary,
+        });
     }
     for (id, record) in view.filling_fields() {
         let field = declaration(*id, record)?;
@@ -55,6 +76,8 @@ fn summary(field: &FieldDeclaration) -> FieldSummary {
         distinct: None,
         member: field.member().to_owned(),
         expression: None,
+        misfits: 0,
+        misfit: None,
     }
 }
 

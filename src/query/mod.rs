@@ -44,6 +44,7 @@ mod format;
 mod groups;
 mod info;
 mod keys;
+mod misfits;
 mod policy_settings;
 mod relations;
 mod sample;
@@ -82,6 +83,7 @@ pub use info::{
     TokenizerInfo,
 };
 pub(crate) use keys::find_key;
+pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
 pub(crate) use sample::{draw, sample};
 pub use selection::Selection;
@@ -104,9 +106,9 @@ pub use sql::{
     Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlOptions, SqlTableNames,
 };
 pub use stats::{
-    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, QualityExample, QualityOptions,
-    QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold, RejectStats,
-    SourceSpread, Stats, StatsOptions, StatsValue,
+    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
+    QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
+    RejectStats, SourceSpread, Stats, StatsOptions, StatsValue,
 };
 pub(crate) use stats::{lengths, quality, spread_by_source, stats};
 pub(crate) use timeline::timeline;

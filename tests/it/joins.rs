@@ -151,7 +151,7 @@ fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
     let wanted: f64 = (0..COUNT).filter(|at| at % 4 != 0).map(|at| at as f64 / 8.0).sum();
     assert_eq!(rows[0]["s"].as_f64(), Some(wanted));
     let wrong = scratch.write("wrong.jsonl", "{\"id\":1,\"v\":3}\n{\"id\":2,\"v\":\"high\"}\n");
-    let words = ["--from", &wrong, "--id", "id", "--value", "v"];
+    let words = ["--from", &wrong, "--id", "id", "--value", "v", "--strict"];
     let fails = |field: &str, told: &[&str]| {
         corpusdb(&[&["field", "set", &corpus, field], &words[..]].concat()).fails(told);
     };

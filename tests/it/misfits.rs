@@ -1,14 +1,30 @@
-//! Values of declared fields in the spellings of other programs, which were null without a word.
+//! Values of declared fields: in the spellings of other programs, and those that the types of their fields cannot hold,
+//! which were null without a word.
 
-use crate::support::{Scratch, copy, corpusdb, ingest, init, repository, sound};
+use crate::support::{Scratch, copy, corpusdb, ingest, init, numbers, repository, sound};
 use serde_json::{Value, json};
 
 fn text(number: usize) -> String {
     (0..20).map(|at| format!("w{} ", number * 100 + at)).collect()
 }
 
+/// Records with fields that `of` gives.
+fn records(count: usize, of: impl Fn(usize) -> Value) -> String {
+    let record = |number: usize| {
+        let mut record = json!({ "id": format!("k{number}"), "text": text(number) });
+        let fields = of(number);
+        record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        format!("{record}\n")
+    };
+    (0..count).map(record).collect()
+}
+
 fn sql(corpus: &str, statement: &str) -> Vec<Value> {
     corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
+}
+
+fn options(more: &[&'static str]) -> Vec<&'static str> {
+    [&["--source", "web", "--id-field", "id"], more].concat()
 }
 
 #[test]
@@ -32,9 +48,167 @@ fn values_in_the_spellings_of_other_programs_are_taken() {
         })
         .collect();
     let report = ingest(&corpus, &[&scratch.write("a.jsonl", lines)], &["--source", "web"]);
-    assert_eq!(report["kept"], 5, "{report}");
+    assert_eq!(report.get("misfits"), None, "{report}");
     let same = "views = 7 AND fine AND seen = '2024-03-31T01:30:00'";
     assert_eq!(corpusdb(&["count", &corpus, "--where", same]).good().stdout, "5\n");
+    sound(&corpus);
+}
+
+#[test]
+fn values_of_another_type_are_counted_with_the_first_of_them_however_the_input_is_cut() {
+    let scratch = Scratch::new();
+    let lines = records(300, |number| {
+        let quality = if number % 50 == 3 { json!("n/a") } else { json!(number) };
+        json!({ "quality": quality, "views": if number == 40 { json!([1]) } else { Value::Null } })
+    });
+    let file = scratch.write("web.jsonl", lines);
+    let report = |name: &str, more: &[&'static str]| {
+        let corpus = scratch.arg(name);
+        init(&corpus, &["--mode", "none", "--field", "quality:float", "--field", "views:int"]);
+        ingest(&corpus, &[&file], &options(more))
+    };
+    let whole = report("whole", &[]);
+    let misfits = json!({
+        "quality": { "kind": "float", "misfits": 6, "values": 300, "example": "\"n/a\"", "file": file, "record": 3 },
+        "views": { "kind": "int", "misfits": 1, "values": 1, "example": "[1]", "file": file, "record": 40 },
+    });
+    assert_eq!((&whole["misfits"], &whole["alarms"]), (&misfits, &json!([])));
+    assert_eq!(report("cut", &["--batch-bytes", "1", "--threads", "4"])["misfits"], misfits);
+    // What is known is not counted again.
+    let corpus = scratch.arg("whole");
+    let again = ingest(&corpus, &[&file], &options(&["--reread"]));
+    assert_eq!((numbers(&again, ["unchanged"]), again.get("misfits")), ([300], None));
+    let shown =
+        corpusdb(&[&["ingest", &corpus, &file][..], &["--source", "other"]].concat()).good();
+    let line = format!(
+        "  quality: 6 of 300 values are not numbers, e.g. \"n/a\" ({file}: record 3, counted from 0)"
+    );
+    assert!(shown.stdout.contains(&line), "{}", shown.stdout);
+    // Nothing of it is stored: what lists it counts it anew.
+    // The removal keeps the equal text of the other source out too.
+    corpusdb(&["remove", &corpus, "3"]).good();
+    let fields = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
+    assert_eq!((&fields[0]["misfits"], &fields[1]["misfits"]), (&json!(12), &json!(2)));
+    assert_eq!(fields[0]["misfit"], json!({ "document": 3, "value": "\"n/a\"" }));
+    let listed = corpusdb(&["field", "list", &corpus]).good().stdout;
+    let line = "quality: 12 of 600 values are not numbers, e.g. \"n/a\" (document 3)";
+    assert!(listed.contains(line), "{listed}");
+    let stats = |more: &[&str]| {
+        corpusdb(&[&["stats", &corpus, "--json"], more].concat()).good().json()["misfits"].clone()
+    };
+    let told = json!({
+        "field": "quality", "kind": "float", "documents": 12, "kept": 10,
+        "example": { "document": 3, "value": "\"n/a\"" },
+    });
+    assert_eq!(stats(&[])[0], told);
+    assert_eq!(stats(&["--source", "web"])[0]["documents"], 6);
+    assert_eq!(stats(&["--where", "id > 3"])[0]["example"]["document"], 53);
+    assert_eq!(stats(&["--where", "id > 600"]), Value::Null);
+    let stats = corpusdb(&["stats", &corpus]).good().stdout;
+    assert!(stats.contains("values of another type than their field"), "{stats}");
+}
+
+#[test]
+fn a_field_that_no_record_has_is_told_with_the_name_it_was_misspelt_as() {
+    let scratch = Scratch::new();
+    let alarms = |name: &str, fields: &[&str], count: usize, of: fn(usize) -> Value| {
+        let corpus = scratch.arg(name);
+        let declared: Vec<&str> = fields.iter().flat_map(|field| ["--field", field]).collect();
+        init(&corpus, &[&["--mode", "none"], &declared[..]].concat());
+        let file = scratch.write(&format!("{name}.jsonl"), records(count, of));
+        ingest(&corpus, &[&file], &options(&[]))["alarms"].clone()
+    };
+    let score = |number| json!({ "Qua-lity": number, "other": 1, "scores": { "edv": 1 } });
+    let told = alarms("named", &["quality:float", "other:int"], 100, score);
+    let absent = json!({
+        "kind": "field-absent", "field": "quality", "member": "quality", "documents": 100, "similar": "Qua-lity",
+    });
+    assert_eq!(told, json!([absent]));
+    assert_eq!(alarms("few", &["quality:float"], 99, score), json!([]));
+    let told = alarms("strange", &["elsewhere:float"], 100, score);
+    assert_eq!((&told[0]["field"], &told[0]["similar"]), (&json!("elsewhere"), &Value::Null));
+    let nulls = alarms("nulls", &["quality:float"], 100, |_| json!({ "quality": null }));
+    assert_eq!((&nulls[0]["kind"], &nulls[0]["similar"]), (&json!("field-absent"), &Value::Null));
+
+    // Where earlier documents have values it is told of a similar name alone: `field set` may have given them.
+    let corpus = scratch.arg("known");
+    init(&corpus, &["--mode", "none", "--field", "edu:float"]);
+    let first = scratch.write("first.jsonl", records(1, |_| json!({ "edu": 1 })));
+    ingest(&corpus, &[&first], &options(&[]));
+    let later = |name: &str, of: fn(usize) -> Value| {
+        let lines = records(120, of).replace("\"k", &format!("\"{name}-"));
+        ingest(&corpus, &[&scratch.write(name, lines)], &options(&[]))["alarms"].clone()
+    };
+    assert_eq!(later("without.jsonl", |_| json!({ "topic": 1 })), json!([]));
+    assert_eq!(later("misspelt.jsonl", |_| json!({ "edv": 1 }))[0]["similar"], "edv");
+    assert_eq!(
+        later("in-part.jsonl", |at| if at == 7 { json!({ "edu": 2 }) } else { json!({}) }),
+        json!([])
+    );
+}
+
+#[test]
+fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none", "--field", "stars:int"]);
+    let half = records(
+        100,
+        |number| json!({ "stars": if number % 2 == 0 { json!(1.5) } else { json!(1) } }),
+    );
+    let file = scratch.write("half.jsonl", half);
+    let ingest = ["ingest", &corpus, &file, "--source", "web", "--id-field", "id"];
+    let dry = corpusdb(&[&ingest[..], &["--json", "--dry-run"]].concat()).good().json();
+    assert_eq!(dry["alarms"][0]["kind"], "field-misfits", "{dry}");
+    assert_eq!(dry["alarms"][0]["misfits"]["misfits"], 50, "{dry}");
+    // Any alarm is an answer that is bad, where that is asked for; what came in stays.
+    let strict = corpusdb(&[&ingest[..], &["--strict"]].concat());
+    assert_eq!(strict.code, Some(1), "{strict}");
+    assert!(
+        strict.stdout.contains("added 100")
+            && strict.stderr.contains("ALARM: stars: 50 of 100 values"),
+        "{strict}"
+    );
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "100\n");
+    let quiet =
+        scratch.write("quiet.jsonl", records(3, |_| json!({ "stars": 1 })).replace("\"k", "\"q"));
+    corpusdb(&["ingest", &corpus, &quiet, "--source", "web", "--id-field", "id", "--strict"])
+        .good();
+}
+
+#[test]
+fn values_from_outside_of_another_type_are_passed_over_and_take_nothing_away() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none", "--field", "ppl:float", "--field", "stars:int"]);
+    let file = scratch.write("a.jsonl", records(5, |at| json!({ "ppl": 1.5, "stars": at })));
+    ingest(&corpus, &[&file], &options(&[]));
+    let scores = concat!(
+        "{\"key\":\"k0\",\"ppl\":9.5,\"stars\":7.0}\n{\"key\":\"k1\",\"ppl\":1e400,\"stars\":8}\n",
+        "{\"key\":\"k2\",\"ppl\":\"NaN\"}\n{\"key\":\"k3\",\"ppl\":null}\n",
+    );
+    let from = scratch.write("scores.jsonl", scores);
+    let set = ["field", "set", &corpus, "--from", &from, "--on", "key", "--columns", "ppl,stars"];
+    let strict = corpusdb(&[&set[..], &["--strict"]].concat());
+    strict.fails(&["record 1", "`ppl` is 1e400", "kind float"]);
+    let report = corpusdb(&[&set[..], &["--json"]].concat()).good().json();
+    assert_eq!(numbers(&report, ["records", "matched", "changed", "without_value"]), [4, 3, 3, 0]);
+    let misfits = json!({
+        "ppl": { "kind": "float", "misfits": 2, "values": 3, "example": "1e400", "file": from, "record": 1 },
+    });
+    assert_eq!(report["misfits"], misfits);
+    let values = sql(&corpus, "SELECT ppl, stars FROM documents ORDER BY id");
+    let value = |ppl: Value, stars: u64| json!({ "ppl": ppl, "stars": stars });
+    let expected = [
+        value(json!(9.5), 7),
+        value(json!(1.5), 8),
+        value(json!(1.5), 2),
+        value(Value::Null, 3),
+        value(json!(1.5), 4),
+    ];
+    assert_eq!(values, expected);
+    let shown = corpusdb(&set).good().stdout;
+    assert!(shown.contains("  ppl: 2 of 3 values are not numbers, e.g. 1e400 ("), "{shown}");
     sound(&corpus);
 }
 

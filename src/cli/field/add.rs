@@ -11,8 +11,9 @@ use std::path::PathBuf;
 ///
 /// From the last commit on it is a column in SQL, in `--where` and in recipes, and the next ingest indexes it. Until
 /// then no query sees it: after an interrupt, run the same command again. Types: keyword (text, indexed by exact
-/// value), int, float, bool, timestamp (RFC 3339 text or seconds since 1970; kept in microseconds, UTC). A value of
-/// another type stays in the metadata, is null, and is counted.
+/// value), int, float, bool, timestamp (a date of RFC 3339, of mail or of the web, or a number since 1970 whose size says
+/// whether it counts seconds or parts of them; kept in microseconds, UTC). A value of another type stays in the
+/// metadata, is null, and is counted.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  corpusdb field add crawl quality:float\n  corpusdb field add crawl score:float --from-meta scores.edu\n  corpusdb field add crawl crawled:timestamp --from-meta date\n  corpusdb field add crawl language:keyword --from-meta lang"

@@ -3,9 +3,10 @@
 mod add;
 mod set;
 
+use super::ingest::report::misfit_words;
 use super::setup::Context;
 use super::{Outcome, print};
-use corpusdb::query::FieldSummary;
+use corpusdb::query::{FieldSummary, MisfitExample};
 use corpusdb::store::EpochRecord;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) enum Verb {
         #[arg(long)]
         force: bool,
     },
-    /// List the declared fields: type, documents with a value, where the values are from
+    /// List the declared fields: type, documents with a value or one of another type, where the values are from
     #[command(
         after_help = "Examples:\n  corpusdb field list crawl\n  corpusdb field list crawl --json"
     )]
@@ -109,5 +110,13 @@ fn list(fields: &[FieldSummary]) -> anyhow::Result<()> {
         vec![field.name.clone(), kind, print::number(field.documents), distinct, from]
     };
     let rows: Vec<Vec<String>> = fields.iter().map(row).collect();
-    print::table(&["field", "type", "documents", "distinct", "from"], &rows)
+    print::table(&["field", "type", "documents", "distinct", "from"], &rows)?;
+    for field in fields {
+        if let Some(MisfitExample { document, value, .. }) = &field.misfit {
+            let values = field.documents + field.misfits;
+            let words = misfit_words(&field.name, field.kind, field.misfits, values);
+            print::line(&format!("{words}, e.g. {value} (document {document})"))?;
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! `corpusdb field set`: values from outside for declared fields.
 
+use crate::cli::ingest::report::misfits;
 use crate::cli::setup::{Context, bytes, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions};
@@ -8,12 +9,13 @@ use std::path::PathBuf;
 /// Set declared fields of stored documents from a file of ids or keys with values
 ///
 /// Columns and postings follow; a null in JSON takes a value away. With a key, the newest document of it is meant. Of
-/// several values for one field of a document the last counts. No more is held than the records of one commit; run the
-/// same command again after an interrupt. A record ingested again without change keeps the values; new content under
-/// its key has its own.
+/// several values for one field of a document the last counts. A value of another type (NaN and infinity too) is
+/// passed over and counted: what the document has stays. No more is held than the records of one commit; run the same
+/// command again after an interrupt. A record ingested again without change keeps the values; new content under its
+/// key has its own.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity\n  corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl\n\nExit code 1 when no record names a stored document."
+    after_help = "Examples:\n  corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity\n  corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web\n  corpusdb field set crawl perplexity --from scores.parquet --id document\n  corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web\n  corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl\n\nExit code 1 when no record has a value that fits for a stored document."
 )]
 pub(in crate::cli) struct Set {
     /// The corpus
@@ -49,6 +51,9 @@ pub(in crate::cli) struct Set {
     /// Records of one commit, at most; fewer where they are long
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     batch_rows: u32,
+    /// Stop at the first value of another type; what was committed before it stays
+    #[arg(long)]
+    strict: bool,
     /// Report what would change, but change nothing (works on a copy that is removed)
     #[arg(long)]
     dry_run: bool,
@@ -98,6 +103,7 @@ pub(super) fn run(set: Set, context: &Context) -> anyhow::Result<Outcome> {
             ..ReadOptions::default()
         },
         batch: usize::try_from(set.batch_rows).unwrap_or(JoinOptions::BATCH),
+        strict: set.strict,
     };
     let target = context.target(&set.corpus, set.dry_run)?;
     let mut writer = context.write(target.path())?;
@@ -129,6 +135,7 @@ fn show(report: &JoinReport, dry_run: bool) -> anyhow::Result<()> {
             n(report.without_value)
         ))?;
     }
+    misfits(&report.misfits)?;
     if report.unknown > 0 {
         print::line(&format!(
             "  {} records name no stored document: {}",

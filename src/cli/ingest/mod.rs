@@ -29,7 +29,8 @@ Examples:
   corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl
 
 Run the same command again after an interrupt: it goes on where it stopped.
-The content that came last under an id wins, also of a file that comes again after another.")]
+The content that came last under an id wins, also of a file that comes again after another.
+Exit code 1 when nothing could be read, and with --strict when there is an alarm.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -78,6 +79,9 @@ pub(super) struct Args {
     /// Raise an alarm when a cluster has more documents than this
     #[arg(long, value_name = "N", default_value_t = 1000)]
     max_cluster: u64,
+    /// End with exit code 1 when the report has an alarm; what was ingested stays
+    #[arg(long)]
+    strict: bool,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -121,7 +125,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     } else {
         report::show(&report, args.dry_run)?;
     }
-    let is_lost = report.alarms.iter().any(|alarm| matches!(alarm, Alarm::AllRejected { .. }));
+    let is_bad = |alarm: &Alarm| args.strict || matches!(alarm, Alarm::AllRejected { .. });
+    let is_lost = report.alarms.iter().any(is_bad);
     Ok(if is_lost { Outcome::Bad } else { Outcome::Good })
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cli::print;
 use corpusdb::IngestReport;
-use corpusdb::ingest::{Alarm, AlarmPair, SkippedContent};
+use corpusdb::ingest::{Alarm, AlarmPair, FieldMisfits, SkippedContent};
+use std::collections::BTreeMap;
 
 /// The report for people.
 pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Result<()> {
@@ -64,6 +65,7 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
             "  {html} HTML pages and {other} other contents of web archives passed over"
         ))?;
     }
+    misfits(&report.misfits)?;
     for (name, tokens) in &report.tokens {
         print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
         for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
@@ -79,6 +81,30 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
         print::talk(&alarm_words(alarm));
     }
     print::capped(report.dedup.capped)
+}
+
+/// Values that the types of their fields cannot hold, a line a field.
+pub(in crate::cli) fn misfits(misfits: &BTreeMap<String, FieldMisfits>) -> anyhow::Result<()> {
+    misfits.iter().try_for_each(|(field, misfits)| {
+        let FieldMisfits { example, file, record, .. } = misfits;
+        print::line(&format!(
+            "  {}, e.g. {example} ({file}: record {record}, counted from 0)",
+            misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
+        ))
+    })
+}
+
+/// How many values of a field are of another type than `kind`.
+pub(in crate::cli) fn misfit_words(field: &str, kind: &str, misfits: u64, values: u64) -> String {
+    let what = match kind {
+        "int" => "whole numbers",
+        "float" => "numbers",
+        "bool" => "true or false",
+        "timestamp" => "timestamps",
+        _ => "keywords",
+    };
+    let (misfits, values) = (print::number(misfits), print::number(values));
+    format!("{field}: {misfits} of {values} values are not {what}")
 }
 
 fn alarm_words(alarm: &Alarm) -> String {
@@ -147,6 +173,22 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::Html { pages } => format!(
             "ALARM: {} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
             print::number(*pages)
+        ),
+        Alarm::FieldAbsent { field, member, documents, similar } => {
+            let documents = print::number(*documents);
+            let none = format!(
+                "ALARM: none of {documents} new documents has a value of the declared field `{field}`"
+            );
+            match similar {
+                Some(similar) => format!(
+                    "{none}; they have `{similar}`: `corpusdb field add CORPUS NAME:TYPE --from-meta {similar}` declares that, `ingest --map {member}={similar}` names it `{member}` as it comes"
+                ),
+                None => none,
+            }
+        }
+        Alarm::FieldMisfits { field, misfits } => format!(
+            "ALARM: {}, and are null: declare another type (`corpusdb field drop`, then `field add`) or mend the values",
+            misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
         ),
         Alarm::Cluster { witness, size, example } => format!(
             "ALARM: the cluster of document {witness} has {} documents{}",

@@ -2,14 +2,15 @@
 //! numbers are spread, why documents are not kept, and why records were not read.
 //!
 //! `scope` says which documents are meant, `groups` counts them, `spread` finds quantiles, `losses` tells why some are
-//! not kept, `rejected` why records were not read. `lengths` counts documents by length, `by_source` tells the spread
-//! of each source. Columns and bitmaps are read, block by block, and no text. `quality` tells what published rules
+//! not kept, `rejected` why records were not read, `misfits` which values are of another type than their fields. `lengths` counts documents by length, `by_source` tells the spread
+//! of each source. Columns and bitmaps are read, block by block, and no text; metadata where fields are declared. `quality` tells what published rules
 //! would remove; it reads texts where their scores are not stored.
 
 mod by_source;
 mod groups;
 mod lengths;
 mod losses;
+mod misfits;
 mod quality;
 mod rejected;
 mod scope;
@@ -21,6 +22,7 @@ pub use groups::GroupStats;
 pub(crate) use lengths::lengths;
 pub use lengths::{LengthBin, LengthStats};
 pub use losses::LossStats;
+pub use misfits::MisfitStats;
 pub(crate) use quality::quality;
 pub use quality::{
     QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
@@ -69,6 +71,9 @@ pub struct Stats {
     pub columns: Vec<ColumnStats>,
     /// Why documents are not kept, by source.
     pub losses: Vec<LossStats>,
+    /// Values of declared fields that are of another type, and so null; fields without any are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<MisfitStats>,
     /// Why records were not read, by source; none with a condition or a snapshot, since they are no documents.
     pub rejects: Vec<RejectStats>,
 }
@@ -93,6 +98,7 @@ pub fn stats(view: &View, options: &StatsOptions) -> Result<Stats, QueryError> {
         is_by_source_alone: counted.is_by_source_alone,
         columns: spread::columns(&scope)?,
         losses: losses::losses(&scope, &moment, options.snapshot.is_some())?,
+        misfits: misfits::misfits(&scope)?,
         rejects: match has_rejects {
             true => rejected::rejected(view, options.source.as_deref())?,
             false => Vec::new(),

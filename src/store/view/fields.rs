@@ -5,7 +5,7 @@ use crate::model::{DocId, FieldDeclaration, FieldId};
 use crate::store::columns::{Meta, Metadata};
 use crate::store::database::Pinned;
 use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::indexed::{Found, found};
+use crate::store::rows::indexed::{Found, found, indexed};
 use crate::store::rows::keys::{DocumentKey, Key};
 use crate::store::rows::meta::MetaKey;
 use crate::store::rows::records::{FieldRecord, FieldState};
@@ -98,6 +98,31 @@ impl View {
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
         Ok(rows.taken("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
+    }
+}
+
+impl View {
+    /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
+    /// each with their fields and their beginnings, as JSON spells them.
+    ///
+    /// # Errors
+    /// As [`View::found_in`].
+    pub(crate) fn misfits_in(
+        &self,
+        fields: &[FieldDeclaration],
+        range: Range<u64>,
+    ) -> Result<impl Iterator<Item = Result<(DocId, Vec<(FieldId, String)>), StoreError>>, StoreError>
+    {
+        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
+        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
+        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
+        let found = rows.taken("metadata", move |key, text| {
+            Ok(Some((key.document, indexed(text, fields).misfits)))
+        });
+        let has_some = |row: &Result<(DocId, Vec<(FieldId, String)>), StoreError>| {
+            row.as_ref().map_or(true, |(_, misfits)| !misfits.is_empty())
+        };
+        Ok(found.filter(has_some))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{World, options, policy};
 use crate::support::{Page, corpusdb, lines, sound};
 use corpusdb::{DedupMode, IngestOptions, Interrupt, Silent};
+use serde_json::Value;
 
 /// Pages of which nearly all are made from one of two templates.
 fn templates(fresh: usize, made: usize) -> Vec<Page> {
@@ -57,6 +58,12 @@ fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest
     sound(&corpus);
 }
 
+/// The pages have none of the declared fields, which is told too.
+fn about_duplicates(alarms: &Value) -> Vec<Value> {
+    let alarms = alarms.as_array().unwrap().iter();
+    alarms.filter(|alarm| alarm["kind"] != "field-absent").cloned().collect()
+}
+
 #[test]
 fn a_source_of_which_hardly_anything_is_left_is_told_by_its_name() {
     let world = World::new(&policy(DedupMode::Witness, 0.8));
@@ -71,7 +78,7 @@ fn a_source_of_which_hardly_anything_is_left_is_told_by_its_name() {
         let file = world.scratch.write(&format!("{name}.jsonl"), lines(&pages));
         let arguments = ["ingest", &corpus, &file, "--source", name, "--json"];
         let report = corpusdb(&arguments).good().json();
-        report["alarms"].as_array().unwrap().clone()
+        about_duplicates(&report["alarms"])
     };
     let first = world.scratch.write("first.jsonl", lines(&pages));
     corpusdb(&["ingest", &corpus, &first, "--source", "first"]).good();
@@ -96,8 +103,9 @@ fn below_the_limit_nothing_is_refused_and_a_large_cluster_is_told() {
     let report = report.unwrap();
     assert_eq!((report.added, report.kept), (12_000, 9_002));
     let told = serde_json::to_value(&report.alarms).unwrap();
-    assert_eq!(told.as_array().unwrap().len(), 2, "{told}");
-    for alarm in told.as_array().unwrap() {
+    let told = about_duplicates(&told);
+    assert_eq!(told.len(), 2, "{told:?}");
+    for alarm in &told {
         assert_eq!((alarm["kind"].as_str(), alarm["size"].as_u64()), (Some("cluster"), Some(1500)));
         let example = &alarm["example"];
         let beginning = |text: &str| example[text].as_str().unwrap()[..100].to_owned();
