@@ -150,7 +150,7 @@ impl Committer<'_> {
         }
         self.report.passed += chunk.chunk.passed;
         self.report.left_columns.extend(chunk.chunk.left_columns.iter().cloned());
-        self.report.not_finite += new.iter().map(|new| new.prepared.record.not_finite).sum::<u64>();
+        self.report.not_finite += new.iter().map(|new| new.prepared.record.not_finite.count).sum::<u64>();
         self.report.filtered += chunk.chunk.filtered;
         self.report.read += chunk.chunk.filtered;
         counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);

@@ -229,13 +229,20 @@ impl FieldJoin<'_> {
         let fail = |record: &ReadRecord, what: String| {
             IngestError::Join(format!("{}: {what}", record.origin.record()))
         };
-        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&record.metadata)
+        // With its nulls: they take values away.
+        let spelled = record.spelled.as_ref().map_or(&record.metadata, |spelled| &spelled.json);
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(spelled)
             .map_err(|error| fail(&record, format!("its fields cannot be read: {error}")))?;
         let (mut values, mut has_misfits) = (JoinValues::new(), false);
         for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
             let Some(raw) = fields.get(&column.column) else { continue };
-            if FieldValue::of_json(raw.get(), field.kind) == Err(Misfit) {
-                let value = value_excerpt(raw.get());
+            let not_finite = record.not_finite.fields.iter().find(|(name, _)| *name == column.column);
+            let misfit = match (not_finite, FieldValue::of_json(raw.get(), field.kind)) {
+                (Some((_, spelled)), _) => Some((*spelled).to_owned()),
+                (None, Err(Misfit)) => Some(value_excerpt(raw.get())),
+                (None, Ok(_)) => None,
+            };
+            if let Some(value) = misfit {
                 if self.options.strict {
                     let (column, kind) = (&column.column, field.kind.name());
                     let what = format!("`{column}` is {value}, and the field is of kind {kind}");

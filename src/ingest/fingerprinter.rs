@@ -243,7 +243,8 @@ fn fingerprint_record(
         fingerprint,
         shingles,
         chars: record.text.chars().count() as u64,
-        indexed: indexed(&record.metadata, &feed.fields),
+        indexed: indexed(&record.metadata, &feed.fields)
+            .with_not_finite(&record.not_finite.fields, &feed.fields),
         sightings,
         record,
     })

@@ -5,7 +5,7 @@
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, keys, roles};
-use crate::model::{Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite};
+use crate::model::{NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
@@ -221,7 +221,7 @@ impl ArrowRows {
                 // What is not finite stands as Python spells it, so that it is counted.
                 let known = ["NaN", "Infinity"].iter().any(|word| metadata.contains(word));
                 let without = if known { without_not_finite(&metadata) } else { None };
-                let (metadata, not_finite) = without.unwrap_or((metadata, 0));
+                let (metadata, not_finite) = without.unwrap_or((metadata, NotFinite::default()));
                 ReadItem::Record(ReadRecord {
                     not_finite,
                     ..ReadRecord::new(key, text, metadata, origin)

@@ -136,6 +136,12 @@ impl RecordBuilder {
             record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
         }
         (record.metadata, record.source) = (json, source);
+        for (name, _) in &mut record.not_finite.fields {
+            let ours = self.options.renamed.iter().find(|(_, theirs)| theirs == name);
+            if let Some((ours, _)) = ours {
+                name.clone_from(ours);
+            }
+        }
         within_limits(record, &self.options).map_err(RejectReason::Form)
     }
 

@@ -13,7 +13,7 @@ use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream};
 use super::{keys, roles};
 use crate::model::{
-    JsonMembers, Origin, RecordKey, Reject, RejectReason, canonical, json_string,
+    JsonMembers, NotFinite, Origin, RecordKey, Reject, RejectReason, canonical, json_string,
     without_not_finite,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -194,7 +194,7 @@ pub(super) struct ParsedRecord {
     /// As it is spelled.
     pub(super) metadata: String,
     /// Numbers that JSON does not know, which are null in it.
-    pub(super) not_finite: u64,
+    pub(super) not_finite: NotFinite,
 }
 
 /// Which fields are text and id, and how long a text may be.
@@ -315,7 +315,7 @@ impl JsonRecordParts<'_> {
             }
             None => RecordKey::Position,
         };
-        Ok(ParsedRecord { key, text: text.into_owned(), metadata: self.metadata, not_finite: 0 })
+        Ok(ParsedRecord { key, text: text.into_owned(), metadata: self.metadata, not_finite: NotFinite::default() })
     }
 }
 

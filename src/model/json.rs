@@ -519,35 +519,63 @@ impl Decimal {
     }
 }
 
-/// The text with null in the place of `NaN`, `Infinity` and `-Infinity`, which Python's writer makes of numbers that JSON
-/// does not know, and how many there were; none where there are none.
+/// Numbers that JSON does not know, which are null in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotFinite {
+    /// How many they were.
+    pub count: u64,
+    /// Members of the object that are such a number themselves, each as it was spelled.
+    pub fields: Vec<(String, &'static str)>,
+}
+
+/// How Python's writer spells numbers that JSON does not know.
+const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+/// The text with null in the place of `NaN`, `Infinity` and `-Infinity`, and what stood there; none where there are none.
 #[must_use]
-pub fn without_not_finite(json: &str) -> Option<(String, u64)> {
+pub fn without_not_finite(json: &str) -> Option<(String, NotFinite)> {
+    let (plain, count) = replace_not_finite(json, |_| "null".to_owned());
+    if count == 0 {
+        return None;
+    }
+    // The same with texts in their place tells which member was which.
+    let (texts, _) = replace_not_finite(json, json_string);
+    let members = serde_json::from_str::<JsonMembers<'_>>(&plain);
+    let spelled = serde_json::from_str::<JsonMembers<'_>>(&texts);
+    let mut fields = Vec::new();
+    if let (Ok(JsonMembers(members)), Ok(JsonMembers(spelled))) = (members, spelled) {
+        let nulls = members.into_iter().zip(spelled).filter(|((_, value), _)| value.get() == "null");
+        for ((name, _), (_, spelled)) in nulls {
+            let word = NOT_FINITE.iter().find(|word| json_string(word) == spelled.get());
+            fields.extend(word.map(|word| (name.into_owned(), *word)));
+        }
+    }
+    Some((plain, NotFinite { count, fields }))
+}
+
+fn replace_not_finite(json: &str, with: impl Fn(&str) -> String) -> (String, u64) {
     let mut out = String::with_capacity(json.len());
     let (mut count, mut rest, mut in_string) = (0, json, false);
     while let Some(first) = rest.chars().next() {
-        let word = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| rest.starts_with(word));
+        let word = NOT_FINITE.into_iter().find(|word| !in_string && rest.starts_with(word));
         let taken = match word {
-            Some(word) if !in_string => {
+            Some(word) => {
                 count += 1;
-                out.push_str("null");
+                out.push_str(&with(word));
                 word.len()
             }
-            _ if in_string && first == '\\' => {
-                let escaped = rest.chars().nth(1).map_or(0, char::len_utf8);
-                let taken = 1 + escaped;
+            None => {
+                let is_escape = in_string && first == '\\';
+                let escaped = rest.chars().nth(1).filter(|_| is_escape).map_or(0, char::len_utf8);
+                let taken = first.len_utf8() + escaped;
+                in_string ^= first == '"';
                 out.push_str(rest.get(..taken).unwrap_or(rest));
                 taken
-            }
-            _ => {
-                in_string ^= first == '"';
-                out.push(first);
-                first.len_utf8()
             }
         };
         rest = rest.get(taken..).unwrap_or_default();
     }
-    (count > 0).then_some((out, count))
+    (out, count)
 }
 
 #[cfg(test)]
@@ -647,7 +675,11 @@ mod tests {
             "{\"NaN\":NaN,\"a\":[-Infinity,Infinity,\"NaN \\\" NaN\"],\"b\":\"\\\\\",\"c\":NaN}";
         let expected =
             "{\"NaN\":null,\"a\":[null,null,\"NaN \\\" NaN\"],\"b\":\"\\\\\",\"c\":null}";
-        assert_eq!(without_not_finite(json), Some((expected.to_owned(), 4)));
+        let fields = vec![("NaN".to_owned(), "NaN"), ("c".to_owned(), "NaN")];
+        assert_eq!(
+            without_not_finite(json),
+            Some((expected.to_owned(), NotFinite { count: 4, fields }))
+        );
         assert_eq!(without_not_finite("{\"a\":\"Infinity\"}"), None);
         assert_eq!(without_not_finite("\"a\\"), None);
     }

@@ -42,7 +42,7 @@ pub use identity::{
 };
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{
-    CanonicalJson, JsonMembers, JsonObject, canonical, is_number, json_string, parse, parse_object,
+    CanonicalJson, JsonMembers, NotFinite, JsonObject, canonical, is_number, json_string, parse, parse_object,
     without_not_finite,
 };
 pub use loss::{LossSpan, TextForm};

@@ -1,5 +1,6 @@
 //! A record as read from a file, before it is a document.
 
+use super::json::NotFinite;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,8 +50,8 @@ pub struct ReadRecord {
     pub metadata: String,
     /// The same as the input spelled it, where that is another text.
     pub spelled: Option<SpelledMetadata>,
-    /// Numbers that JSON does not know (`NaN`, `Infinity`), which are null in it.
-    pub not_finite: u64,
+    /// Numbers of it that JSON does not know.
+    pub not_finite: NotFinite,
     /// Where it stood.
     pub origin: Origin,
 }
@@ -67,8 +68,9 @@ pub struct SpelledMetadata {
 impl ReadRecord {
     /// A record whose metadata were not put into their canonical form yet.
     #[must_use]
-    pub const fn new(key: RecordKey, text: String, metadata: String, origin: Origin) -> Self {
-        Self { key, source: None, text, metadata, spelled: None, not_finite: 0, origin }
+    pub fn new(key: RecordKey, text: String, metadata: String, origin: Origin) -> Self {
+        let not_finite = NotFinite::default();
+        Self { key, source: None, text, metadata, spelled: None, not_finite, origin }
     }
 }
 

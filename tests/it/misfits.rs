@@ -1,8 +1,12 @@
 //! Values of declared fields: in the spellings of other programs, and those that the types of their fields cannot hold,
 //! which were null without a word.
 
-use crate::support::{Scratch, copy, corpusdb, ingest, init, numbers, repository, sound};
+use crate::support::{Scratch, copy, corpusdb, digest, ingest, init, numbers, repository, sound};
+use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
+use std::fs::File;
+use std::sync::Arc;
 
 fn text(number: usize) -> String {
     (0..20).map(|at| format!("w{} ", number * 100 + at)).collect()
@@ -17,6 +21,15 @@ fn records(count: usize, of: impl Fn(usize) -> Value) -> String {
         format!("{record}\n")
     };
     (0..count).map(record).collect()
+}
+
+fn parquet(scratch: &Scratch, name: &str, columns: Vec<(&str, Arc<dyn Array>)>) -> String {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = File::create(scratch.path(name)).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    scratch.arg(name)
 }
 
 fn sql(corpus: &str, statement: &str) -> Vec<Value> {
@@ -210,6 +223,46 @@ fn values_from_outside_of_another_type_are_passed_over_and_take_nothing_away() {
     let shown = corpusdb(&set).good().stdout;
     assert!(shown.contains("  ppl: 2 of 3 values are not numbers, e.g. 1e400 ("), "{shown}");
     sound(&corpus);
+}
+
+/// A model's score of NaN took away the score that a document had, and the report said "changed".
+#[test]
+fn numbers_of_parquet_that_are_none_are_counted_and_erase_nothing() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none", "--field", "ppl:float"]);
+    let ids = || Arc::new(StringArray::from(vec!["k0", "k1", "k2", "k3"]));
+    let numbers_of = [Some(9.5), Some(f64::INFINITY), None, Some(f64::NAN)];
+    let scores = || Arc::new(Float64Array::from(numbers_of.to_vec()));
+    let texts = Arc::new(StringArray::from((0..4).map(text).collect::<Vec<_>>()));
+    let file = scratch.write("a.jsonl", records(4, |_| json!({ "ppl": 1.5 })));
+    ingest(&corpus, &[&file], &options(&[]));
+    let from = parquet(&scratch, "scores.parquet", vec![("key", ids()), ("score", scores())]);
+    let set = ["field", "set", &corpus, "--from", &from, "--on", "key", "--columns", "ppl=score"];
+    let before = digest(&corpus);
+    corpusdb(&[&set[..], &["--strict", "--batch-rows", "1"]].concat())
+        .fails(&["record 1", "`score` is Infinity"]);
+    assert_ne!(digest(&corpus), before);
+    let report = corpusdb(&[&set[..], &["--json"]].concat()).good().json();
+    assert_eq!(numbers(&report, ["unchanged", "without_value"]), [1, 1], "{report}");
+    assert_eq!(report["misfits"]["ppl"]["misfits"], 2, "{report}");
+    assert_eq!(report["misfits"]["ppl"]["example"], "Infinity", "{report}");
+    let values = sql(&corpus, "SELECT ppl FROM documents ORDER BY id");
+    let value = |ppl: f64| json!({ "ppl": ppl });
+    assert_eq!(values, [value(9.5), value(1.5), value(1.5), value(1.5)]);
+    sound(&corpus);
+
+    // Those that come with a record are told too; under another name, and where the columns stand in an Arrow stream.
+    let columns = vec![("id", ids() as Arc<dyn Array>), ("text", texts), ("score", scores())];
+    let file = parquet(&scratch, "first.parquet", columns);
+    let other = scratch.arg("other");
+    init(&other, &["--mode", "none", "--field", "ppl:float"]);
+    let report = ingest(&other, &[&file], &options(&["--map", "ppl=score"]));
+    let misfits = json!({
+        "kind": "float", "misfits": 2, "values": 3, "example": "Infinity", "file": file, "record": 1,
+    });
+    assert_eq!(report["misfits"]["ppl"], misfits, "{report}");
+    sound(&other);
 }
 
 /// The store of the last release that knew fewer spellings has nulls, or another year, where today's rule finds a value.

@@ -19,6 +19,22 @@ pub struct Indexed {
     pub misfits: Vec<(FieldId, String)>,
 }
 
+impl Indexed {
+    /// The same, with numbers that JSON cannot say, by the members that they stand in, among the misfits.
+    #[must_use]
+    pub fn with_not_finite(
+        mut self,
+        not_finite: &[(String, &'static str)],
+        declared: &[FieldDeclaration],
+    ) -> Self {
+        for (member, spelled) in not_finite {
+            let of_member = declared.iter().filter(|field| field.member() == member);
+            self.misfits.extend(of_member.map(|field| (field.id, (*spelled).to_owned())));
+        }
+        self
+    }
+}
+
 /// Picks the indexed values out of a JSON object. A value of another type than its field's is not indexed, and stays in
 /// the metadata ([`FieldValue::of_json`]).
 #[must_use]
