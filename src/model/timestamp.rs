@@ -24,9 +24,9 @@ const WEEKDAYS: [&str; 7] =
 ///   an offset has hours alone, or minutes with a colon or without;
 /// * of mail and the web: `Sun, 31 Mar 2024 01:30:00 GMT`, `Sunday, 31-Mar-24 01:30:00 GMT`,
 ///   `Sun Mar 31 01:30:00 2024`;
-/// * fourteen digits, as web archives have them, and a year alone: `20240331013000`, `2024`.
+/// * fourteen digits, as web archives have them: `20240331013000`.
 ///
-/// A day or a year alone is its first moment, a time without an offset is UTC, and what is finer than
+/// A day alone is its first moment, a year alone is no moment, a time without an offset is UTC, and what is finer than
 /// microseconds is cut off. None for anything else, and outside the years 1 to 9999.
 pub(super) fn timestamp_of_text(text: &str) -> Option<i64> {
     let found = rfc3339(text).or_else(|| digits_alone(text)).or_else(|| iso(text));
@@ -119,19 +119,13 @@ fn fraction<'t>(text: &'t str, points: &[char]) -> Option<(i64, &'t str)> {
     Some((six.parse().ok()?, rest))
 }
 
-/// Fourteen digits, or a year.
+/// Fourteen digits.
 fn digits_alone(text: &str) -> Option<i64> {
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if text.len() != 14 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    match text.len() {
-        4 => midnight(digits(text, 4)?, 1, 1),
-        14 => {
-            let (day, clock) = text.split_at_checked(8)?;
-            Some(compact_day(day)? + self::clock(clock)?)
-        }
-        _ => None,
-    }
+    let (day, clock) = text.split_at_checked(8)?;
+    Some(compact_day(day)? + self::clock(clock)?)
 }
 
 /// What is like RFC 3339: without marks between the digits, without seconds, with another offset.
@@ -357,7 +351,6 @@ mod tests {
             assert_eq!(timestamp_of_text(text), Some(1_711_848_600_000_000), "{text}");
         }
         for (text, same) in [
-            ("2024", "2024-01-01"),
             ("Fri Mar  1 01:30:00 2024", "2024-03-01T01:30:00Z"),
             ("Fri, 1 Mar 2024 01:30:00 GMT", "2024-03-01T01:30:00Z"),
             ("Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37Z"),
