@@ -303,7 +303,12 @@ impl Committer<'_> {
             return Ok(file);
         }
         let stored = if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
-        let (records, rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
+        let (mut records, mut rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
+        if let Some(torn) = part.torn.as_ref().filter(|torn| torn.number < records) {
+            // It is read again.
+            rejected -= u64::from(torn.stored.is_empty()).min(rejected);
+            records = torn.number;
+        }
         Ok(FileProgress { path: path.to_vec(), records, rejected })
     }
 }

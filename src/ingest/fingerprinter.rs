@@ -10,7 +10,7 @@ use super::error::IngestError;
 use super::imported_row::ImportedRow;
 use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
-use super::reader::{IngestChunk, InputPart};
+use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::contamination::{Looker, Seeds};
 use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
@@ -37,7 +37,7 @@ pub(super) struct FingerprintedRecord {
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
     /// Identity and content as older releases took them, where they are others.
-    pub(super) earlier: Option<EarlierIdentity>,
+    pub(super) earlier: Option<RecordIdentity>,
     /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
     pub(super) shingles: RecordShingles,
@@ -45,13 +45,6 @@ pub(super) struct FingerprintedRecord {
     pub(super) indexed: Indexed,
     /// What its text has of suites.
     pub(super) sightings: Vec<(SuiteId, Sightings)>,
-}
-
-/// What a release that kept the spelling of fields knows a record by.
-#[derive(Clone, Copy)]
-pub(super) struct EarlierIdentity {
-    pub(super) identity: [u8; 16],
-    pub(super) content: [u8; 16],
 }
 
 /// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
@@ -120,6 +113,7 @@ pub(super) fn fingerprint_chunk(
     let parts = std::mem::take(&mut chunk.parts);
     let mut items = Vec::with_capacity(parts.len());
     for mut part in parts {
+        find_torn(&mut part, &mut chunk, context);
         let records = std::mem::take(&mut part.records);
         let before = records.len() as u64;
         let mut of_part = fingerprint_records(records, context);
@@ -161,6 +155,20 @@ pub(super) fn fingerprint_chunk(
         }
     }
     FingerprintedChunk { chunk, items }
+}
+
+/// Finds out what a record was stored as that had no end when it was read before.
+fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &FingerprintContext<'_>) {
+    let Some(torn) = &mut part.torn else { return };
+    let was = fingerprint_records(torn.raw.take().into_iter().collect(), context).pop();
+    if let Some(FingerprintedItem::Document(record)) = was {
+        let FingerprintedRecord { identity, content, earlier, .. } = *record;
+        torn.stored = [Some(RecordIdentity { identity, content }), earlier].into_iter().flatten().collect();
+        if part.kind == PartKind::Next {
+            // It was counted among those that are not read again.
+            chunk.unchanged = chunk.unchanged.saturating_sub(1);
+        }
+    }
 }
 
 fn fingerprint_records(
@@ -225,7 +233,7 @@ fn fingerprint_record(
             None => (raw, form.as_ref()),
         };
         let content = content_hash(&raw, metadata, form, given.as_ref());
-        EarlierIdentity { identity: record_identity(&record, source, &content), content }
+        RecordIdentity { identity: record_identity(&record, source, &content), content }
     });
     // A record is recognised by what it came with.
     match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {

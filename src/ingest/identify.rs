@@ -4,10 +4,9 @@
 
 use super::error::IngestError;
 use super::file_state::FileNumbers;
-use super::fingerprinter::{
-    EarlierIdentity, FingerprintedChunk, FingerprintedItem, FingerprintedRecord,
-};
+use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::options::IngestOptions;
+use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
 use crate::decide::Blockable;
 use crate::model::{DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing};
@@ -130,6 +129,11 @@ pub(super) fn identify<'a>(
                 fates.push(RecordOutcome::Purged(given_key(prepared)));
                 continue;
             }
+            let torn = part.torn.as_ref().filter(|torn| torn.number == number);
+            let supersedes = match (supersedes, torn) {
+                (None, Some(torn)) => stored_torn(batch.view(), torn, (file, number))?,
+                (supersedes, _) => supersedes,
+            };
             if let Some(before) = supersedes.filter(|before| before.file != file) {
                 overtaken.insert((source, before.file, file));
             }
@@ -156,7 +160,7 @@ pub(super) fn identify<'a>(
 /// Records that are known by nothing else are asked about by the identity that older releases gave them.
 fn find_by_earlier_identity(
     view: &View,
-    earlier: impl Iterator<Item = Option<EarlierIdentity>>,
+    earlier: impl Iterator<Item = Option<RecordIdentity>>,
     stored: &mut [Option<DocId>],
 ) -> Result<(), IngestError> {
     let (asked, slots): (Vec<_>, Vec<_>) = earlier
@@ -167,6 +171,23 @@ fn find_by_earlier_identity(
         *slot = found;
     }
     Ok(())
+}
+
+/// The document of a record as it was when it had no end: what that has become takes its place.
+fn stored_torn(
+    view: &View,
+    torn: &TornRecord,
+    at: (FileId, u64),
+) -> Result<Option<NewestVersion>, IngestError> {
+    let identities: Vec<_> = torn.stored.iter().map(|stored| stored.identity).collect();
+    for (stored, id) in torn.stored.iter().zip(view.identities(&identities)?) {
+        let Some(id) = id else { continue };
+        let Header { content, file, number, .. } = view.expect_header(id)?;
+        if content == stored.content && (file, number) == at {
+            return Ok(Some(NewestVersion { id, content, file, number }));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a stored content is that of the record, as it is taken now or as older releases took it.

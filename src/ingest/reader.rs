@@ -32,6 +32,25 @@ pub(super) struct InputPart {
     /// The part reaches the end of the input.
     pub(super) is_last: bool,
     pub(super) kind: PartKind,
+    /// One of its records had no end when it was read before, and what it was then.
+    pub(super) torn: Option<TornRecord>,
+}
+
+/// What a record is known by.
+#[derive(Clone, Copy)]
+pub(super) struct RecordIdentity {
+    pub(super) identity: [u8; 16],
+    pub(super) content: [u8; 16],
+}
+
+/// The last record of a file that has grown: it had no end when it was read before.
+pub(super) struct TornRecord {
+    /// Its number in the file.
+    pub(super) number: u64,
+    /// What it was, undecoded.
+    pub(super) raw: Option<RawRecord>,
+    /// What it was stored as; none: it was rejected.
+    pub(super) stored: Vec<RecordIdentity>,
 }
 
 /// What the store has of the records of a part.
@@ -225,9 +244,10 @@ pub(super) fn read_chunks(
         finished_bytes: 0,
         stopped: false,
         place: 0,
+        torn: None,
     };
     for (place, known) in inputs.into_iter().enumerate() {
-        producer.place = place;
+        (producer.place, producer.torn) = (place, None);
         if producer.stopped || interrupt.is_raised() {
             break;
         }
@@ -285,13 +305,14 @@ struct ChunkReader<'a> {
     stopped: bool,
     /// Of the input that is read.
     place: usize,
+    torn: Option<TornRecord>,
 }
 
 /// How much of an input the store has already.
 enum StoredPrefix {
     /// Nothing, or what it has is of another file.
     Nothing,
-    /// The reader stands behind what is known.
+    /// The reader stands behind what is known: so many good records.
     Resumed(u64),
     /// The first so many records are known; they come again because the caller wants them.
     Again(u64),
@@ -350,7 +371,7 @@ impl ChunkReader<'_> {
     /// Finds out how much of the input the store has. A line file proves it by the hash of its
     /// prefix; another by size and time. `again`: what is known is to be read as well.
     fn known(
-        &self,
+        &mut self,
         reader: &mut InputReader<'_>,
         record: &FileRecord,
         same_file: bool,
@@ -364,6 +385,14 @@ impl ChunkReader<'_> {
                 StoredPrefix::Again(record.records)
             } else {
                 StoredPrefix::Resumed(good)
+            });
+        }
+        if let Some(raw) = reader.resume_torn(&point)? {
+            let number = record.records - 1;
+            self.torn = Some(TornRecord { number, raw: Some(raw), stored: Vec::new() });
+            return Ok(match again {
+                true => StoredPrefix::Again(number),
+                false => StoredPrefix::Resumed(good),
             });
         }
         // Only Parquet has no hash to prove that it is the same; a hash that differs proves the opposite.
@@ -438,11 +467,14 @@ impl ChunkReader<'_> {
         if is_last {
             self.chunk.left_columns.extend(reader.left_columns().iter().cloned());
         }
+        let end = reader.point();
+        let torn = self.torn.take_if(|torn| torn.number < end.records);
         self.chunk.parts.push(InputPart {
             input: input.clone(),
             place: self.place,
             records: std::mem::take(records),
-            end: reader.point(),
+            end,
+            torn,
             is_single: reader.is_single(),
             is_last,
             kind,

@@ -201,6 +201,7 @@ mod tests {
             is_single: false,
             is_last: whole,
             kind: PartKind::First { replaces: true },
+            torn: None,
         }
     }
 

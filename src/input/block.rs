@@ -31,6 +31,11 @@ pub(super) trait FormatReader: Send {
         Ok(self.next(stream, place)?.is_some())
     }
 
+    /// Where a later reading goes on that finds more behind the end; none: at the end.
+    fn end(&self, _stream: &ByteStream) -> Option<(u64, [u8; 32])> {
+        None
+    }
+
     /// Whether the stream is one document.
     fn is_single(&self) -> bool {
         false

@@ -111,6 +111,42 @@ impl<'m> InputReader<'m> {
         Ok(false)
     }
 
+    /// Goes on before the last of the records that were read up to `point`, where the input begins with the bytes that
+    /// were read, but that record had no end then and has gone on since. Answers what it was; none, and the reader stands
+    /// at the start, where that is not so.
+    ///
+    /// # Errors
+    /// As [`InputReader::next_raw`].
+    pub fn resume_torn(&mut self, point: &ResumePoint) -> Result<Option<RawRecord>, ReadError> {
+        let last = point.records.checked_sub(1);
+        let is_file = self.input.object.is_none() && self.input.is_file();
+        let Some(last) = last.filter(|_| is_file) else { return Ok(None) };
+        let ReaderBody::Stream(..) = &self.body else { return Ok(None) };
+        let path = &self.input.path;
+        // The file as it was.
+        let file = File::open(path.as_ref()).map_err(ReadError::io(path, "open it"))?;
+        let before = open_stream(&self.input, Box::new(file), &self.options, point.offset);
+        let Ok(ReaderBody::Stream(mut stream, mut sequence)) = before else { return Ok(None) };
+        let mut place = RecordPlace { path: Arc::clone(path), number: 0 };
+        while place.number < last && sequence.skip(&mut stream, place.clone()).unwrap_or(false) {
+            place.number += 1;
+        }
+        let Ok(torn) = sequence.next(&mut stream, place) else { return Ok(None) };
+        let is_same = stream.offset() == point.offset && stream.prefix() == point.prefix;
+        if sequence.is_single() || !is_same {
+            return Ok(None);
+        }
+        self.restart()?;
+        let mut place = self.place();
+        let ReaderBody::Stream(stream, sequence) = &mut self.body else { return Ok(None) };
+        while place.number < last && sequence.skip(stream, place.clone())? {
+            place.number += 1;
+        }
+        sequence.take_passed();
+        self.records = last;
+        Ok(torn)
+    }
+
     /// The next record or reject, `None` at the end.
     ///
     /// # Errors
@@ -167,8 +203,10 @@ impl<'m> InputReader<'m> {
     pub fn point(&self) -> ResumePoint {
         let records = self.records;
         match &self.body {
-            ReaderBody::Stream(stream, _) => {
-                ResumePoint { offset: stream.offset(), records, prefix: stream.prefix() }
+            ReaderBody::Stream(stream, sequence) => {
+                let end = sequence.end(stream);
+                let (offset, prefix) = end.unwrap_or_else(|| (stream.offset(), stream.prefix()));
+                ResumePoint { offset, records, prefix }
             }
             ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
                 ResumePoint { offset: records, records, prefix: [0; 32] }
@@ -258,7 +296,7 @@ fn open_body<'m>(
     let path = &input.path;
     let pipe = |pipe: std::io::Result<PipeReader>| {
         let pipe = pipe.map_err(ReadError::io(path, "open it"))?;
-        open_stream(input, Box::new(pipe), options)
+        open_stream(input, Box::new(pipe), options, u64::MAX)
     };
     if let Some(object) = &input.object {
         return open_object(input, object, options);
@@ -283,7 +321,7 @@ fn open_body<'m>(
             options,
         )?)));
     }
-    open_stream(input, Box::new(file), options)
+    open_stream(input, Box::new(file), options, u64::MAX)
 }
 
 /// An object of a store: one that begins as a Parquet file is read by its places, any other to its end.
@@ -308,15 +346,16 @@ fn open_object<'m>(
             options,
         )?)));
     }
-    open_stream(input, Box::new(stream), options)
+    open_stream(input, Box::new(stream), options, u64::MAX)
 }
 
 fn open_stream<'m>(
     input: &InputFile,
     raw: Box<dyn Read + Send>,
     options: &ReadOptions,
+    limit: u64,
 ) -> Result<ReaderBody<'m>, ReadError> {
-    let mut stream = ByteStream::new(Arc::clone(&input.path), raw)?;
+    let mut stream = ByteStream::new(Arc::clone(&input.path), raw, limit)?;
     match detect_format(&mut stream, input, options)? {
         DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
         DetectedFormat::Arrow => {

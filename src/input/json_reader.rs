@@ -32,6 +32,8 @@ pub(super) struct JsonValuesReader {
     /// A value came, and neither a comma nor the end of the array behind it.
     is_behind_value: bool,
     is_done: bool,
+    /// The end was reached.
+    is_over: bool,
 }
 
 /// What stands before the next value.
@@ -43,7 +45,7 @@ enum JsonGap {
 impl JsonValuesReader {
     pub(super) fn new(options: &ReadOptions, is_guess: bool) -> Self {
         let objects = JsonObjects::new(options);
-        Self { objects, is_guess, in_array: false, is_behind_value: false, is_done: false }
+        Self { objects, is_guess, in_array: false, is_behind_value: false, is_done: false, is_over: false }
     }
 
     /// Passes over what stands between values.
@@ -90,7 +92,11 @@ impl FormatReader for JsonValuesReader {
         if self.is_done {
             return Ok(None);
         }
+        if place.number > 0 {
+            stream.mark();
+        }
         if let JsonGap::End = self.advance(stream, &place)? {
+            self.is_over = true;
             return Ok(None);
         }
         let mut end = JsonValueEnd::default();
@@ -111,6 +117,11 @@ impl FormatReader for JsonValuesReader {
             }
             item => item.map(Some),
         }
+    }
+
+    /// Behind the last value: where a list that has grown since goes on.
+    fn end(&self, stream: &ByteStream) -> Option<(u64, [u8; 32])> {
+        stream.marked().filter(|_| self.is_over)
     }
 }
 

@@ -49,10 +49,21 @@ pub(super) struct ByteStream {
     ended: bool,
     fault: Option<std::io::Error>,
     head: Vec<u8>,
+    /// The stream ends there, whatever comes behind.
+    limit: u64,
+    /// A place that was marked, in `buffer`, while its bytes are there.
+    marked_at: Option<usize>,
+    /// The same in the stream, with the hash of what stands before it, once its bytes have gone.
+    marked: Option<(u64, [u8; 32])>,
 }
 
 impl ByteStream {
-    pub(super) fn new(path: Arc<PathBuf>, raw: Box<dyn Read + Send>) -> Result<Self, ReadError> {
+    /// The bytes up to `limit`.
+    pub(super) fn new(
+        path: Arc<PathBuf>,
+        raw: Box<dyn Read + Send>,
+        limit: u64,
+    ) -> Result<Self, ReadError> {
         let source = Decompressor::new(raw).map_err(ReadError::io(&path, "read it"))?;
         let mut stream = Self {
             path,
@@ -64,6 +75,9 @@ impl ByteStream {
             ended: false,
             fault: None,
             head: Vec::new(),
+            limit,
+            marked_at: None,
+            marked: None,
         };
         while stream.ahead().len() < BYTE_ORDER_MARK.len() && !stream.ended {
             stream.fill()?;
@@ -82,7 +96,22 @@ impl ByteStream {
     /// Hash of all bytes before [`Stream::offset`]. Hashes what is consumed of the buffer: up to some
     /// 256 KiB, so it is not for every record.
     pub(super) fn prefix(&self) -> [u8; 32] {
-        let consumed = self.buffer.get(..self.start).unwrap_or_default();
+        self.prefix_to(self.start)
+    }
+
+    /// Marks this place.
+    pub(super) fn mark(&mut self) {
+        (self.marked_at, self.marked) = (Some(self.start), None);
+    }
+
+    /// The place that was marked last, and the hash of all bytes before it.
+    pub(super) fn marked(&self) -> Option<(u64, [u8; 32])> {
+        let here = |at: usize| (self.base + byte_len(at), self.prefix_to(at));
+        self.marked.or_else(|| self.marked_at.map(here))
+    }
+
+    fn prefix_to(&self, end: usize) -> [u8; 32] {
+        let consumed = self.buffer.get(..end).unwrap_or_default();
         #[cfg(test)]
         HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + byte_len(consumed.len())));
         let mut hasher = self.hasher.clone();
@@ -321,6 +350,8 @@ impl ByteStream {
             return Err(self.fail(error));
         }
         if self.start > 0 {
+            self.marked = self.marked();
+            self.marked_at = None;
             self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
             self.base += byte_len(self.start);
             self.buffer.drain(..self.start);
@@ -329,7 +360,8 @@ impl ByteStream {
                 self.buffer.shrink_to(CHUNK);
             }
         }
-        match self.source.by_ref().take(byte_len(CHUNK)).read_to_end(&mut self.buffer) {
+        let left = self.limit.saturating_sub(self.base + byte_len(self.buffer.len()));
+        match self.source.by_ref().take(left.min(byte_len(CHUNK))).read_to_end(&mut self.buffer) {
             Ok(read) => self.ended = read == 0,
             // What came before the fault is given first, and decoders do not repeat themselves.
             Err(error) => self.fault = Some(error),

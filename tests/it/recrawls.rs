@@ -1,10 +1,10 @@
 //! The same keys again and again: what it costs, and whose content wins.
 
 use crate::support::{
-    Page, Random, Scratch, edited, lines, make, pour, prose, reader, sound_digest, writer,
+    Page, Random, Scratch, edited, lines, make, pour, prose, reader, seeds, sound_digest, writer,
 };
 use corpusdb::dedup::Standing;
-use corpusdb::ingest::ReadOptions;
+use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
 use corpusdb::{
     CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Progress, Silent, Tally,
 };
@@ -348,4 +348,136 @@ fn what_was_removed_is_found_again_when_it_is_restored() {
     let report = pour(&mut writer, &[file], &options(1 << 20));
     assert_eq!((report.added, report.kept), (30, 0));
     sound_digest(&reader(&corpus));
+}
+
+/// The texts in force, in their order.
+fn texts_in_force(writer: &CorpusWriter) -> Vec<String> {
+    let view = writer.view();
+    let ids = (0..view.documents()).map(DocId);
+    let kept = ids.filter(|id| view.standing(*id).unwrap() == Standing::Kept);
+    let mut texts: Vec<String> = kept.map(|id| view.text(id).unwrap()).collect();
+    texts.sort_unstable();
+    texts
+}
+
+/// Files that grow at any byte, read at any time: what has no end yet is replaced by what it becomes.
+#[test]
+fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
+    let lines = |end: &str| -> String {
+        (0..12).map(|n| format!("line number {n} of a log that a crawler writes{end}")).collect()
+    };
+    let objects: Vec<String> = (0..12)
+        .map(|n| format!("{{\"id\": \"k{}\", \"text\": \"state {n} of a page\"}}", n % 5))
+        .collect();
+    let rows: String = (0..12).map(|n| format!("{n},row {n} of a table,x\n")).collect();
+    let kinds = [
+        ("a.txt", lines("\n"), InputFormat::Text, None),
+        ("a.csv", format!("n,text,more\n{rows}"), InputFormat::Csv, None),
+        ("keyed.csv", format!("n,text,more\n{rows}"), InputFormat::Csv, Some("n")),
+        ("a.jsonl", objects.join("\n") + "\n", InputFormat::Jsonl, Some("id")),
+        ("keyless.jsonl", objects.join("\n"), InputFormat::Jsonl, None),
+    ];
+    let mut random = Random::new(91);
+    for round in 0..seeds(6) {
+        for (name, whole, format, id) in &kinds {
+            let scratch = Scratch::new();
+            let read = ReadOptions {
+                format: *format,
+                id_field: id.map(str::to_owned),
+                text_by: TextUnit::Line,
+                ..ReadOptions::default()
+            };
+            let batch_bytes = [1, 100, 1 << 20][random.below(3)];
+            let options = IngestOptions { read, batch_bytes, ..IngestOptions::new("log") };
+            for corpus in ["grown", "once"] {
+                make(&scratch.path(corpus), DedupMode::None, 0.8);
+            }
+            let mut grown = writer(&scratch.path("grown"));
+            let mut cuts: Vec<usize> =
+                (0..4).map(|_| random.between(12, whole.len())).chain([whole.len()]).collect();
+            cuts.sort_unstable();
+            for cut in &cuts {
+                let path = scratch.write(name, &whole[..*cut]);
+                let options =
+                    IngestOptions { reread: random.chance(25), ..options.clone() };
+                pour(&mut grown, &[path], &options);
+            }
+            let path = scratch.write(name, whole);
+            let last = pour(&mut grown, &[path.clone()], &options);
+            assert_eq!(last.added, 0, "{name} {cuts:?}");
+            let mut once = writer(&scratch.path("once"));
+            pour(&mut once, &[path], &options);
+            assert_eq!(texts_in_force(&grown), texts_in_force(&once), "{name} {round} {cuts:?}");
+            drop(grown);
+            let corpus = reader(&scratch.path("grown"));
+            sound_digest(&corpus);
+            assert_eq!(corpus.rejects(9).unwrap().count(), 0, "{name} {cuts:?}");
+        }
+    }
+}
+
+/// A list that a program appends to is read on, from behind its last value.
+#[test]
+fn a_list_that_has_grown_is_read_on() {
+    let scratch = Scratch::new();
+    make(&scratch.path("corpus"), DedupMode::None, 0.8);
+    let mut writer = writer(&scratch.path("corpus"));
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    let options = IngestOptions { read, ..IngestOptions::new("log") };
+    let values: Vec<String> = (0..6)
+        .map(|n| format!("{{\"id\": \"k{}\", \"text\": \"state {n} of a page\"}}", n % 2))
+        .collect();
+    for (count, read) in [(2, 2), (3, 1), (6, 3)] {
+        let text = format!("[\n{}\n]\n", values[..count].join(",\n"));
+        let report = pour(&mut writer, &[scratch.write("a.json", text)], &options);
+        assert_eq!((report.read, report.added), (read, read));
+    }
+    assert_eq!(texts_in_force(&writer), ["state 4 of a page", "state 5 of a page"]);
+}
+
+/// Shards that share keys: reading them again changes nothing, in their order or in another one.
+#[test]
+fn reading_unchanged_files_again_rests_in_any_order() {
+    let mut random = Random::new(17);
+    for _ in 0..seeds(8) {
+        let scratch = Scratch::new();
+        make(&scratch.path("corpus"), DedupMode::None, 0.8);
+        let mut corpus = writer(&scratch.path("corpus"));
+        let mut files = Vec::new();
+        for shard in 0..random.between(2, 5) {
+            let mut text = String::new();
+            for _ in 0..random.between(1, 9) {
+                let key = random.below(6);
+                let words = format!("shard {shard} says {} of it", random.below(5));
+                text.push_str(&format!("{{\"id\":\"k{key}\",\"text\":\"{words}\"}}\n"));
+            }
+            files.push(scratch.write(&format!("{shard}.jsonl"), text));
+        }
+        let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+        let batch_bytes = [1, 60, 1 << 20][random.below(3)];
+        let options = IngestOptions { read, batch_bytes, ..IngestOptions::new("web") };
+        pour(&mut corpus, &files, &options);
+        let again = IngestOptions { reread: true, ..options.clone() };
+        for _ in 0..2 {
+            assert_eq!(pour(&mut corpus, &files, &again).added, 0);
+        }
+        for _ in 0..2 {
+            for at in (1..files.len()).rev() {
+                files.swap(at, random.below(at + 1));
+            }
+            // It is a function of the files and their order.
+            pour(&mut corpus, &files, &again);
+            let path = scratch.path(&format!("fresh{}", random.next()));
+            make(&path, DedupMode::None, 0.8);
+            let mut fresh = writer(&path);
+            pour(&mut fresh, &files, &options);
+            let sorted = |writer: &CorpusWriter| {
+                let mut all = in_force(writer);
+                all.sort_unstable();
+                all
+            };
+            assert_eq!(sorted(&corpus), sorted(&fresh));
+            assert_eq!(pour(&mut corpus, &files, &again).added, 0);
+        }
+    }
 }
