@@ -154,7 +154,9 @@ fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: Origin) -> Read
     };
     match std::str::from_utf8(raw) {
         Ok(text) => {
-            let (text, metadata) = (text.to_owned(), "{}".to_owned());
+            // Files that were put together have a mark of byte order within them.
+            let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+            let metadata = "{}".to_owned();
             ReadItem::Record(ReadRecord::new(RecordKey::Position, text, metadata, origin))
         }
         Err(error) => {
