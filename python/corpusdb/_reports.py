@@ -21,7 +21,7 @@ class IngestReport(Report):
     _classes = {
         "tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names, "misfits": Names,
     }
-    _absent = {"refused": {}, "passed": {}, "purged": 0, "misfits": {}}
+    _absent = {"refused": {}, "passed": {}, "purged": 0, "misfits": {}, "not_finite": 0}
 
     source: str
     #: Records read.
@@ -48,6 +48,8 @@ class IngestReport(Report):
     filtered: int
     #: HTML pages (`html`) and other contents (`other`) of web archives, which are no text.
     passed: dict[str, int]
+    #: Numbers that JSON does not know (NaN, infinity) among the fields of new documents, where they are null.
+    not_finite: int
     #: Tokens of kept documents by tokenizer, and documents that spell a special token.
     tokens: dict[str, int]
     special_tokens_in_text: dict[str, dict[str, int]]
