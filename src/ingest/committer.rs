@@ -3,7 +3,7 @@
 //! What of a chunk could not be read, and how far its files were: rejects and resume points. What a file gave as a reject
 //! before and does not give now is settled in the same commit.
 
-use super::decider::{Admission, compress_texts, find_equal_texts};
+use super::decider::{compress_texts, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode};
 use super::error::IngestError;
@@ -117,9 +117,9 @@ impl Committer<'_> {
         let started = Instant::now();
         let view = batch.view().clone();
         let mut blockade = Blockade::new(&view)?;
-        let admission = Admission { encoder: &encoder, tokenizers: self.tokenizers };
         for document in &mut new {
-            admission.store_document(&mut batch, &mut session, &mut blockade, document)?;
+            let made_with = (encoder.as_ref(), self.tokenizers);
+            store_document(made_with, &mut batch, &mut session, &mut blockade, document)?;
         }
         let kept = self.decide(&mut batch, session, &new, &mut counts)?;
         self.report.stages.decide += started.elapsed().as_secs_f64();
@@ -150,7 +150,8 @@ impl Committer<'_> {
         }
         self.report.passed += chunk.chunk.passed;
         self.report.left_columns.extend(chunk.chunk.left_columns.iter().cloned());
-        self.report.not_finite += new.iter().map(|new| new.prepared.record.not_finite.count).sum::<u64>();
+        self.report.not_finite +=
+            new.iter().map(|new| new.prepared.record.not_finite.count).sum::<u64>();
         self.report.filtered += chunk.chunk.filtered;
         self.report.read += chunk.chunk.filtered;
         counts.add_to(&mut self.report, new.len() as u64, chunk.chunk.unchanged);
@@ -302,7 +303,8 @@ impl Committer<'_> {
         if let Some(file) = self.file.take().filter(|file| file.path == path) {
             return Ok(file);
         }
-        let stored = if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
+        let stored =
+            if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
         let (mut records, mut rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
         if let Some(torn) = part.torn.as_ref().filter(|torn| torn.number < records) {
             // It is read again.

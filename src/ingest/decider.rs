@@ -10,52 +10,44 @@ use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder}
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// What all newcomers of a chunk are taken in with.
-pub(super) struct Admission<'a> {
-    pub(super) encoder: &'a TextEncoder,
-    pub(super) tokenizers: &'a [LoadedTokenizer],
-}
-
-impl Admission<'_> {
-    /// Stores a newcomer, and has it arrive in the session that decides about it.
-    pub(super) fn store_document(
-        &self,
-        batch: &mut Batch<'_>,
-        session: &mut Session,
-        blockade: &mut Blockade<'_>,
-        document: &mut PendingDocument<'_>,
-    ) -> Result<(), IngestError> {
-        let prepared = document.prepared;
-        let owner = text_owner(session, document)?;
-        if owner.is_none() && document.text.is_none() {
-            document.text = Some(self.encoder.encode(&prepared.record.text)?);
-        }
-        let header = header(prepared, document.source, document.file, owner);
-        let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none());
-        let id = batch.add(NewDocument {
-            header: header.clone(),
-            identity: prepared.identity,
-            text: document.text.take().filter(|_| owner.is_none()),
-            sketch: sketch.map(|sketch| sketch.as_bytes().to_vec()),
-            metadata: prepared.record.metadata.clone(),
-            indexed: prepared.indexed.clone(),
-        })?;
-        debug_assert_eq!(id, document.id);
-        for (suite, found) in &prepared.sightings {
-            batch.put_sightings(*suite, id, found)?;
-        }
-        store_text_form(batch, self.tokenizers, id, prepared)?;
-        session.arrive(Arrival {
-            id,
-            header,
-            sketch: prepared.fingerprint.sketch.clone(),
-            number: number(session, prepared),
-            supersedes: document.supersedes,
-            is_blocked: is_blocked(blockade, prepared)?,
-            shingles: prepared.shingles.take(),
-        })?;
-        Ok(())
+/// Stores a newcomer, and has it arrive in the session that decides about it.
+pub(super) fn store_document(
+    (encoder, tokenizers): (&TextEncoder, &[LoadedTokenizer]),
+    batch: &mut Batch<'_>,
+    session: &mut Session,
+    blockade: &mut Blockade<'_>,
+    document: &mut PendingDocument<'_>,
+) -> Result<(), IngestError> {
+    let prepared = document.prepared;
+    let owner = text_owner(session, document)?;
+    if owner.is_none() && document.text.is_none() {
+        document.text = Some(encoder.encode(&prepared.record.text)?);
     }
+    let header = header(prepared, document.source, document.file, owner);
+    let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none());
+    let id = batch.add(NewDocument {
+        header: header.clone(),
+        identity: prepared.identity,
+        text: document.text.take().filter(|_| owner.is_none()),
+        sketch: sketch.map(|sketch| sketch.as_bytes().to_vec()),
+        metadata: prepared.record.metadata.clone(),
+        indexed: prepared.indexed.clone(),
+    })?;
+    debug_assert_eq!(id, document.id);
+    for (suite, found) in &prepared.sightings {
+        batch.put_sightings(*suite, id, found)?;
+    }
+    store_text_form(batch, tokenizers, id, prepared)?;
+    session.arrive(Arrival {
+        id,
+        header,
+        sketch: prepared.fingerprint.sketch.clone(),
+        number: number(session, prepared),
+        supersedes: document.supersedes,
+        is_blocked: is_blocked(blockade, prepared)?,
+        shingles: prepared.shingles.take(),
+    })?;
+    Ok(())
 }
 
 /// Names, for each document, the stored one that has its text.

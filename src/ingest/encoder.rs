@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::ChunkSources;
-use super::load_validator::{LoadValidator, of_row};
+use super::load_validator::LoadValidator;
 use super::options::OnError;
 use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_text, store_encoded};
 use crate::model::DocId;
@@ -75,7 +75,7 @@ fn check_supplied_ids(
         made.len(),
         tokenizer.name
     );
-    Err(of_row(prepared, why))
+    Err(prepared.load_row(why))
 }
 
 /// Encodes kept newcomers in parallel, stores their ids in order. A text that is refused may be an error.

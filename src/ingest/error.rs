@@ -7,7 +7,7 @@ use crate::decide::DecideError;
 use crate::input::ReadError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of ingest.
 #[derive(Debug, thiserror::Error)]
@@ -172,4 +172,11 @@ pub enum IngestError {
         /// Why.
         why: String,
     },
+}
+
+impl IngestError {
+    /// What is wrong with a row of a load.
+    pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> Self {
+        Self::LoadRow { path: path.to_path_buf(), row, why: why.into() }
+    }
 }

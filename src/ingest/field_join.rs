@@ -236,7 +236,8 @@ impl FieldJoin<'_> {
         let (mut values, mut has_misfits) = (JoinValues::new(), false);
         for (at, (column, field)) in self.options.columns.iter().zip(self.fields).enumerate() {
             let Some(raw) = fields.get(&column.column) else { continue };
-            let not_finite = record.not_finite.fields.iter().find(|(name, _)| *name == column.column);
+            let not_finite =
+                record.not_finite.fields.iter().find(|(name, _)| *name == column.column);
             let misfit = match (not_finite, FieldValue::of_json(raw.get(), field.kind)) {
                 (Some((_, spelled)), _) => Some((*spelled).to_owned()),
                 (None, Err(Misfit)) => Some(value_excerpt(raw.get())),

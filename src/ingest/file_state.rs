@@ -23,11 +23,8 @@ impl FileNumbers {
         view: &View,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        let mut numbers = Self {
-            by_path: BTreeMap::new(),
-            numbers: BTreeSet::new(),
-            unchanged: BTreeMap::new(),
-        };
+        let mut numbers =
+            Self { by_path: BTreeMap::new(), numbers: BTreeSet::new(), unchanged: BTreeMap::new() };
         let own = view.source_named(&options.source).map(|(id, _)| id);
         let only = if options.read.source_field.is_some() { None } else { own };
         if only.is_none() && options.read.source_field.is_none() {

@@ -47,6 +47,14 @@ pub(super) struct FingerprintedRecord {
     pub(super) sightings: Vec<(SuiteId, Sightings)>,
 }
 
+impl FingerprintedRecord {
+    /// What is wrong with it as a row of a load.
+    pub(super) fn load_row(&self, why: impl Into<String>) -> IngestError {
+        let origin = &self.record.origin;
+        IngestError::load_row(&origin.path, origin.number, why)
+    }
+}
+
 /// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
 /// them before the text is encoded.
 pub(super) struct RecordShingles {
@@ -163,7 +171,8 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
     let was = fingerprint_records(torn.raw.take().into_iter().collect(), context).pop();
     if let Some(FingerprintedItem::Document(record)) = was {
         let FingerprintedRecord { identity, content, earlier, .. } = *record;
-        torn.stored = [Some(RecordIdentity { identity, content }), earlier].into_iter().flatten().collect();
+        torn.stored =
+            [Some(RecordIdentity { identity, content }), earlier].into_iter().flatten().collect();
         if part.kind == PartKind::Next {
             // It was counted among those that are not read again.
             chunk.unchanged = chunk.unchanged.saturating_sub(1);

@@ -10,7 +10,6 @@ use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use crate::store::View;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
@@ -39,11 +38,6 @@ pub struct LoadValidator {
     pub(super) later: u64,
     /// Texts whose token ids came with them, each tokenizer counted.
     pub(super) brought: u64,
-}
-
-/// What is wrong with a row.
-pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> IngestError {
-    IngestError::LoadRow { path: path.to_path_buf(), row, why: why.into() }
 }
 
 impl LoadValidator {
@@ -95,18 +89,18 @@ impl LoadValidator {
                     FingerprintedItem::Document(prepared) => prepared.as_ref(),
                     FingerprintedItem::Reject(reject, _) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(load_row(path, row, reject.reason.to_string()));
+                        return Err(IngestError::load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let order = decided(prepared)?.order;
                 if let Some(before) = last.filter(|before| *before >= order) {
                     let why = format!("`_order` is {order} behind {before}: rows must be in order");
-                    return Err(of_row(prepared, why));
+                    return Err(prepared.load_row(why));
                 }
                 last = Some(order);
                 let id = match fates.next() {
                     Some(RecordOutcome::Document(id)) => *id,
-                    _ => return Err(of_row(prepared, "what it says was purged")),
+                    _ => return Err(prepared.load_row("what it says was purged")),
                 };
                 let is_new = new.next_if(|new| new.id == id);
                 let holder = match is_new {
@@ -130,7 +124,7 @@ impl LoadValidator {
                     } else {
                         "the corpus has a document of its source with the same key, and the load does not say that it is superseded: decide against an export that has it, or ingest the record"
                     };
-                    return Err(of_row(prepared, why));
+                    return Err(prepared.load_row(why));
                 }
             }
         }
@@ -158,7 +152,7 @@ impl LoadValidator {
                 Some(removal) => {
                     let witness = match removal.id {
                         Some(id) => {
-                            let wrong = |why: String| of_row(prepared, why);
+                            let wrong = |why: String| prepared.load_row(why);
                             Some(self.stored_witness(view, source, removal, id, &wrong)?)
                         }
                         None => witnesses.get(&self.identity(removal, source)).copied(),
@@ -173,19 +167,21 @@ impl LoadValidator {
                         }
                         None if session.keeps_first() => {
                             let why = "its witness does not come before it, as it must where the first is kept";
-                            return Err(of_row(prepared, why));
+                            return Err(prepared.load_row(why));
                         }
                         None => Given::Later,
                     }
                 }
             };
-            check_consistency(decided, key).map_err(|why| of_row(prepared, why))?;
+            check_consistency(decided, key).map_err(|why| prepared.load_row(why))?;
             later += u64::from(taken == Given::Later);
             given.insert(*id, taken);
         }
         let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
         let named = |error| {
-            load_row_error(error, |document, why| prepared_of(document).map(|row| of_row(row, why)))
+            load_row_error(error, |document, why| {
+                prepared_of(document).map(|row| row.load_row(why))
+            })
         };
         session.settle_given(given.clone(), self.takeover()).map_err(named)?;
         for PendingDocument { id, prepared, .. } in new {
@@ -193,7 +189,7 @@ impl LoadValidator {
             match given.get(id) {
                 Some(Given::Later) => {}
                 Some(given) if self.changes && awaits_changes(*given, &found) => later += 1,
-                _ => check_standing(said, found.standing).map_err(|why| of_row(prepared, why))?,
+                _ => check_standing(said, found.standing).map_err(|why| prepared.load_row(why))?,
             }
         }
         session.compare_given(&sample).map_err(named)?;
@@ -347,7 +343,7 @@ pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), Stri
 }
 
 fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, IngestError> {
-    prepared.decided.as_ref().ok_or_else(|| of_row(prepared, "nothing was decided about it"))
+    prepared.decided.as_ref().ok_or_else(|| prepared.load_row("nothing was decided about it"))
 }
 
 fn key_of(prepared: &FingerprintedRecord) -> &str {
@@ -355,10 +351,4 @@ fn key_of(prepared: &FingerprintedRecord) -> &str {
         RecordKey::Given(key) => key,
         RecordKey::Position => "",
     }
-}
-
-/// What is wrong with the row of a document.
-pub(super) fn of_row(prepared: &FingerprintedRecord, why: impl Into<String>) -> IngestError {
-    let origin = &prepared.record.origin;
-    load_row(&origin.path, origin.number, why)
 }

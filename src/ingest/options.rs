@@ -139,7 +139,7 @@ impl IngestOptions {
         };
         let source =
             source_field.as_ref().map_or_else(String::new, |from| format!(";source={from}"));
-        let form = self.form.reading();
+        let form = self.form.reading_key();
         // What is not asked for is not said, as of files that were read before it could be.
         let meta = meta_field.as_ref().map(|name| format!(";meta={name:?}")).unwrap_or_default();
         let dropped = (!drop_fields.is_empty()).then(|| format!(";drop={drop_fields:?}"));
@@ -161,10 +161,10 @@ impl IngestOptions {
 
 impl RecordForm {
     /// The options that decide what a record becomes, in one line.
-    fn reading(&self) -> String {
+    fn reading_key(&self) -> String {
         match self {
             Self::Text => String::new(),
-            Self::Chat(chat) => format!(";{}", chat.reading()),
+            Self::Chat(chat) => format!(";{}", chat.reading_key()),
             Self::Pretokenized(name) => format!(";ids={name}"),
         }
     }

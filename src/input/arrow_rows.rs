@@ -5,7 +5,9 @@
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, keys, roles};
-use crate::model::{NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite};
+use crate::model::{
+    NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite,
+};
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
@@ -14,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The columns of a table by what they are for.
-pub(super) struct RowColumns {
+pub(super) struct RecordColumns {
     /// None when records stay whole.
     text: Option<TextColumn>,
     id: Option<IdColumn>,
@@ -49,7 +51,7 @@ pub(super) struct ArrowRows {
     next: usize,
 }
 
-impl RowColumns {
+impl RecordColumns {
     /// The columns of `schema` that the options name; the text column is guessed when they name none.
     ///
     /// # Errors
@@ -154,7 +156,7 @@ fn is_kept(field: &Field, options: &ReadOptions) -> bool {
 
 impl ArrowRows {
     /// The rows of a batch; an error says why they cannot be kept as JSON.
-    pub(super) fn new(batch: &RecordBatch, columns: &RowColumns) -> Result<Self, String> {
+    pub(super) fn new(batch: &RecordBatch, columns: &RecordColumns) -> Result<Self, String> {
         let words = |error: arrow::error::ArrowError| error.to_string();
         let text = match &columns.text {
             Some(TextColumn { at, .. }) => {
@@ -204,7 +206,7 @@ impl ArrowRows {
     /// The next row, of which there must be one.
     pub(super) fn take(
         &mut self,
-        columns: &RowColumns,
+        columns: &RecordColumns,
         max_doc_bytes: u64,
         origin: Origin,
     ) -> ReadItem {
@@ -237,7 +239,7 @@ impl ArrowRows {
 
 fn row_text(
     bytes: Option<&[u8]>,
-    columns: &RowColumns,
+    columns: &RecordColumns,
     max_doc_bytes: u64,
 ) -> Result<String, RejectReason> {
     let Some(TextColumn { name, is_json, .. }) = &columns.text else { return Ok(String::new()) };
@@ -258,7 +260,7 @@ fn row_text(
     }
 }
 
-fn row_key(id: Option<&str>, columns: &RowColumns) -> Result<RecordKey, RejectReason> {
+fn row_key(id: Option<&str>, columns: &RecordColumns) -> Result<RecordKey, RejectReason> {
     let Some(IdColumn { name, is_number, .. }) = &columns.id else {
         return Ok(RecordKey::Position);
     };
@@ -267,7 +269,12 @@ fn row_key(id: Option<&str>, columns: &RowColumns) -> Result<RecordKey, RejectRe
 }
 
 /// A row as a JSON object of all that it has. Bytes of its text that are no UTF-8 stand in it as they are.
-fn raw_row(columns: &RowColumns, id: Option<&str>, text: Option<&[u8]>, metadata: &str) -> Vec<u8> {
+fn raw_row(
+    columns: &RecordColumns,
+    id: Option<&str>,
+    text: Option<&[u8]>,
+    metadata: &str,
+) -> Vec<u8> {
     let mut raw = b"{".to_vec();
     if let (Some(IdColumn { name, is_number, .. }), Some(id)) = (&columns.id, id) {
         raw.extend(json_string(name).bytes());
@@ -338,7 +345,7 @@ pub(super) struct BatchRows<S> {
 /// A record batch whose rows become records.
 struct OpenBatch {
     batch: RecordBatch,
-    columns: RowColumns,
+    columns: RecordColumns,
     /// Its rows that were made into records.
     made: usize,
     /// Those of them that are not all given.
@@ -383,7 +390,7 @@ impl<S: BatchReader> BatchRows<S> {
     fn open(&mut self, options: &ReadOptions, origin: &Origin) -> Result<bool, ReadError> {
         let Some(batch) = self.supply.next_batch(origin)? else { return Ok(false) };
         // Whoever gives batches may give some that do not have the columns that were promised.
-        let columns = RowColumns::of(&batch.schema(), &origin.path, options)?;
+        let columns = RecordColumns::of(&batch.schema(), &origin.path, options)?;
         self.left = columns.left().to_vec();
         self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });
         Ok(true)

@@ -3,7 +3,7 @@
 //! Any place of a file, on disk or in a store: what a format that is read from its end asks for.
 
 use super::arrow_json;
-use super::arrow_rows::{ArrowRows, RowColumns};
+use super::arrow_rows::{ArrowRows, RecordColumns};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len};
 use crate::model::{Origin, contain};
@@ -46,7 +46,7 @@ pub(super) struct ColumnarReader {
     run: usize,
     reader: Option<ParquetRecordBatchReader>,
     file_bytes: u64,
-    columns: RowColumns,
+    columns: RecordColumns,
     /// Columns of the file that records are made of: no other is decoded.
     projection: ProjectionMask,
     left: Vec<String>,
@@ -83,10 +83,10 @@ impl ColumnarReader {
         let metadata =
             file.blame_store_first(metadata, |why| corrupt(format!("no Parquet footer: {why}")))?;
         let schema = schema_of(&metadata);
-        let all = RowColumns::of(&schema, path, options)?;
+        let all = RecordColumns::of(&schema, path, options)?;
         let wanted = all.wanted();
         let projected = schema.project(&wanted).map_err(|error| corrupt(error.to_string()))?;
-        let columns = RowColumns::of(&projected, path, options)?;
+        let columns = RecordColumns::of(&projected, path, options)?;
         let left = all.left().to_vec();
         let projection = ProjectionMask::roots(metadata.parquet_schema(), wanted);
         let groups = groups(metadata.metadata());

@@ -13,8 +13,8 @@ use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream};
 use super::{keys, roles};
 use crate::model::{
-    JsonMembers, NotFinite, Origin, RecordKey, Reject, RejectReason, canonical, json_string,
-    without_not_finite,
+    JsonMembers, JsonName, NotFinite, Origin, RecordKey, Reject, RejectReason, canonical,
+    json_string, without_not_finite,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -45,7 +45,14 @@ enum JsonGap {
 impl JsonValuesReader {
     pub(super) fn new(options: &ReadOptions, is_guess: bool) -> Self {
         let objects = JsonObjects::new(options);
-        Self { objects, is_guess, in_array: false, is_behind_value: false, is_done: false, is_over: false }
+        Self {
+            objects,
+            is_guess,
+            in_array: false,
+            is_behind_value: false,
+            is_done: false,
+            is_over: false,
+        }
     }
 
     /// Passes over what stands between values.
@@ -326,7 +333,12 @@ impl JsonRecordParts<'_> {
             }
             None => RecordKey::Position,
         };
-        Ok(ParsedRecord { key, text: text.into_owned(), metadata: self.metadata, not_finite: NotFinite::default() })
+        Ok(ParsedRecord {
+            key,
+            text: text.into_owned(),
+            metadata: self.metadata,
+            not_finite: NotFinite::default(),
+        })
     }
 }
 
@@ -378,10 +390,6 @@ fn push_field(metadata: &mut String, name: &str, raw: &str) {
     metadata.push(':');
     metadata.push_str(raw);
 }
-
-/// A field name, borrowed unless it has escapes.
-#[derive(serde::Deserialize)]
-struct JsonName<'l>(#[serde(borrow)] Cow<'l, str>);
 
 /// The value of the text field.
 enum JsonText<'l> {

@@ -1,6 +1,6 @@
 //! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
-use super::arrow_rows::{BatchReader, BatchRows, RowColumns};
+use super::arrow_rows::{BatchReader, BatchRows, RecordColumns};
 use super::builder::RawRecord;
 use super::error::ReadError;
 use super::inputs::InputFile;
@@ -172,7 +172,7 @@ impl<'m> RecordsReader<'m> {
     ) -> Result<Self, ReadError> {
         if let RecordSupply::Batches(batches) = &records.supply {
             // What cannot be read is said before the first batch is made.
-            RowColumns::of(&batches.supply().0.schema(), path, options)?;
+            RecordColumns::of(&batches.supply().0.schema(), path, options)?;
         }
         Ok(Self { supply: Some(records.supply), given: 0 })
     }

@@ -757,3 +757,31 @@ fn the_place_before_a_record_is_told_after_it_was_read() {
     }
     assert_eq!(points.len(), 6);
 }
+
+/// Rows that were read are passed over unmade, in whatever run of row groups or batch they stand.
+#[test]
+fn rows_that_were_read_are_passed_over() {
+    let dir = Dir::new();
+    let texts: Vec<String> = (0..9).map(|row| format!("text of row {row}")).collect();
+    let column = || Arc::new(StringArray::from(texts.clone())) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("text", column())]).expect("batch");
+    let mut stream =
+        arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).expect("writer");
+    for (from, rows) in [(0, 4), (4, 0), (4, 5)] {
+        stream.write(&batch.slice(from, rows)).expect("writes");
+    }
+    let inputs = [
+        dir.write("a.parquet", parquet_bytes(vec![("text", column())], 2)),
+        dir.write("a.arrows", stream.into_inner().expect("closes")),
+    ];
+    for input in &inputs {
+        let whole = read(input);
+        assert_eq!(whole.len(), 9);
+        for skipped in 0..=whole.len() {
+            let mut reader = InputReader::open(input, &ReadOptions::default()).expect("opens");
+            reader.skip_rows(skipped as u64).expect("skips");
+            assert_eq!(drain(&mut reader).expect("reads"), whole[skipped..]);
+            assert_eq!(reader.point().records, 9);
+        }
+    }
+}

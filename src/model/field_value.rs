@@ -248,7 +248,10 @@ mod tests {
             of(FieldKind::Timestamp, &["12", r#""1970-01-02""#, "1971"]),
             [moment(12_000_000), moment(86_400_000_000), moment(1_971_000_000)]
         );
-        misfits(FieldKind::Timestamp, &["true", "[1]", r#""1971""#, r#""12""#, r#""1711848600""#, "1e400"]);
+        misfits(
+            FieldKind::Timestamp,
+            &["true", "[1]", r#""1971""#, r#""12""#, r#""1711848600""#, "1e400"],
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ struct JsonMembersVisitor;
 
 /// A name, borrowed unless it has escapes.
 #[derive(Deserialize)]
-struct JsonName<'l>(#[serde(borrow)] Cow<'l, str>);
+pub struct JsonName<'l>(#[serde(borrow)] pub Cow<'l, str>);
 
 impl<'l> Visitor<'l> for JsonMembersVisitor {
     type Value = JsonMembers<'l>;
@@ -544,7 +544,8 @@ pub fn without_not_finite(json: &str) -> Option<(String, NotFinite)> {
     let spelled = serde_json::from_str::<JsonMembers<'_>>(&texts);
     let mut fields = Vec::new();
     if let (Ok(JsonMembers(members)), Ok(JsonMembers(spelled))) = (members, spelled) {
-        let nulls = members.into_iter().zip(spelled).filter(|((_, value), _)| value.get() == "null");
+        let nulls =
+            members.into_iter().zip(spelled).filter(|((_, value), _)| value.get() == "null");
         for ((name, _), (_, spelled)) in nulls {
             let word = NOT_FINITE.iter().find(|word| json_string(word) == spelled.get());
             fields.extend(word.map(|word| (name.into_owned(), *word)));

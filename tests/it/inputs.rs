@@ -1,10 +1,14 @@
 //! Formats of inputs through the command: files and pipes, batches of any size, what comes again.
 
 use crate::support::{
-    Scratch, corpusdb, corpusdb_reading, digest, ingest, init, json_lines, numbers, repository,
-    sound,
+    Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, interrupt, json_lines,
+    numbers, repository, sound,
 };
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
 
 const ADDED: [&str; 3] = ["added", "unchanged", "rejected"];
 
@@ -257,4 +261,103 @@ fn arrow_comes_through_a_pipe_and_a_folder_that_was_read_in_part_is_read_on() {
     let report = ingest(&chats, &[&table], &["--source", "chats", "--chat", "alpaca"]);
     assert_eq!(numbers(&report, ADDED), [2, 0, 0], "{report}");
     assert!(rows(&chats, "text")[0]["text"].as_str().unwrap().contains("42"));
+}
+
+// ---- what tells one file from another, and pipes that say nothing ----
+
+#[test]
+fn another_file_of_the_same_size_and_time_is_read() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    for (name, text) in [("one", "the first state of it"), ("two", "the other state of it")] {
+        let path = scratch.write(name, text);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+    let link = scratch.path("current.txt");
+    for (target, added) in [("one", 1), ("one", 0), ("two", 1), ("two", 0)] {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(scratch.path(target), &link).unwrap();
+        let report = ingest(&corpus, &[&link.display().to_string()], &["--source", "web"]);
+        assert_eq!(numbers(&report, ["added"]), [added], "{target}");
+    }
+    sound(&corpus);
+}
+
+#[test]
+fn a_stop_is_heard_while_a_pipe_says_nothing_and_a_bad_record_does_not_wait_for_its_end() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let spawn = |more: &[&str]| {
+        let mut arguments = vec!["ingest", &corpus, "-", "--source", "web", "--batch-bytes", "1"];
+        arguments.extend(more);
+        let mut command = command(&arguments);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        piped.spawn().unwrap()
+    };
+    let ends = |child: &mut std::process::Child| {
+        (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            child.try_wait().unwrap().is_some()
+        })
+    };
+    let record = b"{\"text\": \"a record, and then nothing for a long time\"}\n";
+    let committed = || corpusdb(&["count", &corpus]).stdout.trim().parse().unwrap_or(0_u64) > 0;
+    let mut child = spawn(&["--format", "jsonl"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(record).unwrap();
+    stdin.flush().unwrap();
+    while !committed() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    interrupt(&child);
+    assert!(ends(&mut child), "it waits on");
+    assert!(!child.wait().unwrap().success());
+    drop(stdin);
+
+    let mut child = spawn(&["--format", "jsonl", "--on-error", "fail"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"text\": \"one more record of the pipe\"}\nnot JSON\n").unwrap();
+    stdin.flush().unwrap();
+    assert!(ends(&mut child), "it waits on");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    drop(stdin);
+    assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "2");
+    sound(&corpus);
+}
+
+/// Columns of a type without a form in JSON: the others come in, and those are named; rows that were read are passed over.
+#[test]
+fn columns_without_a_form_in_json_are_left_and_named() {
+    use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UnionArray};
+    use arrow::datatypes::{DataType, Field, UnionFields};
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let fields = UnionFields::try_new([0], [Field::new("a", DataType::Int32, true)]).unwrap();
+    let values: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![1, 2]))];
+    let union = UnionArray::try_new(fields, vec![0, 0].into(), None, values).unwrap();
+    let columns: [(&str, ArrayRef); 3] = [
+        ("text", Arc::new(StringArray::from(vec!["one text", "another text"]))),
+        ("either", Arc::new(union)),
+        ("n", Arc::new(Int32Array::from(vec![7, 8]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut stream = Vec::new();
+    let mut writer =
+        arrow_ipc::writer::StreamWriter::try_new(&mut stream, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    let file = scratch.write("a.arrow", stream);
+    let report = ingest(&corpus, &[&file], &["--source", "web"]);
+    assert_eq!(report["alarms"][0]["kind"], "columns-left");
+    assert!(report["alarms"][0]["columns"][0].as_str().unwrap().starts_with("either ("));
+    assert_eq!(rows(&corpus, "meta"), [json!({"meta": "{\"n\":7}"}), json!({"meta": "{\"n\":8}"})]);
+    let corpus = scratch.arg("dropped");
+    init(&corpus, &["--mode", "none"]);
+    let report = ingest(&corpus, &[&file], &["--source", "web", "--drop-fields", "either"]);
+    assert_eq!(report["alarms"], json!([]));
 }

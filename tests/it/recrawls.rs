@@ -398,8 +398,7 @@ fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
             cuts.sort_unstable();
             for cut in &cuts {
                 let path = scratch.write(name, &whole[..*cut]);
-                let options =
-                    IngestOptions { reread: random.chance(25), ..options.clone() };
+                let options = IngestOptions { reread: random.chance(25), ..options.clone() };
                 pour(&mut grown, &[path], &options);
             }
             let path = scratch.write(name, whole);

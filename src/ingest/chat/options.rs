@@ -79,7 +79,7 @@ pub struct ChatOptions {
 
 impl ChatOptions {
     /// The options that decide what a record becomes, in one line.
-    pub(in super::super) fn reading(&self) -> String {
+    pub(in super::super) fn reading_key(&self) -> String {
         let special = match self.special_in_content {
             SpecialInContent::Reject => "reject",
             SpecialInContent::Allow => "allow",

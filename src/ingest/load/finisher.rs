@@ -17,7 +17,7 @@ use crate::ingest::imported_row::{
     ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
 };
 use crate::ingest::load_validator::{
-    LoadValidator, check_consistency, check_standing, load_row, load_row_error, stored_match,
+    LoadValidator, check_consistency, check_standing, load_row_error, stored_match,
 };
 use crate::ingest::options::IngestOptions;
 use crate::ingest::reader::expand_files;
@@ -300,7 +300,7 @@ impl StatusChangeFiles {
             } else {
                 format!("an earlier row has the `id` {id}")
             };
-            Err(load_row(&file.path, number, why))
+            Err(IngestError::load_row(&file.path, number, why))
         })?;
         if all.len() == manifest.changed {
             return Ok(superseded);
@@ -336,7 +336,7 @@ impl StatusChangeFiles {
                     said.0,
                     said.1.as_deref().unwrap_or(source)
                 );
-                return Err(load_row(&file.path, number, why));
+                return Err(IngestError::load_row(&file.path, number, why));
             }
             each(ExpectedStatus {
                 document,
@@ -365,12 +365,12 @@ impl StatusChangeFiles {
                     ReadItem::Record(record) => record,
                     ReadItem::Reject(reject) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(load_row(path, row, reject.reason.to_string()));
+                        return Err(IngestError::load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let number = record.origin.number;
                 let row = parse_status_change(&record.metadata)
-                    .map_err(|why| load_row(&file.path, number, why))?;
+                    .map_err(|why| IngestError::load_row(&file.path, number, why))?;
                 each(row, file, number)?;
             }
         }
@@ -403,18 +403,18 @@ impl ExpectedStatus {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
                 let (path, row) = (&reject.origin.path, reject.origin.number);
-                return Err(load_row(path, row, reject.reason.to_string()));
+                return Err(IngestError::load_row(path, row, reject.reason.to_string()));
             }
         };
         let ReadRecord { key, source, metadata, origin, .. } = record;
         let (path, row) = (origin.path.as_ref().clone(), origin.number);
-        let (_, decided) =
-            split_imported_row(&metadata, &judge.ids).map_err(|why| load_row(&path, row, why))?;
+        let (_, decided) = split_imported_row(&metadata, &judge.ids)
+            .map_err(|why| IngestError::load_row(&path, row, why))?;
         let key = match key {
             RecordKey::Given(key) => key,
             RecordKey::Position => String::new(),
         };
-        check_consistency(&decided, &key).map_err(|why| load_row(&path, row, why))?;
+        check_consistency(&decided, &key).map_err(|why| IngestError::load_row(&path, row, why))?;
         let source = source.as_deref().unwrap_or(&judge.source).to_owned();
         let identity = key_identity(&source, &key);
         let (standing, removal) = (decided.standing, decided.removal);
@@ -470,7 +470,7 @@ impl ExpectedStatus {
     }
 
     pub(super) fn wrong(&self, why: impl Into<String>) -> IngestError {
-        load_row(&self.path, self.row, why)
+        IngestError::load_row(&self.path, self.row, why)
     }
 }
 
