@@ -1,8 +1,8 @@
 //! What every format does that is read from a stream of bytes: its records, one after the other.
 
-use super::builder::RawRecord;
+use super::csv_header::CsvHeader;
 use super::error::ReadError;
-use super::item::SkippedContent;
+use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
 use crate::model::Origin;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,53 @@ pub(super) struct RecordPlace {
     pub(super) path: Arc<PathBuf>,
     /// Items before it.
     pub(super) number: u64,
+}
+
+/// What a reader cuts out of an input: where a record ends is known, what it says is not.
+pub enum RawRecord {
+    /// It is read already, but for the form of its fields: a text, a row of a table, a record of a program.
+    Read(ReadItem),
+    /// A JSON object.
+    Json {
+        /// Its bytes.
+        object: Vec<u8>,
+        /// The field of its text; none: it stays whole.
+        text: Option<Arc<str>>,
+        /// It may stand on several lines.
+        is_spread: bool,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A row of separated values.
+    Csv {
+        /// Its bytes, without the line end.
+        row: Vec<u8>,
+        /// The line that it begins on, counted from 1.
+        line: u64,
+        /// The row of names.
+        header: Arc<CsvHeader>,
+        /// Where it stands.
+        origin: Origin,
+    },
+}
+
+impl From<ReadItem> for RawRecord {
+    fn from(item: ReadItem) -> Self {
+        Self::Read(item)
+    }
+}
+
+impl RawRecord {
+    /// Bytes that it holds.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        match self {
+            Self::Read(ReadItem::Record(record)) => record.text.len() + record.metadata.len(),
+            Self::Read(ReadItem::Reject(reject)) => reject.raw.len(),
+            Self::Json { object, .. } => object.len(),
+            Self::Csv { row, .. } => row.len(),
+        }
+    }
 }
 
 /// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who

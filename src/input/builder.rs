@@ -3,64 +3,17 @@
 //! Which of its fields are kept: all of them, all but some, or those that stand in one of them as a JSON object, as an
 //! export writes them. In which form they are stored, and how long key and fields may be.
 
-use super::csv_reader::CsvHeader;
+use super::block::RawRecord;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::json_reader::{self, JsonRecordSeed, ParsedRecord};
+use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
 use crate::model::{
-    CanonicalJson, JsonMembers, JsonObject, Origin, ReadRecord, RecordKey, RejectReason,
-    SpelledMetadata, canonical, json_string,
+    CanonicalJson, JsonMembers, JsonObject, ReadRecord, RecordKey, RejectReason, SpelledMetadata,
+    canonical, json_string,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// What a reader cuts out of an input: where a record ends is known, what it says is not.
-pub enum RawRecord {
-    /// It is read already, but for the form of its fields: a text, a row of a table, a record of a program.
-    Read(ReadItem),
-    /// A JSON object.
-    Json {
-        /// Its bytes.
-        object: Vec<u8>,
-        /// The field of its text; none: it stays whole.
-        text: Option<Arc<str>>,
-        /// It may stand on several lines.
-        is_spread: bool,
-        /// Where it stands.
-        origin: Origin,
-    },
-    /// A row of separated values.
-    Csv {
-        /// Its bytes, without the line end.
-        row: Vec<u8>,
-        /// The line that it begins on, counted from 1.
-        line: u64,
-        /// The row of names.
-        header: Arc<CsvHeader>,
-        /// Where it stands.
-        origin: Origin,
-    },
-}
-
-impl From<ReadItem> for RawRecord {
-    fn from(item: ReadItem) -> Self {
-        Self::Read(item)
-    }
-}
-
-impl RawRecord {
-    /// Bytes that it holds.
-    #[must_use]
-    pub const fn bytes(&self) -> usize {
-        match self {
-            Self::Read(ReadItem::Record(record)) => record.text.len() + record.metadata.len(),
-            Self::Read(ReadItem::Reject(reject)) => reject.raw.len(),
-            Self::Json { object, .. } => object.len(),
-            Self::Csv { row, .. } => row.len(),
-        }
-    }
-}
 
 /// Makes records, one after the other; have one per thread.
 #[derive(Clone)]
@@ -87,11 +40,11 @@ impl RecordBuilder {
                     id: self.options.id_field.as_deref(),
                     max_doc_bytes: self.options.max_doc_bytes,
                 };
-                match json_reader::parse(&object, &seed) {
+                match json_record::parse(&object, &seed) {
                     Ok(ParsedRecord { key, text, metadata, not_finite }) => {
                         let metadata = match is_spread && metadata.contains(['\n', '\r']) {
                             // As it was stored before fields had a canonical form.
-                            true => json_reader::on_one_line(&metadata),
+                            true => json_record::on_one_line(&metadata),
                             false => metadata,
                         };
                         let record = ReadRecord {
@@ -234,7 +187,7 @@ fn object_in(metadata: &str, name: &str) -> Result<String, String> {
     };
     // As a line of JSON is read, so that the same fields are the same whichever way they come.
     let line = JsonRecordSeed { text: None, id: None, max_doc_bytes: u64::MAX };
-    let parsed = json_reader::parse(object.as_bytes(), &line);
+    let parsed = json_record::parse(object.as_bytes(), &line);
     Ok(parsed.map_err(|reason| wrong(&reason.to_string()))?.metadata)
 }
 

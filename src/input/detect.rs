@@ -8,9 +8,9 @@ use super::foreign::{describe_foreign, is_marked};
 use super::inputs::InputFile;
 use super::ipc;
 use super::item::{InputFormat, ReadOptions};
-use super::json_reader;
 use super::json_reader::JsonLinesReader;
 use super::json_reader::JsonValuesReader;
+use super::json_record;
 use super::stream::ByteStream;
 use super::text_reader::{foreign_reader, sequence};
 use super::warc_reader;
@@ -99,7 +99,7 @@ fn detect_by_content(
             let why = "a Parquet file in a compressed one, not a text: decompress it";
             return sequence_of(foreign_reader(why.to_owned(), input.size));
         }
-        if line.starts_with(b"{") && json_reader::guess_field(line).is_ok() {
+        if line.starts_with(b"{") && json_record::guess_field(line).is_ok() {
             return sequence_of(Box::new(JsonLinesReader::new(options)));
         }
     }

@@ -1,8 +1,8 @@
 //! One open input: its records in order, and from where a later reading goes on.
 
 use super::arrow_rows::BatchRows;
-use super::block::{FormatReader, RecordPlace};
-use super::builder::{RawRecord, RecordBuilder};
+use super::block::{FormatReader, RawRecord, RecordPlace};
+use super::builder::RecordBuilder;
 use super::columnar_reader::ColumnarReader;
 use super::columnar_reader::RandomAccessFile;
 use super::detect::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};

@@ -14,13 +14,14 @@
 //! * `records` records that a program hands over, one by one or as record batches
 //! * `roles` which field is the text when none is named, other names for fields, the source that a record names
 //! * `keys` what identifies a record: one rule for all of them
-//! * `builder` makes records of what readers cut out: parses it, keeps the fields that are asked for, in canonical form
+//! * `builder` makes records of what readers cut out, by `json_record` and `csv_header`: keeps the fields that are asked for, in canonical form
 
 mod arrow_json;
 mod arrow_rows;
 mod block;
 mod builder;
 mod columnar_reader;
+mod csv_header;
 mod csv_reader;
 mod csv_rows;
 mod decompress;
@@ -33,6 +34,7 @@ mod inputs;
 mod ipc;
 mod item;
 mod json_reader;
+mod json_record;
 mod keys;
 mod pipe;
 mod records;
@@ -41,7 +43,8 @@ mod stream;
 mod text_reader;
 mod warc_reader;
 
-pub use builder::{RawRecord, RecordBuilder, split_members};
+pub use block::RawRecord;
+pub use builder::{RecordBuilder, split_members};
 pub use error::ReadError;
 pub use input_reader::InputReader;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Records that a program hands over: one by one, as fields by name, or as Arrow record batches.
 
 use super::arrow_rows::{BatchReader, BatchRows, RecordColumns};
-use super::builder::RawRecord;
+use super::block::RawRecord;
 use super::error::ReadError;
 use super::inputs::InputFile;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};

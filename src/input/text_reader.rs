@@ -1,7 +1,6 @@
 //! Plain text: a file, a line or a paragraph as a document.
 
-use super::block::{FormatReader, RecordPlace};
-use super::builder::RawRecord;
+use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};

@@ -2,8 +2,7 @@
 //!
 //! Answers of web servers as archives keep them: header, kind, and the body as it was before it was sent.
 
-use super::block::{FormatReader, RecordPlace};
-use super::builder::RawRecord;
+use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;

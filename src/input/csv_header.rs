@@ -1,0 +1,160 @@
+//! The row of names of a table, and what it makes of the rows below.
+
+use super::csv_rows::{CsvCell, CsvDialect};
+use super::error::ReadError;
+use super::item::{ReadOptions, byte_len};
+use super::{keys, roles};
+use crate::model::{
+    JsonObject, Origin, ReadRecord, RecordKey, RejectReason, SpelledMetadata, is_number,
+    json_string,
+};
+use std::path::Path;
+
+/// The row of names.
+pub struct CsvHeader {
+    pub(super) dialect: CsvDialect,
+    /// The names as JSON has them.
+    names: Vec<String>,
+    /// The first column has no name.
+    is_first_nameless: bool,
+    /// None when records stay whole.
+    text: Option<(usize, String)>,
+    id: Option<(usize, String)>,
+}
+
+impl CsvHeader {
+    pub(super) fn of(
+        cells: &[CsvCell<'_>],
+        dialect: CsvDialect,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Self, ReadError> {
+        let names = names(cells);
+        let listed = || names.iter().map(String::as_str);
+        let find = |column: &str| {
+            let found = names.iter().position(|name| name == column);
+            found.map(|at| (at, column.to_owned())).ok_or_else(|| ReadError::NoColumn {
+                path: path.to_path_buf(),
+                column: column.to_owned(),
+                found: roles::field_names_for_message(listed()),
+            })
+        };
+        let text = match &options.text_field {
+            _ if options.whole => None,
+            Some(name) => Some(find(name)?),
+            None => {
+                let found =
+                    roles::vote_text_field(listed()).ok_or_else(|| ReadError::NoTextField {
+                        path: path.to_path_buf(),
+                        found: roles::field_names_for_message(listed()),
+                    })?;
+                Some(find(found)?)
+            }
+        };
+        let id = options.id_field.as_deref().map(find).transpose()?;
+        let names = names.iter().map(|name| json_string(name)).collect();
+        let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes.is_empty());
+        Ok(Self { dialect, names, is_first_nameless, text, id })
+    }
+
+    /// The record of a row.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn record(
+        &self,
+        row: &[u8],
+        line: u64,
+        options: &ReadOptions,
+        origin: Origin,
+    ) -> Result<ReadRecord, RejectReason> {
+        let not_utf8 =
+            |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
+        std::str::from_utf8(row).map_err(not_utf8)?;
+        let cells = self.dialect.cells(row);
+        if cells.len() != self.names.len() {
+            return Err(RejectReason::Form(format!(
+                "the row on line {line} has {} values, the row of names has {}",
+                cells.len(),
+                self.names.len()
+            )));
+        }
+        let place = |column: &Option<(usize, String)>| column.as_ref().map(|(at, _)| *at);
+        let (at_text, at_id) = (place(&self.text), place(&self.id));
+        let mut record = ReadRecord::new(RecordKey::Position, String::new(), String::new(), origin);
+        let (mut fields, mut earlier) = (JsonObject::default(), None);
+        for (at, (cell, name)) in cells.into_iter().zip(&self.names).enumerate() {
+            let value = String::from_utf8_lossy(&cell.bytes);
+            let is_plain = !cell.is_quoted && options.table.numbers;
+            if let Some((_, field)) = self.text.as_ref().filter(|_| at_text == Some(at)) {
+                if value.is_empty() && is_plain {
+                    return Err(RejectReason::NoText(field.clone()));
+                }
+                let bytes = byte_len(value.len());
+                if bytes > options.max_doc_bytes {
+                    return Err(RejectReason::TooLong { bytes, limit: options.max_doc_bytes });
+                }
+                record.text = value.into_owned();
+            } else if let Some((_, field)) = self.id.as_ref().filter(|_| at_id == Some(at)) {
+                let is_number = is_plain && is_number(&value);
+                let number = if is_number { keys::of_number(&value) } else { None };
+                // A cell is a text first: 1.10 may be the number of a paragraph.
+                let given = number.or_else(|| keys::of_text(&value));
+                record.key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
+            } else {
+                let is_number = is_plain && is_number(&value);
+                let stored = match is_number {
+                    true => value.to_string(),
+                    false if is_plain && value.is_empty() => "null".to_owned(),
+                    false => json_string(&value),
+                };
+                // The number of the row in the table that pandas wrote says nothing of the record.
+                let is_row_number = at == 0 && self.is_first_nameless && is_whole(&value);
+                let is_long = is_number && !is_within_64_bits(&value);
+                if is_row_number || is_long {
+                    earlier.get_or_insert_with(|| fields.clone());
+                }
+                if let Some(earlier) = &mut earlier {
+                    let was = if is_long { json_string(&value) } else { stored.clone() };
+                    earlier.push_raw(name, &was);
+                }
+                if !is_row_number {
+                    fields.push_raw(name, &stored);
+                }
+            }
+        }
+        record.metadata = fields.finish();
+        record.spelled =
+            earlier.map(|earlier| SpelledMetadata { json: earlier.finish(), is_other_value: true });
+        Ok(record)
+    }
+}
+
+fn is_whole(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether earlier releases took a number for one: a whole one of at most 64 bits, or a double.
+fn is_within_64_bits(number: &str) -> bool {
+    let is_whole = is_whole(number.strip_prefix('-').unwrap_or(number));
+    match is_whole {
+        true => number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok(),
+        false => number.parse::<f64>().is_ok_and(f64::is_finite),
+    }
+}
+
+/// The names of columns: one without a name has its number, one whose name was there its number behind it.
+fn names(cells: &[CsvCell<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(cells.len());
+    for (at, cell) in cells.iter().enumerate() {
+        let given = String::from_utf8_lossy(&cell.bytes).into_owned();
+        let mut name = if given.is_empty() { format!("column_{}", at + 1) } else { given.clone() };
+        let mut number = at + 1;
+        while names.contains(&name) {
+            name = format!("{given}_{number}");
+            number += 1;
+        }
+        names.push(name);
+    }
+    names
+}
