@@ -136,7 +136,7 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
             let mut writer =
                 Corpus::options().memory(LITTLE).threads(2).open_writer(&stopped).unwrap();
             let interrupt = Interrupt::default();
-            let raise = Raise { interrupt: interrupt.clone(), at: 100 };
+            let raise = Raise { interrupt: interrupt.clone(), at: 60 };
             let left = writer.view().crowded().unwrap().len();
             runs += 1;
             match writer.settle(&raise, &interrupt) {
