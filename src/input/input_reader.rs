@@ -355,7 +355,8 @@ fn open_stream<'m>(
     options: &ReadOptions,
     limit: u64,
 ) -> Result<ReaderBody<'m>, ReadError> {
-    let mut stream = ByteStream::new(Arc::clone(&input.path), raw, limit)?;
+    let is_pipe = input.object.is_none() && (input.is_stdin || !input.path.is_file());
+    let mut stream = ByteStream::new(Arc::clone(&input.path), raw, limit, is_pipe)?;
     match detect_format(&mut stream, input, options)? {
         DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
         DetectedFormat::Arrow => {

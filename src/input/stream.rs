@@ -2,7 +2,7 @@
 
 use super::decompress::Decompressor;
 use super::error::ReadError;
-use super::item::byte_len;
+use super::item::{byte_len, to_usize};
 use crate::remote::RemoteError;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
@@ -51,6 +51,8 @@ pub(super) struct ByteStream {
     head: Vec<u8>,
     /// The stream ends there, whatever comes behind.
     limit: u64,
+    /// What a pipe has is taken at once: more may not come for hours.
+    is_pipe: bool,
     /// A place that was marked, in `buffer`, while its bytes are there.
     marked_at: Option<usize>,
     /// The same in the stream, with the hash of what stands before it, once its bytes have gone.
@@ -63,6 +65,7 @@ impl ByteStream {
         path: Arc<PathBuf>,
         raw: Box<dyn Read + Send>,
         limit: u64,
+        is_pipe: bool,
     ) -> Result<Self, ReadError> {
         let source = Decompressor::new(raw).map_err(ReadError::io(&path, "read it"))?;
         let mut stream = Self {
@@ -76,6 +79,7 @@ impl ByteStream {
             fault: None,
             head: Vec::new(),
             limit,
+            is_pipe,
             marked_at: None,
             marked: None,
         };
@@ -361,12 +365,26 @@ impl ByteStream {
             }
         }
         let left = self.limit.saturating_sub(self.base + byte_len(self.buffer.len()));
-        match self.source.by_ref().take(left.min(byte_len(CHUNK))).read_to_end(&mut self.buffer) {
+        let most = left.min(byte_len(CHUNK));
+        let read = match self.is_pipe {
+            true => self.read_some(to_usize(most)),
+            false => self.source.by_ref().take(most).read_to_end(&mut self.buffer),
+        };
+        match read {
             Ok(read) => self.ended = read == 0,
             // What came before the fault is given first, and decoders do not repeat themselves.
             Err(error) => self.fault = Some(error),
         }
         Ok(())
+    }
+
+    /// Reads what there is, at most so many bytes.
+    fn read_some(&mut self, most: usize) -> std::io::Result<usize> {
+        let before = self.buffer.len();
+        self.buffer.resize(before + most, 0);
+        let read = self.source.read(self.buffer.get_mut(before..).unwrap_or_default());
+        self.buffer.truncate(before + read.as_ref().copied().unwrap_or(0));
+        read
     }
 
     fn fail(&mut self, error: std::io::Error) -> ReadError {
