@@ -27,6 +27,24 @@ pub(super) fn as_json(field: &Field) -> Field {
     field.clone().with_metadata(metadata)
 }
 
+/// The field of the elements of a list, or of the values of a dictionary, that are of that type: whoever encodes them is
+/// given the field of the whole.
+fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
+    while field.data_type() != of {
+        field = match field.data_type() {
+            DataType::List(inner)
+            | DataType::LargeList(inner)
+            | DataType::ListView(inner)
+            | DataType::LargeListView(inner)
+            | DataType::FixedSizeList(inner, _)
+            | DataType::RunEndEncoded(_, inner) => inner,
+            // Of a dictionary the mark is its own.
+            _ => return field,
+        };
+    }
+    field
+}
+
 /// Whether values of a column have a form in JSON.
 pub(super) fn has_json_form(field: &Field) -> bool {
     let options = EncoderOptions::default().with_encoder_factory(Arc::new(RecordEncoders));
@@ -63,7 +81,9 @@ impl EncoderFactory for RecordEncoders {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
                 Box::new(BytesEncoder(array))
             }
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => {
+            kind @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+                if is_json(element_field(field, kind)) =>
+            {
                 Box::new(JsonTextEncoder(array))
             }
             DataType::Float16 | DataType::Float32 | DataType::Float64 => match not_finite(array) {

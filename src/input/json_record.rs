@@ -157,9 +157,11 @@ impl JsonRecordParts<'_> {
             return Err(RejectReason::TooLong { bytes, limit: fields.max_doc_bytes });
         }
         let key = match fields.id {
-            Some(field) => {
-                self.id.and_then(key).ok_or_else(|| RejectReason::BadId(field.to_owned()))?
-            }
+            Some(field) => self.id.and_then(key).ok_or_else(|| {
+                let half = self.id.and_then(|id| half_pair(id.get()));
+                let half = half.map(|why| RejectReason::NotJson(format!("field `{field}`: {why}")));
+                half.unwrap_or_else(|| RejectReason::BadId(field.to_owned()))
+            })?,
             None => RecordKey::Position,
         };
         Ok(ParsedRecord {

@@ -6,7 +6,7 @@ use arrow::array::{
     Float64Array, Int32Array, Int64Array, LargeBinaryArray, ListArray, MapBuilder, RecordBatch,
     StringArray, StringBuilder, StructArray, TimestampMicrosecondArray, UInt64Array,
 };
-use arrow::buffer::NullBuffer;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use corpusdb::ingest::{InputFormat, ReadOptions, Records};
 use corpusdb::{CorpusWriter, DedupMode, IngestOptions, Interrupt, Silent};
@@ -151,6 +151,10 @@ fn hostile() -> Vec<(String, Expected)> {
     ] {
         all.push((format!("{{\"id\":\"t\",\"text\":{text}}}"), Err(why)));
     }
+    all.push((
+        "{\"id\":\"\\udc80\",\"text\":\"a\"}".to_owned(),
+        Err("field `id`: a text has half of a surrogate pair"),
+    ));
     all.push(("{\"id\":\"t\"}".to_owned(), Err("no text: field `text` is absent or null")));
     all
 }
@@ -299,12 +303,15 @@ fn write_tables(scratch: &Scratch, name: &str, batch: &RecordBatch) -> Vec<Strin
 #[test]
 fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
     let scratch = Scratch::new();
-    let hostile: Vec<_> =
-        values().into_iter().filter_map(|(value, stored)| stored.ok().map(|_| value)).collect();
+    let good = values().into_iter().filter_map(|(value, stored)| stored.ok().map(|_| value));
+    // In a list they are a level deeper.
+    let hostile: Vec<_> = good.filter(|value| value.matches(['[', '{']).count() <= 500).collect();
     let ids: Vec<String> = (0..hostile.len()).map(|number| format!("v{number}")).collect();
     let texts: Vec<String> = ids.iter().map(|id| format!("text of {id}")).collect();
     let lines: Vec<String> = (ids.iter().zip(&texts).zip(&hostile))
-        .map(|((id, text), value)| format!("{{\"id\":\"{id}\",\"text\":\"{text}\",\"v\":{value}}}"))
+        .map(|((id, text), value)| {
+            format!("{{\"id\":\"{id}\",\"text\":\"{text}\",\"v\":{value},\"list\":[{value}]}}")
+        })
         .collect();
     make(&scratch.path("lines"), DedupMode::None, 0.8);
     let file = scratch.write("a.jsonl", lines.join("\n"));
@@ -316,9 +323,14 @@ fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
         Field::new("id", DataType::Utf8, true),
         Field::new("text", DataType::Utf8, true),
         json_column("v"),
+        Field::new("list", DataType::List(Arc::new(json_column("item"))), true),
     ]);
     let column = |values: &[String]| Arc::new(StringArray::from_iter_values(values)) as ArrayRef;
-    let columns = vec![column(&ids), column(&texts), column(&hostile)];
+    // As `datasets` writes messages of uneven shapes.
+    let each = OffsetBuffer::from_lengths(hostile.iter().map(|_| 1));
+    let item = Arc::new(json_column("item"));
+    let list = Arc::new(ListArray::new(item, each, column(&hostile), None)) as ArrayRef;
+    let columns = vec![column(&ids), column(&texts), column(&hostile), list];
     let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
     for table in write_tables(&scratch, "t", &batch) {
         let path = scratch.path(&format!("{}-corpus", table.rsplit('.').next().unwrap()));
