@@ -62,6 +62,13 @@ struct NewestVersion {
     number: u64,
 }
 
+impl NewestVersion {
+    fn of(view: &View, id: DocId) -> Result<Self, IngestError> {
+        let Header { content, file, number, .. } = view.expect_header(id)?;
+        Ok(Self { id, content, file, number })
+    }
+}
+
 /// Tells new records from known ones, in order; what is new gets the next ids.
 pub(super) fn identify<'a>(
     batch: &Batch<'_>,
@@ -100,10 +107,7 @@ pub(super) fn identify<'a>(
             let number = prepared.record.origin.number;
             let before = match (local.get(&prepared.identity), stored.next().flatten()) {
                 (Some(known), _) => Some(*known),
-                (None, Some(id)) => {
-                    let Header { content, file, number, .. } = batch.view().expect_header(id)?;
-                    Some(NewestVersion { id, content, file, number })
-                }
+                (None, Some(id)) => Some(NewestVersion::of(batch.view(), id)?),
                 (None, None) => None,
             };
             // The key comes again further behind, in the same file or in another one, and that content is in force.
@@ -129,8 +133,7 @@ pub(super) fn identify<'a>(
                 fates.push(RecordOutcome::Purged(given_key(prepared)));
                 continue;
             }
-            let torn = part.torn.as_ref().filter(|torn| torn.number == number);
-            let supersedes = match (supersedes, torn) {
+            let supersedes = match (supersedes, &part.torn) {
                 (None, Some(torn)) => stored_torn(batch.view(), torn, (file, number))?,
                 (supersedes, _) => supersedes,
             };
@@ -179,12 +182,15 @@ fn stored_torn(
     torn: &TornRecord,
     at: (FileId, u64),
 ) -> Result<Option<NewestVersion>, IngestError> {
+    if torn.number != at.1 {
+        return Ok(None);
+    }
     let identities: Vec<_> = torn.stored.iter().map(|stored| stored.identity).collect();
     for (stored, id) in torn.stored.iter().zip(view.identities(&identities)?) {
         let Some(id) = id else { continue };
-        let Header { content, file, number, .. } = view.expect_header(id)?;
-        if content == stored.content && (file, number) == at {
-            return Ok(Some(NewestVersion { id, content, file, number }));
+        let found = NewestVersion::of(view, id)?;
+        if found.content == stored.content && (found.file, found.number) == at {
+            return Ok(Some(found));
         }
     }
     Ok(None)

@@ -39,8 +39,8 @@ pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
     let moment = if let Some(whole) = whole(spelled) {
         match whole.unsigned_abs() {
             ..100_000_000_000 => whole.checked_mul(1_000_000)?,
-            ..100_000_000_000_000 => whole.checked_mul(1_000)?,
-            ..100_000_000_000_000_000 => whole,
+            100_000_000_000..100_000_000_000_000 => whole.checked_mul(1_000)?,
+            100_000_000_000_000..100_000_000_000_000_000 => whole,
             _ => whole.div_euclid(1_000),
         }
     } else {

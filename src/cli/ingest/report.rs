@@ -2,7 +2,7 @@
 
 use crate::cli::print;
 use corpusdb::IngestReport;
-use corpusdb::ingest::{Alarm, AlarmPair, FieldMisfits, SkippedContent};
+use corpusdb::ingest::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, SkippedContent};
 use std::collections::BTreeMap;
 
 /// The report for people.
@@ -107,6 +107,34 @@ pub(in crate::cli) fn misfit_words(field: &str, kind: &str, misfits: u64, values
     format!("{field}: {misfits} of {values} values are not {what}")
 }
 
+/// That no new document has a value of a declared field.
+fn absent_words(field: &str, member: &str, documents: u64, similar: Option<&str>) -> String {
+    let documents = print::number(documents);
+    let none = format!(
+        "ALARM: none of {documents} new documents has a value of the declared field `{field}`"
+    );
+    match similar {
+        Some(similar) => format!(
+            "{none}; they have `{similar}`: `corpusdb field add CORPUS NAME:TYPE --from-meta {similar}` declares that, `ingest --map {member}={similar}` names it `{member}` as it comes"
+        ),
+        None => none,
+    }
+}
+
+/// That documents have candidates which were not compared.
+fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
+    let pair = example.map_or_else(String::new, |pair| {
+        format!(
+            "\n  for example documents {} and {}:\n    {:?}\n    {:?}",
+            pair.document, pair.other, pair.text, pair.other_text
+        )
+    });
+    format!(
+        "ALARM: {} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
+        print::number(documents)
+    )
+}
+
 fn alarm_words(alarm: &Alarm) -> String {
     let pair = |example: &Option<AlarmPair>| match example {
         None => String::new(),
@@ -175,16 +203,7 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*pages)
         ),
         Alarm::FieldAbsent { field, member, documents, similar } => {
-            let documents = print::number(*documents);
-            let none = format!(
-                "ALARM: none of {documents} new documents has a value of the declared field `{field}`"
-            );
-            match similar {
-                Some(similar) => format!(
-                    "{none}; they have `{similar}`: `corpusdb field add CORPUS NAME:TYPE --from-meta {similar}` declares that, `ingest --map {member}={similar}` names it `{member}` as it comes"
-                ),
-                None => none,
-            }
+            absent_words(field, member, *documents, similar.as_deref())
         }
         Alarm::FieldMisfits { field, misfits } => format!(
             "ALARM: {}, and are null: declare another type (`corpusdb field drop`, then `field add`) or mend the values",
@@ -195,17 +214,6 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*size),
             pair(example)
         ),
-        Alarm::Crowded { documents, example } => {
-            let pair = example.as_ref().map_or_else(String::new, |pair| {
-                format!(
-                    "\n  for example documents {} and {}:\n    {:?}\n    {:?}",
-                    pair.document, pair.other, pair.text, pair.other_text
-                )
-            });
-            format!(
-                "ALARM: {} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
-                print::number(*documents)
-            )
-        }
+        Alarm::Crowded { documents, example } => crowded_words(*documents, example.as_ref()),
     }
 }

@@ -101,6 +101,9 @@ impl View {
     }
 }
 
+/// A document with those of its fields whose values are of another type, and the beginnings of these.
+pub(crate) type DocumentMisfits = (DocId, Vec<(FieldId, String)>);
+
 impl View {
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
     /// each with their fields and their beginnings, as JSON spells them.
@@ -111,15 +114,14 @@ impl View {
         &self,
         fields: &[FieldDeclaration],
         range: Range<u64>,
-    ) -> Result<impl Iterator<Item = Result<(DocId, Vec<(FieldId, String)>), StoreError>>, StoreError>
-    {
+    ) -> Result<impl Iterator<Item = Result<DocumentMisfits, StoreError>>, StoreError> {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
         let found = rows.taken("metadata", move |key, text| {
             Ok(Some((key.document, indexed(text, fields).misfits)))
         });
-        let has_some = |row: &Result<(DocId, Vec<(FieldId, String)>), StoreError>| {
+        let has_some = |row: &Result<DocumentMisfits, StoreError>| {
             row.as_ref().map_or(true, |(_, misfits)| !misfits.is_empty())
         };
         Ok(found.filter(has_some))
