@@ -140,9 +140,8 @@ pub(super) fn identify<'a>(
             if let Some(before) = supersedes.filter(|before| before.file != file) {
                 overtaken.insert((source, before.file, file));
             }
-            let supersedes = supersedes.map(|before| before.id);
-            let newest = NewestVersion { id: next, content: prepared.content, file, number };
-            local.insert(prepared.identity, newest);
+            let content = prepared.content;
+            local.insert(prepared.identity, NewestVersion { id: next, content, file, number });
             updated += u64::from(supersedes.is_some());
             fates.push(RecordOutcome::Document(next));
             new.push(PendingDocument {
@@ -150,7 +149,7 @@ pub(super) fn identify<'a>(
                 prepared,
                 source,
                 file,
-                supersedes,
+                supersedes: supersedes.map(|before| before.id),
                 twin: None,
                 text: None,
             });
