@@ -402,7 +402,7 @@ fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
                 pour(&mut grown, &[path], &options);
             }
             let path = scratch.write(name, whole);
-            let last = pour(&mut grown, &[path.clone()], &options);
+            let last = pour(&mut grown, std::slice::from_ref(&path), &options);
             assert_eq!(last.added, 0, "{name} {cuts:?}");
             let mut once = writer(&scratch.path("once"));
             pour(&mut once, &[path], &options);
