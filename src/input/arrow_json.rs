@@ -134,7 +134,7 @@ impl Encoder for JsonTextEncoder<'_> {
 }
 
 /// The value that a text of JSON is, on one line; the text itself where it is none.
-pub(super) fn json_of_text(text: &str) -> String {
+fn json_of_text(text: &str) -> String {
     let proved = |json: &str| {
         let proved: &RawValue = serde_json::from_str(json).ok()?;
         canonical(proved.get()).ok().map(|canonical| canonical.json)

@@ -127,21 +127,19 @@ impl<'m> InputReader<'m> {
         let file = File::open(path.as_ref()).map_err(ReadError::io(path, "open it"))?;
         let before = open_stream(&self.input, Box::new(file), &self.options, point.offset);
         let Ok(ReaderBody::Stream(mut stream, mut sequence)) = before else { return Ok(None) };
-        let mut place = RecordPlace { path: Arc::clone(path), number: 0 };
-        while place.number < last && sequence.skip(&mut stream, place.clone()).unwrap_or(false) {
-            place.number += 1;
-        }
-        let Ok(torn) = sequence.next(&mut stream, place) else { return Ok(None) };
+        let place = RecordPlace { path: Arc::clone(path), number: 0 };
+        let skipped = skip_records(&mut stream, sequence.as_mut(), place.clone(), last);
+        let Ok(number) = skipped else { return Ok(None) };
+        let torn = sequence.next(&mut stream, RecordPlace { number, ..place });
+        let Ok(torn) = torn else { return Ok(None) };
         let is_same = stream.offset() == point.offset && stream.prefix() == point.prefix;
         if sequence.is_single() || !is_same {
             return Ok(None);
         }
         self.restart()?;
-        let mut place = self.place();
+        let place = self.place();
         let ReaderBody::Stream(stream, sequence) = &mut self.body else { return Ok(None) };
-        while place.number < last && sequence.skip(stream, place.clone())? {
-            place.number += 1;
-        }
+        skip_records(stream, sequence.as_mut(), place, last)?;
         sequence.take_passed();
         self.records = last;
         Ok(torn)
@@ -230,12 +228,9 @@ impl<'m> InputReader<'m> {
             return Ok(ResumePoint { prefix: [u8::MAX; 32], ..by_number });
         }
         let mut reader = InputReader::open(input, options)?;
-        let mut place = reader.place();
+        let place = reader.place();
         let ReaderBody::Stream(stream, sequence) = &mut reader.body else { return Ok(by_number) };
-        while place.number < number && sequence.skip(stream, place.clone())? {
-            place.number += 1;
-        }
-        reader.records = place.number;
+        reader.records = skip_records(stream, sequence.as_mut(), place, number)?;
         Ok(reader.point())
     }
 
@@ -286,6 +281,19 @@ impl<'m> InputReader<'m> {
         self.records = 0;
         Ok(())
     }
+}
+
+/// Passes over records up to that number, or to the end; answers before which one the stream stands.
+fn skip_records(
+    stream: &mut ByteStream,
+    sequence: &mut dyn FormatReader,
+    mut place: RecordPlace,
+    number: u64,
+) -> Result<u64, ReadError> {
+    while place.number < number && sequence.skip(stream, place.clone())? {
+        place.number += 1;
+    }
+    Ok(place.number)
 }
 
 fn open_body<'m>(

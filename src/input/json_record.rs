@@ -3,7 +3,7 @@
 use super::item::byte_len;
 use super::{keys, roles};
 use crate::model::{
-    JsonMembers, JsonName, NotFinite, RecordKey, RejectReason, canonical, json_string,
+    JsonMembers, JsonName, JsonObject, NotFinite, RecordKey, RejectReason, canonical, json_string,
     without_not_finite,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -137,7 +137,7 @@ fn key(raw: &RawValue) -> Option<RecordKey> {
 pub(super) struct JsonRecordParts<'l> {
     text: Option<JsonText<'l>>,
     id: Option<&'l RawValue>,
-    metadata: String,
+    metadata: JsonObject,
 }
 
 impl JsonRecordParts<'_> {
@@ -167,7 +167,7 @@ impl JsonRecordParts<'_> {
         Ok(ParsedRecord {
             key,
             text: text.into_owned(),
-            metadata: self.metadata,
+            metadata: self.metadata.finish(),
             not_finite: NotFinite::default(),
         })
     }
@@ -192,7 +192,7 @@ impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<JsonRecordParts<'l>, A::Error> {
-        let mut object = JsonRecordParts { text: None, id: None, metadata: String::from("{") };
+        let mut object = JsonRecordParts { text: None, id: None, metadata: JsonObject::default() };
         while let Some(JsonName(name)) = map.next_key()? {
             let is_text = Some(name.as_ref()) == self.text;
             let is_id = Some(name.as_ref()) == self.id;
@@ -205,21 +205,11 @@ impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
                 object.id = Some(map.next_value()?);
             } else {
                 let raw: &RawValue = map.next_value()?;
-                push_field(&mut object.metadata, &name, raw.get());
+                object.metadata.push_raw(&json_string(&name), raw.get());
             }
         }
-        object.metadata.push('}');
         Ok(object)
     }
-}
-
-fn push_field(metadata: &mut String, name: &str, raw: &str) {
-    if metadata.len() > 1 {
-        metadata.push(',');
-    }
-    metadata.push_str(&json_string(name));
-    metadata.push(':');
-    metadata.push_str(raw);
 }
 
 /// The value of the text field.

@@ -4,6 +4,7 @@
 //! only the escapes that JSON needs, members of null left out, of a doubled name the last value at the first place.
 //! Numbers are spelled as [`number`] says. What is rewritten is text that `serde_json` has proved to be JSON.
 
+use super::number::number_parts;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -448,10 +449,7 @@ impl<'l> MemberNames<'l> {
 /// Whether a text is spelled as JSON spells a number: no zeros before it, no sign but a minus, digits around a point.
 #[must_use]
 pub fn is_number(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let first = digits.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
-    let last = digits.bytes().last().is_some_and(|byte| byte.is_ascii_digit());
-    first && last && serde_json::from_str::<&RawValue>(text).is_ok()
+    number_parts(text).is_some()
 }
 
 /// The canonical spelling of a JSON number. A whole number is its digits, of any length, and zero has no sign. Any other
@@ -476,15 +474,10 @@ struct Decimal {
 impl Decimal {
     /// None where the exponent is beyond all reckoning.
     fn read(spelled: &str) -> Option<Self> {
-        let is_negative = spelled.starts_with('-');
-        let spelled = spelled.trim_start_matches('-');
-        let (mantissa, exponent) = match spelled.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => {
-                (mantissa, exponent.trim_start_matches('+').parse::<i32>().ok()?)
-            }
-            None => (spelled, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let (whole, fraction, exponent) = number_parts(spelled)?;
+        let exponent = i32::try_from(exponent?).ok()?;
+        let is_negative = whole.starts_with('-');
+        let whole = whole.trim_start_matches('-');
         let all = format!("{whole}{fraction}");
         let digits = all.trim_start_matches('0');
         let leading = all.len() - digits.len();

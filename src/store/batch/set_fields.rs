@@ -1,16 +1,14 @@
 //! Fields of a stored document get other values: its row of metadata, and what is indexed of it.
 
-use crate::model::{DocId, FieldDeclaration, FieldId};
+use crate::model::{DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, json_string};
 use crate::store::batch::Batch;
 use crate::store::columns::Metadata;
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::rows::indexed::{Indexed, indexed};
 use crate::store::rows::keys::DocumentKey;
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::fmt;
+use std::borrow::Cow;
 
 impl Batch<'_> {
     /// Writes values into the metadata of a document that was stored before this batch, each under the name of a
@@ -147,27 +145,20 @@ pub fn with_fields(
     values: &[(&str, &RawValue)],
     declared: &[FieldDeclaration],
 ) -> Result<String, serde_json::Error> {
-    let mut members = serde_json::from_str::<Members<'_>>(object)?.0;
+    let JsonMembers(mut members) = serde_json::from_str(object)?;
     for (name, value) in values {
         put(&mut members, name, value, declared);
     }
-    let mut out = String::with_capacity(object.len());
-    out.push('{');
+    let mut out = JsonObject::default();
     for (name, raw) in members {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(&serde_json::to_string(&name)?);
-        out.push(':');
-        out.push_str(raw.get());
+        out.push_raw(&json_string(&name), raw.get());
     }
-    out.push('}');
-    Ok(out)
+    Ok(out.finish())
 }
 
 /// Gives a member another value.
 fn put<'a>(
-    members: &mut Vec<(String, &'a RawValue)>,
+    members: &mut Vec<(Cow<'a, str>, &'a RawValue)>,
     name: &str,
     value: &'a RawValue,
     declared: &[FieldDeclaration],
@@ -189,37 +180,14 @@ fn put<'a>(
                 let fields = members.iter().rev().take_while(|(other, _)| is_field(other)).count();
                 let tail = members.len() - fields;
                 let before =
-                    members.iter().skip(tail).rposition(|(other, _)| other.as_str() < name);
+                    members.iter().skip(tail).rposition(|(other, _)| other.as_ref() < name);
                 let to = before.map_or(tail, |before| tail + before + 1);
                 members.insert(
                     if is_field(name) { to } else { members.len() },
-                    (name.to_owned(), value),
+                    (Cow::Owned(name.to_owned()), value),
                 );
             }
         }
-    }
-}
-
-/// The members of an object in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
     }
 }
 
