@@ -43,7 +43,7 @@ impl BandIndex {
         if let Some(runs) = self.runs.get() {
             return Ok(runs);
         }
-        let runs = load(pinned)?;
+        let runs = load(pinned, self.counts(pinned)?)?;
         Ok(self.runs.get_or_init(|| runs))
     }
 
@@ -142,9 +142,10 @@ pub(super) fn read_counters(pinned: &Pinned) -> Result<Option<BandCounters>, Sto
     pinned.read_with::<BandRuns, _>(what, &BandCounters::KEY, BandRunRow::counters)
 }
 
-/// The runs that are rows now, oldest first.
-pub(super) fn load(pinned: &Pinned) -> Result<Vec<Arc<Run>>, StoreError> {
-    let start = BandRunKey { commit: CommitSeq(1), part: 0 }.to_bytes();
+/// The runs that were not folded, oldest first. A reader may see the row of one that was: no commit names the
+/// log that deletes it, so its loss is not noticed. Above such a run there may be newer rows, which it would hide.
+pub(super) fn load(pinned: &Pinned, counts: &BandCounters) -> Result<Vec<Arc<Run>>, StoreError> {
+    let start = BandRunKey { commit: CommitSeq(counts.folded + 1), part: 0 }.to_bytes();
     let mut rows = pinned.scan::<BandRuns>(&start, None)?;
     let mut runs = Vec::new();
     while let Some((_, run)) = rows.next_with("band run", BandRunRow::run)? {

@@ -389,6 +389,26 @@ fn a_reader_that_misses_folded_tables_is_refused() {
 }
 
 #[test]
+fn a_folded_run_whose_deletion_is_not_seen_hides_no_newer_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("corpus");
+    create(&path);
+    let mut model = Model::new();
+    let mut writer = open(&path);
+    commit(&mut writer, &mut model, &many(0, 3000));
+    let run = writer.bands.runs()[0].clone();
+    writer.bands.fold().unwrap();
+    writer.committed().unwrap();
+    change(&mut writer, &mut model, &many(0, 2), &many(5000, 3));
+    assert!(writer.bands.runs().is_empty(), "a small commit writes rows");
+    let key = BandRunKey { commit: run.commit, part: run.part }.to_bytes();
+    writer.db.put_cf(&family::<BandRuns>(&writer.db).unwrap(), &key, run.encode()).unwrap();
+    agrees(&store::read(&path, Memory::within(BUDGET)).unwrap(), &model, "a reader");
+    drop(writer);
+    agrees(open(&path).view(), &model, "the next writer");
+}
+
+#[test]
 fn few_look_ups_read_no_filter() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");

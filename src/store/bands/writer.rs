@@ -81,7 +81,7 @@ impl BandWriter {
             Some(counts) => counts,
             None => estimate(db, generation)?,
         };
-        let runs = index::load(&pinned)?;
+        let runs = index::load(&pinned, &counts)?;
         // A quarter of the share for runs, the rest for the filter.
         let fold_at = (memory / 4 / size_of::<Entry>()).clamp(1 << 18, 1 << 22);
         let budget = (memory as u64).saturating_sub(memory as u64 / 4);
