@@ -1,7 +1,7 @@
 //! Arrow files (Feather) and streams: their messages in order, each looked at before it is decoded.
 //!
 //! A file is a stream between marks, with a table of contents behind it that says where the batches are. It is read as
-//! the stream that it is, so that it may be compressed or come through a pipe.
+//! the stream that it is, so that it may be compressed or come through a pipe; the table is compared with what was read.
 
 use super::arrow_rows::BatchReader;
 use super::error::ReadError;
@@ -11,12 +11,16 @@ use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{CompressionType, Message, RecordBatch as BatchHeader, root_as_message};
+use arrow_ipc::{
+    CompressionType, Message, RecordBatch as BatchHeader, root_as_footer, root_as_message,
+};
 use std::collections::VecDeque;
 use std::io::Read;
 
-/// What an Arrow file begins with, padded to eight bytes, and ends with.
+/// What an Arrow file begins with, padded with zeros to a multiple of eight bytes, and ends with.
 const FILE_MARK: &[u8; 8] = b"ARROW1\0\0";
+/// Writers pad the mark at the beginning to as much as they align buffers to: 8 bytes, 64, or a page.
+const PADDING: [u8; 8] = [0; 8];
 /// What stands before the length of a message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// The description of a message, or of columns, is no longer than this.
@@ -44,6 +48,10 @@ pub(super) struct ArrowReader {
     ready: VecDeque<RecordBatch>,
     is_file: bool,
     is_done: bool,
+    /// The words before lengths are there, as since version 0.15.
+    has_continuations: bool,
+    /// Record batches so far.
+    batches: usize,
     /// Most bytes that a batch may have, decompressed.
     limit: u64,
     fault: Option<ArrowDamage>,
@@ -62,6 +70,9 @@ impl ArrowReader {
         let is_file = stream.peek(FILE_MARK.len())? == FILE_MARK;
         if is_file {
             take(&mut stream, byte_len(FILE_MARK.len()))?;
+            while stream.peek(PADDING.len())? == PADDING {
+                take(&mut stream, byte_len(PADDING.len()))?;
+            }
         }
         Ok(Self {
             stream,
@@ -69,6 +80,8 @@ impl ArrowReader {
             ready: VecDeque::new(),
             is_file,
             is_done: false,
+            has_continuations: false,
+            batches: 0,
             limit,
             fault: None,
         })
@@ -92,12 +105,16 @@ impl ArrowReader {
         // Before version 0.15 nothing stood before the length.
         if word.as_slice() == CONTINUATION {
             let Some(next) = take(&mut self.stream, 4)? else { return cut() };
+            self.has_continuations = true;
             word = next;
+        } else if self.is_file && self.has_continuations {
+            // Some writers do not say that the messages end before the table of contents begins.
+            return self.end(at, &word);
         }
         let bytes =
             u64::from(u32::from_le_bytes(<[u8; 4]>::try_from(word.as_slice()).unwrap_or_default()));
         if bytes == 0 {
-            return self.end(at);
+            return self.end(at, &[]);
         }
         if bytes > MOST_METADATA {
             return damaged(format!("a message says that it is described by {bytes} bytes"));
@@ -114,6 +131,8 @@ impl ArrowReader {
         if let Err(fault) = check(&metadata, &body, self.limit, at) {
             return Ok(Err(fault));
         }
+        let is_batch = |message: Message<'_>| message.header_as_record_batch().is_some();
+        self.batches += usize::from(root_as_message(&metadata).is_ok_and(is_batch));
         let mut head = Vec::with_capacity(metadata.len() + 8);
         head.extend_from_slice(&CONTINUATION);
         head.extend_from_slice(&u32::try_from(bytes).unwrap_or_default().to_le_bytes());
@@ -134,25 +153,48 @@ impl ArrowReader {
         Ok(())
     }
 
-    /// Behind the last message: what it needed another one for is decoded, and a file has its mark once more.
-    fn end(&mut self, at: u64) -> Result<Result<bool, ArrowDamage>, ReadError> {
+    /// Behind the last message: what it needed another one for is decoded. A file has a table of contents there, of
+    /// which `first` was read, and its mark once more.
+    fn end(&mut self, at: u64, first: &[u8]) -> Result<Result<bool, ArrowDamage>, ReadError> {
         let end = [CONTINUATION, [0; 4]].concat();
         if let Err(what) = self.decode(end.into()) {
             return Ok(Err(ArrowDamage::Damaged { at, what }));
         }
-        let mark = FILE_MARK.get(..6).unwrap_or_default();
-        let mut last = Vec::new();
-        while self.is_file {
-            let Some(next) = take_up_to(&mut self.stream, 64 << 10)? else { break };
-            last.extend_from_slice(&next);
-            last.drain(..last.len().saturating_sub(mark.len()));
+        if !self.is_file {
+            return Ok(Ok(false));
         }
-        if self.is_file && last != mark {
-            let what = "the table of contents at its end is cut off".to_owned();
-            return Ok(Err(ArrowDamage::Damaged { at: self.stream.offset(), what }));
+        let mut contents = first.to_vec();
+        while let Some(next) = take_up_to(&mut self.stream, 64 << 10)? {
+            contents.extend_from_slice(&next);
+            contents.drain(..contents.len().saturating_sub(to_usize(MOST_METADATA)));
         }
-        Ok(Ok(false))
+        let at = self.stream.offset();
+        Ok(match batches_of(&contents) {
+            Ok(batches) if batches == self.batches => Ok(false),
+            Ok(batches) => {
+                let read = self.batches;
+                let what = format!(
+                    "{read} record batches stand before its table of contents, which says {batches}"
+                );
+                Err(ArrowDamage::Damaged { at, what })
+            }
+            Err(what) => Err(ArrowDamage::Damaged { at, what }),
+        })
     }
+}
+
+/// Record batches that the table of contents of a file says there are: it stands last, with its length and the mark
+/// behind it.
+fn batches_of(end: &[u8]) -> Result<usize, String> {
+    let mark = FILE_MARK.get(..6).unwrap_or_default();
+    let cut = || "the table of contents at its end is cut off".to_owned();
+    let sized = end.strip_suffix(mark).and_then(|rest| rest.split_last_chunk::<4>());
+    let (contents, bytes) = sized.ok_or_else(cut)?;
+    let bytes = to_usize(u64::from(u32::from_le_bytes(*bytes)));
+    let from = contents.len().checked_sub(bytes).ok_or_else(cut)?;
+    let contents = root_as_footer(contents.get(from..).unwrap_or_default())
+        .map_err(|error| format!("the table of contents at its end cannot be read: {error}"))?;
+    Ok(contents.recordBatches().map_or(0, |blocks| blocks.len()))
 }
 
 impl BatchReader for ArrowReader {
