@@ -40,6 +40,7 @@ impl Columns<'_> {
             keys.push(key);
         }
         for row in 0..batch.num_rows() {
+            let begin = out.len();
             out.push(b'{');
             let mut first = true;
             for (at, (column, key)) in batch.columns().iter().zip(&keys).enumerate() {
@@ -67,10 +68,30 @@ impl Columns<'_> {
                     Value::Text(text) => quoted(&text, out)?,
                 }
             }
+            escape_line_ends(out, begin);
             out.extend_from_slice(b"}\n");
         }
         Ok(())
     }
+}
+
+/// Escapes what other readers take for the end of a line though it is none in JSON lines: U+0085, U+2028, U+2029. They
+/// stand within texts only.
+fn escape_line_ends(out: &mut Vec<u8>, begin: usize) {
+    let line = out.get(begin..).unwrap_or_default();
+    let is_end = |(at, byte): (usize, &u8)| match byte {
+        0xc2 => line.get(at + 1) == Some(&0x85),
+        0xe2 => matches!(line.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])),
+        _ => false,
+    };
+    if !line.iter().enumerate().any(is_end) {
+        return;
+    }
+    let text = String::from_utf8_lossy(line);
+    let text = text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028");
+    let text = text.replace('\u{2029}', "\\u2029");
+    out.truncate(begin);
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Appends the fields of an object without its braces.
@@ -171,6 +192,17 @@ mod tests {
         ] {
             assert_eq!(taken.found_in(object).as_deref(), found, "{object}");
         }
+    }
+
+    #[test]
+    fn what_others_take_for_the_end_of_a_line_is_escaped() {
+        let mut out =
+            "{\"before\":\"\u{2028}\"}\n{\"a\":\"\u{85}é\u{2028}\u{2029}…\"".as_bytes().to_vec();
+        let begin = out.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        escape_line_ends(&mut out, begin);
+        let line = String::from_utf8(out.split_off(begin)).unwrap();
+        assert_eq!(line, r#"{"a":"\u0085é\u2028\u2029…""#);
+        assert!(String::from_utf8(out).unwrap().contains('\u{2028}'), "lines before stay");
     }
 
     #[test]
