@@ -20,6 +20,7 @@ class IngestReport(Report):
 
     _classes = {
         "tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names, "misfits": Names,
+        "files": Names,
     }
     _absent = {"refused": {}, "passed": {}, "purged": 0, "misfits": {}, "not_finite": 0}
 
@@ -46,6 +47,8 @@ class IngestReport(Report):
     rejects_settled: int
     #: Records for which the condition of the ingest was not true.
     filtered: int
+    #: How many files were `seen`: `read`, `unchanged` or `left`; of these `left_files`, each with `path`, `role` and `why`.
+    files: dict[str, object]
     #: HTML pages (`html`) and other contents (`other`) of web archives, which are no text.
     passed: dict[str, int]
     #: Numbers that JSON does not know (NaN, infinity) among the fields of new documents, where they are null.

@@ -6,8 +6,8 @@ use crate::feed::{Feeder, feed};
 use crate::process::stores;
 use crate::words::{one_of, tried};
 use corpusdb::ingest::{
-    ChatOptions, ChatShape, ChatTemplate, CsvOptions, InputFormat, OnError, ReadOptions,
-    RecordForm, Records, SpecialInContent, TemplateMarkers, TextUnit,
+    ChatOptions, ChatShape, ChatTemplate, CsvOptions, InputFormat, OnDamagedFile, OnError,
+    ReadOptions, RecordForm, Records, SpecialInContent, TemplateMarkers, TextUnit,
 };
 use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
 use pyo3::prelude::*;
@@ -27,6 +27,7 @@ pub(crate) struct IngestSettings {
     text_by: String,
     delimiter: Option<char>,
     quotes: bool,
+    comment: Option<char>,
     text_field: Option<String>,
     id_field: Option<String>,
     meta_field: Option<String>,
@@ -44,6 +45,8 @@ pub(crate) struct IngestSettings {
     pretokenized: Option<String>,
     tokenizers: Vec<String>,
     on_error: String,
+    on_damaged_file: String,
+    exclude: Vec<String>,
     max_doc_bytes: u64,
     max_key_bytes: u64,
     max_meta_bytes: u64,
@@ -62,6 +65,7 @@ const BAD: &str = "BadInput";
 impl IngestSettings {
     fn options(&self, py: Python<'_>, handle: &Handle) -> PyResult<IngestOptions> {
         let on_error = [("reject", OnError::Reject), ("fail", OnError::Fail)];
+        let on_damaged = [("skip", OnDamagedFile::Skip), ("stop", OnDamagedFile::Stop)];
         for (name, share) in
             [("max_removed", self.max_removed), ("max_rejected", self.max_rejected)]
         {
@@ -76,6 +80,13 @@ impl IngestSettings {
             read: self.read(py, opened.memory_bytes())?,
             form: self.form(py)?,
             on_error: one_of(py, BAD, "on_error", &self.on_error, &on_error)?,
+            on_damaged_file: one_of(
+                py,
+                BAD,
+                "on_damaged_file",
+                &self.on_damaged_file,
+                &on_damaged,
+            )?,
             threads: opened.thread_count(),
             batch_bytes: self
                 .batch_bytes
@@ -113,6 +124,13 @@ impl IngestSettings {
                 return Err(named(py, BAD, "delimiter: give one ASCII character, such as \";\""));
             }
         };
+        let comment = match self.comment.map(u8::try_from) {
+            None => None,
+            Some(Ok(byte)) if CsvOptions::is_delimiter(byte) => Some(byte),
+            Some(_) => {
+                return Err(named(py, BAD, "comment: give one ASCII character, such as \"#\""));
+            }
+        };
         let mut read = ReadOptions {
             format: one_of(py, BAD, "format", &self.format, &formats)?,
             text_field: self.text_field.clone(),
@@ -120,11 +138,12 @@ impl IngestSettings {
             source_field: self.source_from.clone(),
             meta_field: self.meta_field.clone(),
             drop_fields: self.drop_fields.clone(),
+            exclude: self.exclude.clone(),
             max_doc_bytes: self.max_doc_bytes,
             max_key_bytes: self.max_key_bytes,
             max_meta_bytes: self.max_meta_bytes,
             text_by: one_of(py, BAD, "text_by", &self.text_by, &parts)?,
-            table: CsvOptions { delimiter, quotes: self.quotes, ..CsvOptions::default() },
+            table: CsvOptions { delimiter, quotes: self.quotes, comment, ..CsvOptions::default() },
             max_batch_bytes: ReadOptions::max_batch_bytes_within(memory),
             stores: stores(),
             ..ReadOptions::default()

@@ -97,8 +97,7 @@ impl Corpus {
     ) -> Result<CheckedTexts, Error> {
         let seeds = curate::load_seeds(&self.view)?;
         let mut check = TextCheck::new(&self.view, seeds, *rule)?;
-        let inlets =
-            ingest::expand_inputs(paths, &read.stores, interrupt, || IngestError::Stopped)?;
+        let inlets = ingest::expand_inputs(paths, read, interrupt, || IngestError::Stopped)?.list;
         let context = Context::new(progress, interrupt, self.memory);
         let mut failed = None;
         let done = ingest::each_text(inlets, read, &context, &mut |name, text| {
@@ -163,8 +162,7 @@ impl CorpusWriter {
         fields: &SuiteFields,
         (progress, interrupt): (&dyn Progress, &Interrupt),
     ) -> Result<SuiteReport, Error> {
-        let inlets =
-            ingest::expand_inputs(paths, &read.stores, interrupt, || IngestError::Stopped)?;
+        let inlets = ingest::expand_inputs(paths, read, interrupt, || IngestError::Stopped)?.list;
         let context = Context::new(progress, interrupt, self.memory);
         let suite = ingest::read_suite(inlets, read, fields, self.memory / 8, &context)?;
         let (items, files) = (&suite.items, &suite.files);

@@ -92,9 +92,9 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<JoinReport, Error> {
         let stopped = || IngestError::JoinInterrupted { report: Box::default() };
-        let inlets = ingest::expand_inputs(paths, &options.read.stores, interrupt, stopped)?;
+        let inlets = ingest::expand_inputs(paths, &options.read, interrupt, stopped)?;
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
+        Ok(ingest::join(&mut self.writer, inlets.list, options, &context)?)
     }
 
     /// As [`CorpusWriter::set_field`], with records that the program has.

@@ -32,7 +32,9 @@ use crate::curate::{
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
 use crate::error::Error;
-use crate::ingest::{self, IngestError, IngestInput, IngestOptions, IngestReport, IngestResources};
+use crate::ingest::{
+    self, IngestError, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
+};
 use crate::input::Records;
 use crate::model::{Context, DocId, FieldKind, IncomingFilter, Interrupt, Policy, Progress};
 use crate::query::{
@@ -447,7 +449,7 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
         let stopped = || IngestError::Interrupted { report: Box::default() };
-        let inlets = ingest::expand_inputs(paths, &options.read.stores, interrupt, stopped)?;
+        let inlets = ingest::expand_inputs(paths, &options.read, interrupt, stopped)?;
         self.pour(inlets, options, tokenizers, progress, interrupt)
     }
 
@@ -483,12 +485,18 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<IngestReport, Error> {
-        self.pour(vec![IngestInput::Memory(records)], options, tokenizers, progress, interrupt)
+        self.pour(
+            vec![IngestInput::Memory(records)].into(),
+            options,
+            tokenizers,
+            progress,
+            interrupt,
+        )
     }
 
     fn pour(
         &mut self,
-        inlets: Vec<IngestInput<'_>>,
+        inlets: IngestInputs<'_>,
         options: &IngestOptions,
         tokenizers: &[String],
         progress: &dyn Progress,

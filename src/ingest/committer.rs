@@ -149,6 +149,7 @@ impl Committer<'_> {
             self.fields.count(&prepared.indexed, &prepared.record.origin);
         }
         self.report.passed += chunk.chunk.passed;
+        self.report.files.merge(chunk.chunk.files.clone());
         self.report.left_columns.extend(chunk.chunk.left_columns.iter().cloned());
         self.report.not_finite +=
             new.iter().map(|new| new.prepared.record.not_finite.count).sum::<u64>();

@@ -43,6 +43,7 @@ mod error;
 mod field_join;
 mod field_tally;
 mod file_state;
+mod file_tally;
 mod filter;
 mod fingerprinter;
 mod identify;
@@ -60,7 +61,8 @@ mod settlement;
 mod suite_reader;
 
 pub use crate::input::{
-    CsvOptions, InputFormat, ReadError, ReadOptions, Record, Records, SkippedContent, TextUnit,
+    CsvOptions, InputFormat, LeftFile, LeftRole, ReadError, ReadOptions, Record, Records,
+    SkippedContent, TextUnit,
 };
 pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
@@ -68,12 +70,13 @@ pub use chat::{
 pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;
 pub(crate) use field_join::join;
+pub use file_tally::FileTally;
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
 pub use options::{
-    IngestOptions, JoinBy, JoinColumn, JoinOptions, JoinReport, OnError, RecordForm,
+    IngestOptions, JoinBy, JoinColumn, JoinOptions, JoinReport, OnDamagedFile, OnError, RecordForm,
 };
 pub(crate) use pipeline::{IngestResources, ingest};
-pub(crate) use reader::{IngestInput, expand_inputs};
+pub(crate) use reader::{IngestInput, IngestInputs, expand_inputs};
 pub use report::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, IngestReport, StageSeconds};
 pub(crate) use suite_reader::{each_text, read_suite};

@@ -30,6 +30,17 @@ pub enum RecordForm {
     Pretokenized(String),
 }
 
+/// What happens with a file that is cut off, damaged or cannot be read, or that has no records of the kind that is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDamagedFile {
+    /// What stands before the damage is stored, the report names the file, and the files behind it are read. Where no
+    /// file could be read to its end, the ingest fails.
+    #[default]
+    Skip,
+    /// The ingest stops there.
+    Stop,
+}
+
 /// How to ingest.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
@@ -41,6 +52,8 @@ pub struct IngestOptions {
     pub form: RecordForm,
     /// What happens with a record that cannot be read.
     pub on_error: OnError,
+    /// What happens with a file that is damaged.
+    pub on_damaged_file: OnDamagedFile,
     /// Threads for fingerprints and encoding.
     pub threads: usize,
     /// Bytes of text and fields after which a batch is committed.
@@ -73,6 +86,7 @@ impl IngestOptions {
             read: ReadOptions::default(),
             form: RecordForm::default(),
             on_error: OnError::Reject,
+            on_damaged_file: OnDamagedFile::Skip,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             batch_bytes: 16 << 20,
             reread: false,
@@ -129,7 +143,7 @@ impl IngestOptions {
             TextUnit::Line => ";by=line",
             TextUnit::Paragraph => ";by=paragraph",
         };
-        let CsvOptions { delimiter, quotes, numbers } = table;
+        let CsvOptions { delimiter, quotes, comment, numbers } = table;
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
         let numbers = if *numbers { "" } else { ";numbers=no" };
@@ -144,7 +158,8 @@ impl IngestOptions {
         let meta = meta_field.as_ref().map(|name| format!(";meta={name:?}")).unwrap_or_default();
         let dropped = (!drop_fields.is_empty()).then(|| format!(";drop={drop_fields:?}"));
         let dropped = dropped.unwrap_or_default();
-        let table = format!("{by}{delimiter}{quotes}{numbers}");
+        let comment = comment.map_or_else(String::new, |byte| format!(";comment={byte}"));
+        let table = format!("{by}{delimiter}{quotes}{comment}{numbers}");
         let sifted = self.condition.as_ref().map(|sql| format!(";where={sql:?}"));
         let sifted = sifted.unwrap_or_default();
         let limit = |name: &str, limit: u64, usual: u64| {
@@ -262,7 +277,8 @@ mod tests {
         // Another spelling would have every file of every corpus read again.
         let usual = IngestOptions::new("web");
         assert_eq!(usual.reading_key(), "format=auto;text=;id=;max=67108864");
-        let table = CsvOptions { delimiter: Some(b';'), quotes: false, numbers: false };
+        let table =
+            CsvOptions { delimiter: Some(b';'), quotes: false, comment: None, numbers: false };
         let read = ReadOptions {
             format: InputFormat::Csv,
             text_field: Some("body".to_owned()),

@@ -14,6 +14,7 @@ use super::decisions_file::DecisionsFile;
 use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::file_state::FileNumbers;
+use super::file_tally::FileTally;
 use super::filter::IngestFilter;
 use super::fingerprinter::{
     FingerprintContext, FingerprintedChunk, SignalFields, fingerprint_chunk,
@@ -21,11 +22,14 @@ use super::fingerprinter::{
 use super::load_validator::LoadValidator;
 use super::monitor::IngestMonitor;
 use super::options::IngestOptions;
-use super::reader::{IngestChunk, IngestInput, InputState, load_input_states, read_chunks};
+use super::reader::{
+    IngestChunk, IngestInput, IngestInputs, InputState, load_input_states, read_chunks,
+};
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::contamination::Seeds;
 use crate::decide::{DecideError, LoadedTokenizer};
+use crate::input::LeftRole;
 use crate::model::{Context, DocId, IncomingFilter, Progress};
 use crate::store::Writer;
 use rayon::ThreadPool;
@@ -45,19 +49,20 @@ pub struct IngestResources<'a> {
     pub judge: Option<&'a mut LoadValidator>,
 }
 
-/// Ingests `inlets` in order: of their records those that the filter lets in. Every committed batch stays, whatever
+/// Ingests `inputs` in order: of their records those that the filter lets in. Every committed batch stays, whatever
 /// happens after it.
 ///
 /// # Errors
 /// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
 pub fn ingest(
     writer: &mut Writer,
-    inlets: Vec<IngestInput<'_>>,
+    inputs: IngestInputs<'_>,
     options: &IngestOptions,
     crafts: IngestResources<'_>,
     context: &Context<'_>,
 ) -> Result<IngestReport, IngestError> {
     let IngestResources { filter, tokenizers, seeds, judge } = crafts;
+    let IngestInputs { list: inlets, left } = inputs;
     let started = Instant::now();
     let Context { progress, interrupt, .. } = *context;
     let former = RecordConverter::new(options, tokenizers, interrupt)?.with_filter(filter, options);
@@ -75,6 +80,7 @@ pub fn ingest(
     let inputs = load_input_states(inlets, &mut numbers, writer.view(), options)?;
     let report = IngestReport {
         source: options.source.clone(),
+        files: FileTally::of_left(left),
         policy: writer.view().policy().to_string(),
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
@@ -109,6 +115,7 @@ pub fn ingest(
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }
+    report.alarms.extend(file_alarms(&report));
     if !report.left_columns.is_empty() {
         let columns = report.left_columns.iter().cloned().collect();
         report.alarms.push(Alarm::ColumnsLeft { columns });
@@ -126,6 +133,32 @@ pub fn ingest(
         decisions.finish(writer.view())?;
     }
     Ok(report)
+}
+
+/// Files that somebody should look at.
+fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
+    let files = &report.files;
+    let named = |role| {
+        let first = files.first(role);
+        first.map_or_else(String::new, |file| format!("{}: {}", file.path, file.why))
+    };
+    let mut alarms = Vec::new();
+    if files.damaged > 0 {
+        let first = named(LeftRole::Damaged);
+        alarms.push(Alarm::DamagedFiles { files: files.damaged, first });
+    }
+    if files.foreign > 0 {
+        let first = named(LeftRole::Foreign);
+        alarms.push(Alarm::ForeignFiles { files: files.foreign, first });
+    }
+    if let Some(first) = files.first_page.clone() {
+        alarms.push(Alarm::HtmlFiles { files: files.pages, first });
+    }
+    if let Some(first) = files.trailing.first() {
+        let (files, first) = (files.trailing.len() as u64, first.clone());
+        alarms.push(Alarm::TrailingBytes { files, first });
+    }
+    alarms
 }
 
 /// The threads that fingerprint and encode.
@@ -329,6 +362,7 @@ impl ChunkMerger {
             all.left_columns.extend(behind.left_columns);
             all.unchanged += behind.unchanged;
             all.passed += behind.passed;
+            all.files.merge(behind.files);
             all.filtered += behind.filtered;
             all.input_bytes = behind.input_bytes;
             all.bytes += behind.bytes;

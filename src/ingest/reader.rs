@@ -2,13 +2,14 @@
 
 use super::error::IngestError;
 use super::file_state::FileNumbers;
-use super::options::IngestOptions;
+use super::file_tally::FileTally;
+use super::options::{IngestOptions, OnDamagedFile};
 use crate::input::{
-    InputFile, InputReader, RawRecord, ReadError, ReadOptions, Records, ResumePoint,
-    SkippedContent, expand,
+    InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
+    ResumePoint, SkippedContent, expand,
 };
 use crate::model::Interrupt;
-use crate::remote::{ObjectStores, RemoteError};
+use crate::remote::RemoteError;
 use crate::store::{FileRecord, View};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -117,6 +118,8 @@ pub(super) struct IngestChunk {
     pub(super) passed: SkippedContent,
     /// Columns without a form in JSON, which were left.
     pub(super) left_columns: BTreeSet<String>,
+    /// Files that end with it, or were left.
+    pub(super) files: FileTally,
     /// Records that do not come in.
     pub(super) filtered: u64,
     /// Compressed bytes of input consumed so far, those of skipped files included.
@@ -128,6 +131,21 @@ pub(super) struct IngestChunk {
     /// All inputs were read to their end with it.
     pub(super) is_last: bool,
     pub(super) seconds: f64,
+}
+
+/// What is to be ingested, in order, and the files of folders that are not.
+#[derive(Default)]
+pub struct IngestInputs<'m> {
+    /// What is read.
+    pub list: Vec<IngestInput<'m>>,
+    /// What is left, with the reason.
+    pub left: Vec<LeftFile>,
+}
+
+impl<'m> From<Vec<IngestInput<'m>>> for IngestInputs<'m> {
+    fn from(list: Vec<IngestInput<'m>>) -> Self {
+        Self { list, left: Vec::new() }
+    }
 }
 
 /// What is to be ingested: a file, or records of a program.
@@ -238,6 +256,8 @@ pub(super) fn read_chunks(
         interrupt,
         send,
         chunk: IngestChunk::default(),
+        first_fault: None,
+        is_any_read: false,
         bytes: 0,
         records: 0,
         started: Instant::now(),
@@ -251,13 +271,18 @@ pub(super) fn read_chunks(
         if producer.stopped || interrupt.is_raised() {
             break;
         }
-        let size = known.input.size;
-        if let Err(error) = producer.input(known) {
+        let (size, path) = (known.input.size, Arc::clone(&known.input.path));
+        if let Err(error) = producer.input(known)
+            && let Err(error) = producer.leave(&path.to_string_lossy(), error)
+        {
             // Who waits for a store hears the request to stop; that is no error of the input.
             producer.chunk.error = (!is_interrupt(&error)).then_some(error);
             producer.stopped = true;
         }
         producer.finished_bytes += size;
+    }
+    if !producer.is_any_read && !producer.stopped {
+        producer.chunk.error = producer.first_fault.take();
     }
     producer.chunk.input_bytes = producer.finished_bytes;
     producer.chunk.is_last = !producer.stopped && !interrupt.is_raised();
@@ -267,29 +292,50 @@ pub(super) fn read_chunks(
 /// The inputs that path arguments stand for; `stopped` is the error when a stop is asked for meanwhile.
 pub fn expand_inputs(
     paths: &[String],
-    stores: &ObjectStores,
+    options: &ReadOptions,
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
-) -> Result<Vec<IngestInput<'static>>, IngestError> {
-    let inputs = expand_files(paths, stores, interrupt, stopped)?;
-    Ok(inputs.into_iter().map(IngestInput::File).collect())
+) -> Result<IngestInputs<'static>, IngestError> {
+    let found = expand(paths, options, interrupt)
+        .map_err(IngestError::from)
+        .map_err(|error| if is_interrupt(&error) { stopped() } else { error })?;
+    let list = found.files.into_iter().map(IngestInput::File).collect();
+    Ok(IngestInputs { list, left: found.left })
 }
 
 /// The files that path arguments stand for; `stopped` as for [`inlets`].
 pub(super) fn expand_files(
     paths: &[String],
-    stores: &ObjectStores,
+    options: &ReadOptions,
     interrupt: &Interrupt,
     stopped: impl FnOnce() -> IngestError,
 ) -> Result<Vec<InputFile>, IngestError> {
-    expand(paths, stores, interrupt)
-        .map_err(IngestError::from)
-        .map_err(|error| if is_interrupt(&error) { stopped() } else { error })
+    let found = expand_inputs(paths, options, interrupt, stopped)?;
+    let files = found.list.into_iter().filter_map(|input| match input {
+        IngestInput::File(file) => Some(file),
+        IngestInput::Memory(_) => None,
+    });
+    Ok(files.collect())
 }
 
 /// Whether reading ended because a stop was asked for.
 pub(super) const fn is_interrupt(error: &IngestError) -> bool {
     matches!(error, IngestError::Read(ReadError::Remote(RemoteError::Interrupted)))
+}
+
+/// An error with what caused it, in one line.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !words.contains(&more) {
+            words.push_str(": ");
+            words.push_str(&more);
+        }
+        cause = error.source();
+    }
+    words
 }
 
 struct ChunkReader<'a> {
@@ -298,6 +344,10 @@ struct ChunkReader<'a> {
     interrupt: &'a Interrupt,
     send: &'a mut dyn FnMut(IngestChunk) -> bool,
     chunk: IngestChunk,
+    /// Why the first file was left.
+    first_fault: Option<IngestError>,
+    /// An input was read to its end, or has not changed.
+    is_any_read: bool,
     bytes: u64,
     records: usize,
     started: Instant,
@@ -335,6 +385,8 @@ impl ChunkReader<'_> {
             && !wants_all
         {
             self.chunk.unchanged += record.records - record.rejected.min(record.records);
+            self.chunk.files.pass_unchanged();
+            self.is_any_read = true;
             return Ok(());
         }
         let anew = is_overtaken || (self.options.reread && !wants_all);
@@ -366,6 +418,24 @@ impl ChunkReader<'_> {
                 }
             }
         }
+    }
+
+    /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is no
+    /// file's, or ends the ingest.
+    fn leave(&mut self, path: &str, error: IngestError) -> Result<(), IngestError> {
+        let role = match &error {
+            IngestError::Read(error) => error.blames_file(),
+            _ => None,
+        };
+        let Some(role) = role.filter(|_| self.options.on_damaged_file == OnDamagedFile::Skip)
+        else {
+            return Err(error);
+        };
+        let why = error_chain(&error);
+        let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(&why).to_owned();
+        self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why });
+        self.first_fault.get_or_insert(error);
+        Ok(())
     }
 
     /// Finds out how much of the input the store has. A line file proves it by the hash of its
@@ -427,6 +497,7 @@ impl ChunkReader<'_> {
                 Ok(Some(raw)) => raw,
                 Ok(None) => {
                     self.end_part(input, reader, &mut records, (kind, true));
+                    self.end_input(input, reader);
                     return Ok(());
                 }
                 Err(error) => {
@@ -450,6 +521,24 @@ impl ChunkReader<'_> {
             if let PartKind::First { .. } = kind {
                 kind = PartKind::Next;
             }
+        }
+    }
+
+    /// An input was read to its end.
+    fn end_input(&mut self, input: &InputFile, reader: &InputReader<'_>) {
+        self.is_any_read = true;
+        if reader.is_empty() {
+            let path = input.path.to_string_lossy().into_owned();
+            let why = "it has no bytes".to_owned();
+            self.chunk.files.leave(LeftFile { path, role: LeftRole::Empty, why });
+        } else if !reader.is_memory() {
+            self.chunk.files.read();
+        }
+        if reader.is_page() {
+            self.chunk.files.note_page(&input.path.to_string_lossy());
+        }
+        if let Some(trailing) = reader.trailing() {
+            self.chunk.files.note_trailing(&input.path.to_string_lossy(), trailing);
         }
     }
 

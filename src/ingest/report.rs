@@ -2,6 +2,7 @@
 //!
 //! Alarms of a report: what a careful person looks at before going on.
 
+use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, Refused};
 use crate::input::SkippedContent;
 use crate::model::{DocId, FieldKind, Origin, Standing, Tally};
@@ -61,6 +62,8 @@ pub struct IngestReport {
     pub rejects_settled: u64,
     /// Of the records read, those that the condition of the ingest let pass by.
     pub filtered: u64,
+    /// What became of the files.
+    pub files: FileTally,
     /// What of web archives is no text, and was passed over.
     #[serde(skip_serializing_if = "SkippedContent::is_nothing")]
     pub passed: SkippedContent,
@@ -248,6 +251,34 @@ pub enum Alarm {
         first: String,
         /// What most likely mends these, where that is known.
         mend: Option<String>,
+    },
+    /// Files that are cut off, damaged or cannot be read: what stood before the damage was read.
+    DamagedFiles {
+        /// How many.
+        files: u64,
+        /// The first of them, and why.
+        first: String,
+    },
+    /// Files without records of the kind that is read, beside others.
+    ForeignFiles {
+        /// How many.
+        files: u64,
+        /// The first of them, and why.
+        first: String,
+    },
+    /// HTML pages were taken as texts, with their tags and scripts.
+    HtmlFiles {
+        /// How many.
+        files: u64,
+        /// The first of them.
+        first: String,
+    },
+    /// Compressed files with bytes behind their last frame that belong to none.
+    TrailingBytes {
+        /// How many.
+        files: u64,
+        /// The first of them.
+        first: String,
     },
     /// The id is missing in one in a hundred or more of at least 100 records.
     MissingIds {

@@ -88,6 +88,11 @@ pub(super) trait FormatReader: Send {
         false
     }
 
+    /// Whether the document that the stream is begins as an HTML page.
+    fn is_page(&self) -> bool {
+        false
+    }
+
     /// What was no document and no reject since this was asked last.
     fn take_passed(&mut self) -> SkippedContent {
         SkippedContent::default()

@@ -4,6 +4,7 @@
 //! export writes them. In which form they are stored, and how long key and fields may be.
 
 use super::block::RawRecord;
+use super::folders::partitions;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
@@ -13,6 +14,7 @@ use crate::model::{
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Makes records, one after the other; have one per thread.
@@ -20,13 +22,15 @@ use std::sync::Arc;
 pub struct RecordBuilder {
     options: Arc<ReadOptions>,
     roles: FieldRoles,
+    /// The path of the record that was made last, and the fields that its folders say.
+    folders: Option<(Arc<PathBuf>, Vec<(String, String)>)>,
 }
 
 impl RecordBuilder {
     /// One that makes records as the options say.
     #[must_use]
     pub fn new(options: &ReadOptions) -> Self {
-        Self { options: Arc::new(options.clone()), roles: FieldRoles::new(options) }
+        Self { options: Arc::new(options.clone()), roles: FieldRoles::new(options), folders: None }
     }
 
     /// The record, or why it is none.
@@ -75,6 +79,7 @@ impl RecordBuilder {
     }
 
     fn shape(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
+        self.add_partitions(record);
         if let Some(spelled) = &mut record.spelled
             && let Ok((Some(kept), _)) = self.kept(&spelled.json)
         {
@@ -96,6 +101,37 @@ impl RecordBuilder {
             }
         }
         within_limits(record, &self.options).map_err(RejectReason::Form)
+    }
+
+    /// Gives the record the fields that the folders of its file say, unless it has them.
+    fn add_partitions(&mut self, record: &mut ReadRecord) {
+        let path = &record.origin.path;
+        if !self.options.partitions {
+            return;
+        }
+        if self.folders.as_ref().is_none_or(|(last, _)| !Arc::ptr_eq(last, path)) {
+            self.folders = Some((Arc::clone(path), partitions(path)));
+        }
+        let Some((_, fields)) = self.folders.as_ref().filter(|(_, fields)| !fields.is_empty())
+        else {
+            return;
+        };
+        let Ok(members) = parsed(&record.metadata) else { return };
+        let roles = [&self.options.text_field, &self.options.id_field];
+        let has = |name: &str| {
+            members.iter().any(|(field, _)| field == name)
+                || roles.iter().any(|role| role.as_deref() == Some(name))
+        };
+        let mut all = JsonObject::default();
+        for (name, value) in &members {
+            all.push_raw(&json_string(name), value.get());
+        }
+        for (name, value) in fields.iter().filter(|(name, _)| !has(name)) {
+            all.push_raw(&json_string(name), &json_string(value));
+        }
+        // What was stored before folders said fields, or from elsewhere, is the same record.
+        let json = std::mem::replace(&mut record.metadata, all.finish());
+        record.spelled.get_or_insert(SpelledMetadata { json, is_other_value: true });
     }
 
     /// The fields that are kept, unless all are, as they are spelled; and the source that is named among them.

@@ -2,16 +2,18 @@
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::csv_header::CsvHeader;
-use super::csv_rows::{CsvDialect, CsvRowEnd, likely_delimiter, without_line_end};
+use super::csv_rows::{
+    CsvDialect, CsvRowEnd, likely_delimiter, row_end, said_delimiter, without_line_end,
+};
 use super::error::{ReadError, way_to_text};
-use super::item::{ReadOptions, byte_len, line_limit, reject};
+use super::item::{CsvOptions, ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use crate::model::{Reject, RejectReason};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How far the first line is looked for.
-const PEEK: usize = 4 << 20;
+/// How much is looked at to tell what ends rows and stands between values.
+const HEAD: usize = 64 << 10;
 
 /// The rows of a table.
 pub(super) struct CsvReader {
@@ -38,17 +40,34 @@ impl CsvReader {
         Self { options, is_guess, header: None, lines: 0, is_done: false }
     }
 
+    /// What stands between values and ends rows. Passes over what stands before the row of names: blank lines, comments,
+    /// and the line `sep=;`.
+    fn dialect(&mut self, stream: &mut ByteStream) -> Result<CsvDialect, ReadError> {
+        let CsvOptions { mut delimiter, quotes, comment, .. } = self.options.table;
+        let end = row_end(stream.peek(HEAD)?);
+        let limit = line_limit(&self.options);
+        loop {
+            let head = stream.peek(HEAD)?;
+            let line = head.split(|byte| *byte == end).next().unwrap_or_default();
+            let said = said_delimiter(line);
+            let is_comment = comment.is_some_and(|comment| line.first() == Some(&comment));
+            if head.is_empty() || said.is_none() && !is_comment && !line.trim_ascii().is_empty() {
+                let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(line));
+                return Ok(CsvDialect { delimiter, quotes, end });
+            }
+            delimiter = delimiter.or(said);
+            let plain = CsvDialect { delimiter: b',', quotes: false, end };
+            next_row(stream, plain, limit, &mut self.lines)?;
+        }
+    }
+
     /// Reads the row of names; gives the reject that a file becomes which has no text.
     fn open(
         &mut self,
         stream: &mut ByteStream,
         place: &RecordPlace,
     ) -> Result<Option<RawRecord>, ReadError> {
-        let delimiter = match self.options.table.delimiter {
-            Some(delimiter) => delimiter,
-            None => likely_delimiter(stream.peek_line(PEEK)?.unwrap_or_default()),
-        };
-        let dialect = CsvDialect { delimiter, quotes: self.options.table.quotes };
+        let dialect = self.dialect(stream)?;
         let limit = line_limit(&self.options);
         let row = next_row(stream, dialect, limit, &mut self.lines)?;
         let (at, row) = match row {
@@ -117,7 +136,9 @@ impl FormatReader for CsvReader {
             match row.bytes {
                 BoundedBytes::Whole(bytes) => {
                     let bytes = without_line_end(bytes);
-                    if !bytes.is_empty() {
+                    let comment = self.options.table.comment;
+                    let is_comment = comment.is_some_and(|byte| bytes.first() == Some(&byte));
+                    if !bytes.is_empty() && !is_comment {
                         let (row, origin) = (bytes.to_vec(), place.at(row.at));
                         let header = Arc::clone(header);
                         return Ok(Some(RawRecord::Csv { row, line, header, origin }));

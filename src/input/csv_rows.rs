@@ -12,6 +12,8 @@ pub(super) struct CsvDialect {
     pub(super) delimiter: u8,
     /// Whether values may be quoted.
     pub(super) quotes: bool,
+    /// What ends a row: a line feed, or a carriage return where there is none.
+    pub(super) end: u8,
 }
 
 /// A value of a row.
@@ -51,7 +53,7 @@ impl CsvDialect {
             (CsvState::Quoted, _) => (CsvState::Quoted, CsvStep::Value),
             (CsvState::Closing, b'"') => (CsvState::Quoted, CsvStep::Value),
             (CsvState::Start, b'"') if self.quotes => (CsvState::Quoted, CsvStep::Mark),
-            (_, b'\n') => (CsvState::Start, CsvStep::End),
+            (_, byte) if byte == self.end => (CsvState::Start, CsvStep::End),
             (_, byte) if byte == self.delimiter => (CsvState::Start, CsvStep::Between),
             _ => (CsvState::Plain, CsvStep::Value),
         };
@@ -121,7 +123,7 @@ impl CsvRowEnd {
     /// How many of `bytes`, which follow those it has seen, belong to the row, if it ends among them.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
-            self.lines += u64::from(*byte == b'\n');
+            self.lines += u64::from(*byte == self.dialect.end);
             match self.dialect.step(&mut self.state, *byte) {
                 CsvStep::End => return Some(at + 1),
                 CsvStep::Mark if self.state == CsvState::Quoted => self.quote_line = self.lines,
@@ -137,7 +139,7 @@ impl CsvRowEnd {
     }
 }
 
-/// A row without its line end.
+/// A row without its line end: a line feed, a carriage return, or both.
 pub(super) fn without_line_end(row: &[u8]) -> &[u8] {
     let row = row.strip_suffix(b"\n").unwrap_or(row);
     row.strip_suffix(b"\r").unwrap_or(row)
@@ -145,6 +147,22 @@ pub(super) fn without_line_end(row: &[u8]) -> &[u8] {
 
 /// Delimiters that are looked for, the likelier first.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+
+/// What ends the rows of a table that begins so: a carriage return where no line feed stands, as programs of old write.
+pub(super) fn row_end(head: &[u8]) -> u8 {
+    if !head.contains(&b'\n') && head.contains(&b'\r') { b'\r' } else { b'\n' }
+}
+
+/// The delimiter that a line says which stands before the row of names, as Excel reads it: `sep=;`.
+pub(super) fn said_delimiter(line: &[u8]) -> Option<u8> {
+    let line = line.trim_ascii();
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    match line.strip_prefix(b"sep=") {
+        Some([delimiter]) if CsvOptions::is_delimiter(*delimiter) => Some(*delimiter),
+        Some([]) => Some(b'\t'),
+        _ => None,
+    }
+}
 
 /// Whether an array of objects begins.
 pub(super) fn is_list_of_objects(text: &str) -> bool {
@@ -186,10 +204,14 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     /// Rows that must agree, the names among them, and that are looked at.
     const LEAST: usize = 3;
     const MOST: usize = 8;
-    let first = text.lines().next().unwrap_or_default();
-    let delimiter = options.delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
-    let dialect = CsvDialect { delimiter, quotes: options.quotes };
-    let mut rest = text.as_bytes();
+    let end = row_end(text.as_bytes());
+    let (first, below) = text.split_once(char::from(end)).unwrap_or((text, ""));
+    let said = said_delimiter(first.as_bytes());
+    let mut rest = if said.is_some() { below } else { text }.as_bytes();
+    let first = if said.is_some() { below.lines().next().unwrap_or_default() } else { first };
+    let delimiter = options.delimiter.or(said);
+    let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
+    let dialect = CsvDialect { delimiter, quotes: options.quotes, end };
     let Some(names) = next_row(&mut rest, dialect, true) else { return false };
     let cells = dialect.cells(names);
     let names: Vec<&str> =
@@ -251,7 +273,7 @@ mod cells_tests {
     use super::*;
 
     fn values(row: &str) -> Vec<String> {
-        let dialect = CsvDialect { delimiter: b',', quotes: true };
+        let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
         let cells = dialect.cells(row.as_bytes());
         cells.iter().map(|cell| String::from_utf8_lossy(&cell.bytes).into_owned()).collect()
     }
@@ -265,7 +287,7 @@ mod cells_tests {
         assert_eq!(values("\"\"\"\",\"\"\"a\""), ["\"", "\"a"]);
         assert_eq!(values("say \"so\",5\""), ["say \"so\"", "5\""]);
         assert_eq!(values("\"a\"b\"c\",d"), ["ab\"c\"", "d"]);
-        let plain = CsvDialect { delimiter: b'\t', quotes: false };
+        let plain = CsvDialect { delimiter: b'\t', quotes: false, end: b'\n' };
         let cells = plain.cells(b"\"a\t5\"");
         assert_eq!(cells[0], CsvCell { bytes: Cow::Borrowed(b"\"a"), is_quoted: false });
         assert_eq!(cells[1].bytes.as_ref(), b"5\"");
@@ -273,7 +295,7 @@ mod cells_tests {
 
     #[test]
     fn a_row_ends_where_no_quote_is_open_however_its_bytes_come() {
-        let dialect = CsvDialect { delimiter: b',', quotes: true };
+        let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
         let rows = b"a,\"b\n\"\"c\",d\"e\r\nnext";
         for cut in 0..=rows.len() {
             let mut end = CsvRowEnd::new(dialect);

@@ -1,7 +1,10 @@
 //! Gzip, Zstandard, bzip2, xz and LZ4 recognised by content, with the position reached in the file as stored.
+//!
+//! Frames that were compressed apart and put together are one stream. Zeros and line ends behind a frame are padding, as
+//! tapes and stores leave it; whatever else stands there is no part of the stream, and is counted.
 
 use lz4_flex::frame::FrameDecoder;
-use std::io::{BufRead, BufReader, Chain, Cursor, Error, ErrorKind, Read, Result};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,15 +16,24 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 /// Memory in KiB that xz may take for its dictionary: `xz -9` asks for 64 MiB, and only `--lzma2=dict=` for more.
 const XZ_MEMORY: u32 = 513 << 10;
 /// Bytes that tell how a file is compressed.
-const HEAD: u64 = 10;
+const HEAD: usize = 10;
 
 /// Decompressed bytes of one file.
 pub(super) struct Decompressor {
-    inner: Box<dyn Read + Send>,
+    frames: Frames,
     compression: InputCompression,
-    consumed: Arc<AtomicU64>,
+    progress: Arc<Progress>,
+}
+
+/// How far a file was read.
+#[derive(Default)]
+struct Progress {
+    /// Bytes of the file as stored that were consumed.
+    consumed: AtomicU64,
     /// The file could not be read on.
-    failed: Arc<AtomicBool>,
+    has_failed: AtomicBool,
+    /// Bytes behind the last frame that belong to none.
+    trailing: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,39 +46,48 @@ enum InputCompression {
     Lz4,
 }
 
+/// Where a file stands.
+enum Frames {
+    Plain(FileReader),
+    /// Within a frame.
+    Within(Box<FrameReader>),
+    Over,
+}
+
+/// One frame (gzip: a member; bzip2, xz: a stream).
+enum FrameReader {
+    Gzip(flate2::bufread::GzDecoder<FileReader>),
+    Zstd(zstd::stream::read::Decoder<'static, FileReader>),
+    Bzip2(bzip2::bufread::BzDecoder<FileReader>),
+    Xz(lzma_rust2::XzReader<FileReader>),
+    Lz4(FrameDecoder<EofWatch>),
+}
+
 impl Decompressor {
     /// Looks at the first bytes of `raw` and puts the decoder before it that they ask for.
-    pub(super) fn new(mut raw: Box<dyn Read + Send>) -> Result<Self> {
-        let mut head = Vec::new();
-        raw.by_ref().take(HEAD).read_to_end(&mut head)?;
-        let compression = detect_compression(&head);
-        let consumed = Arc::new(AtomicU64::new(0));
-        let failed = Arc::new(AtomicBool::new(false));
-        let file = CountedReader {
-            inner: BufReader::with_capacity(FILE_BUFFER, Cursor::new(head).chain(raw)),
-            consumed: Arc::clone(&consumed),
-            failed: Arc::clone(&failed),
+    pub(super) fn new(raw: Box<dyn Read + Send>) -> Result<Self> {
+        let progress = Arc::new(Progress::default());
+        let mut file = FileReader {
+            inner: BufReader::with_capacity(FILE_BUFFER, raw),
+            front: Vec::new(),
+            progress: Arc::clone(&progress),
         };
-        let inner: Box<dyn Read + Send> = match compression {
-            InputCompression::None => Box::new(file),
-            InputCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
-            InputCompression::Zstd => {
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-                Box::new(decoder)
-            }
-            InputCompression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
-            InputCompression::Xz => {
-                Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY))
-            }
-            InputCompression::Lz4 => Box::new(Lz4FrameReader::new(file)),
+        let compression = detect_compression(file.look(HEAD)?);
+        let frames = match FrameReader::new(compression, file)? {
+            Ok(frame) => Frames::Within(Box::new(frame)),
+            Err(file) => Frames::Plain(file),
         };
-        Ok(Self { inner, compression, consumed, failed })
+        Ok(Self { frames, compression, progress })
     }
 
     /// Bytes of the file as stored that were consumed so far.
     pub(super) fn consumed(&self) -> u64 {
-        self.consumed.load(Ordering::Relaxed)
+        self.progress.consumed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes behind the last frame that belong to none, once the end is reached.
+    pub(super) fn trailing(&self) -> u64 {
+        self.progress.trailing.load(Ordering::Relaxed)
     }
 
     /// Whether there is a decoder at all.
@@ -76,7 +97,7 @@ impl Decompressor {
 
     /// Whether `error` says that the compressed data is bad, and not that the file cannot be read.
     pub(super) fn blames_data(&self, error: &std::io::Error) -> bool {
-        let is_read = !self.failed.load(Ordering::Relaxed);
+        let is_read = !self.progress.has_failed.load(Ordering::Relaxed);
         self.is_compressed() && is_read && error.raw_os_error().is_none()
     }
 
@@ -91,11 +112,121 @@ impl Decompressor {
             InputCompression::Lz4 => "LZ4",
         }
     }
+
+    /// Passes over what pads the frame that has ended, and opens the next one.
+    fn next_frame(&mut self, mut file: FileReader) -> Result<Frames> {
+        let is_padding = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
+        loop {
+            let ahead = file.fill_buf()?;
+            if ahead.is_empty() {
+                return Ok(Frames::Over);
+            }
+            let padding = ahead.iter().take_while(|byte| is_padding(byte)).count();
+            if padding == 0 {
+                break;
+            }
+            file.consume(padding);
+        }
+        if detect_compression(file.look(HEAD)?) == self.compression {
+            let frame = FrameReader::new(self.compression, file)?;
+            return Ok(frame.map_or(Frames::Over, |frame| Frames::Within(Box::new(frame))));
+        }
+        // What is cut within the mark of a frame is cut.
+        let magic = self.compression.magic();
+        if magic.len() > file.look(HEAD)?.len() && magic.starts_with(file.look(HEAD)?) {
+            return Err(Error::new(ErrorKind::UnexpectedEof, "a frame does not end"));
+        }
+        let before = self.consumed();
+        std::io::copy(&mut file, &mut std::io::sink())?;
+        self.progress.trailing.store(self.consumed() - before, Ordering::Relaxed);
+        Ok(Frames::Over)
+    }
 }
 
 impl Read for Decompressor {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        self.inner.read(buffer)
+        loop {
+            let frame = match &mut self.frames {
+                Frames::Plain(file) => return file.read(buffer),
+                Frames::Over => return Ok(0),
+                Frames::Within(frame) => frame,
+            };
+            let read = frame.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            if let Frames::Within(frame) = std::mem::replace(&mut self.frames, Frames::Over) {
+                self.frames = self.next_frame(frame.into_file())?;
+            }
+        }
+    }
+}
+
+impl InputCompression {
+    /// What its frames begin with.
+    const fn magic(self) -> &'static [u8] {
+        match self {
+            Self::None => b"",
+            Self::Gzip => b"\x1f\x8b",
+            Self::Zstd => b"\x28\xb5\x2f\xfd",
+            Self::Bzip2 => b"BZh",
+            Self::Xz => b"\xfd7zXZ\0",
+            Self::Lz4 => b"\x04\x22\x4d\x18",
+        }
+    }
+}
+
+impl FrameReader {
+    /// The frame that begins there; the file itself where it is not compressed.
+    fn new(
+        compression: InputCompression,
+        file: FileReader,
+    ) -> Result<std::result::Result<Self, FileReader>> {
+        Ok(Ok(match compression {
+            InputCompression::None => return Ok(Err(file)),
+            InputCompression::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(file)),
+            InputCompression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?.single_frame();
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Self::Zstd(decoder)
+            }
+            InputCompression::Bzip2 => Self::Bzip2(bzip2::bufread::BzDecoder::new(file)),
+            InputCompression::Xz => {
+                Self::Xz(lzma_rust2::XzReader::new_mem_limit(file, false, XZ_MEMORY))
+            }
+            InputCompression::Lz4 => {
+                Self::Lz4(FrameDecoder::new(EofWatch { inner: file, is_starved: false }))
+            }
+        }))
+    }
+
+    /// Decompressed bytes; none at the end of the frame.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
+            Self::Bzip2(decoder) => decoder.read(buffer),
+            Self::Xz(decoder) => decoder.read(buffer),
+            Self::Lz4(decoder) => {
+                let read = decoder.read(buffer)?;
+                // The decoder takes an input that ends within a frame for its end.
+                if read == 0 && !buffer.is_empty() && decoder.get_ref().is_starved {
+                    return Err(Error::new(ErrorKind::UnexpectedEof, "a frame does not end"));
+                }
+                Ok(read)
+            }
+        }
+    }
+
+    /// The file behind the frame.
+    fn into_file(self) -> FileReader {
+        match self {
+            Self::Gzip(decoder) => decoder.into_inner(),
+            Self::Zstd(decoder) => decoder.finish(),
+            Self::Bzip2(decoder) => decoder.into_inner(),
+            Self::Xz(decoder) => decoder.into_inner(),
+            Self::Lz4(decoder) => decoder.into_inner().inner,
+        }
     }
 }
 
@@ -117,81 +248,63 @@ fn detect_compression(head: &[u8]) -> InputCompression {
     }
 }
 
-/// The bytes that were looked at, then the rest.
-type PeekedRead = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
-
-/// Counts what its user consumes, not what it reads ahead.
-struct CountedReader {
-    inner: BufReader<PeekedRead>,
-    consumed: Arc<AtomicU64>,
-    failed: Arc<AtomicBool>,
+/// A file as stored. Counts what its user consumes, not what it reads ahead.
+struct FileReader {
+    inner: BufReader<Box<dyn Read + Send>>,
+    /// Bytes that were looked at and not consumed: they stand before those of `inner`.
+    front: Vec<u8>,
+    progress: Arc<Progress>,
 }
 
-impl CountedReader {
-    fn count(&self, bytes: usize) {
-        self.consumed.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+impl FileReader {
+    /// Up to so many bytes that come next; nothing is consumed.
+    fn look(&mut self, bytes: usize) -> Result<&[u8]> {
+        let missing = bytes.saturating_sub(self.front.len());
+        let more = u64::try_from(missing).unwrap_or(u64::MAX);
+        let read = self.inner.by_ref().take(more).read_to_end(&mut self.front);
+        self.note(&read);
+        read?;
+        Ok(&self.front)
+    }
+
+    fn note<T>(&self, read: &Result<T>) {
+        self.progress.has_failed.fetch_or(read.is_err(), Ordering::Relaxed);
     }
 }
 
-impl Read for CountedReader {
+impl Read for FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let read = self.inner.read(buffer);
-        self.failed.fetch_or(read.is_err(), Ordering::Relaxed);
-        let read = read?;
-        self.count(read);
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
         Ok(read)
     }
 }
 
-impl BufRead for CountedReader {
+impl BufRead for FileReader {
     fn fill_buf(&mut self) -> Result<&[u8]> {
+        if !self.front.is_empty() {
+            return Ok(&self.front);
+        }
         let filled = self.inner.fill_buf();
-        self.failed.fetch_or(filled.is_err(), Ordering::Relaxed);
+        self.progress.has_failed.fetch_or(filled.is_err(), Ordering::Relaxed);
         filled
     }
 
     fn consume(&mut self, bytes: usize) {
-        self.count(bytes);
-        self.inner.consume(bytes);
+        let count = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.progress.consumed.fetch_add(count, Ordering::Relaxed);
+        if self.front.is_empty() {
+            self.inner.consume(bytes);
+        } else {
+            self.front.drain(..bytes.min(self.front.len()));
+        }
     }
-}
-
-/// LZ4 frames, one behind the other. The decoder takes an input that ends within a frame for its end.
-struct Lz4FrameReader {
-    decoder: FrameDecoder<EofWatch>,
-    is_within: bool,
 }
 
 /// Remembers whether more was asked for than there was.
 struct EofWatch {
-    inner: CountedReader,
+    inner: FileReader,
     is_starved: bool,
-}
-
-impl Lz4FrameReader {
-    fn new(inner: CountedReader) -> Self {
-        let decoder = FrameDecoder::new(EofWatch { inner, is_starved: false });
-        Self { decoder, is_within: false }
-    }
-}
-
-impl Read for Lz4FrameReader {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        loop {
-            if !self.is_within && self.decoder.get_mut().inner.fill_buf()?.is_empty() {
-                return Ok(0);
-            }
-            self.is_within = true;
-            let read = self.decoder.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            if self.decoder.get_ref().is_starved {
-                return Err(Error::new(ErrorKind::UnexpectedEof, "a frame does not end"));
-            }
-            self.is_within = false;
-        }
-    }
 }
 
 impl Read for EofWatch {

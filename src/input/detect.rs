@@ -4,7 +4,9 @@ use super::block::FormatReader;
 use super::csv_reader::CsvReader;
 use super::csv_rows;
 use super::error::ReadError;
-use super::foreign::{describe_foreign, is_marked};
+use super::foreign::{
+    begins_as_object, describe_foreign, is_json_value, is_marked, other_encoding,
+};
 use super::inputs::InputFile;
 use super::ipc;
 use super::item::{InputFormat, ReadOptions};
@@ -19,13 +21,17 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How far the first line is looked for when the format is not given.
+/// How far lines are looked for that say what a file is.
 const PEEK: usize = 4 << 20;
 /// How much of a file is looked at to tell what it is if not records.
 const HEAD: usize = 4096;
 /// How much of it is looked at to tell whether it is a table, whose rows may be long.
 const TABLE_HEAD: usize = 64 << 10;
 pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
+/// Ends of names of JSON lines.
+const LINES: [&str; 3] = [".jsonl", ".ndjson", ".json"];
+/// Lines that vote on what a file is.
+const VOTES: usize = 64;
 /// Ends of names that say how a file is compressed.
 const COMPRESSED: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
@@ -62,6 +68,13 @@ pub(super) fn detect_format(
     input: &InputFile,
     options: &ReadOptions,
 ) -> Result<DetectedFormat, ReadError> {
+    if !matches!(options.format, InputFormat::Arrow | InputFormat::Parquet | InputFormat::Warc)
+        && let Some(encoding) = other_encoding(stream.peek(HEAD)?)
+    {
+        let way = format!("convert it to UTF-8 (`iconv -f {encoding} -t UTF-8`)");
+        let why = format!("it is encoded as {encoding}, not as UTF-8: {way}");
+        return Ok(DetectedFormat::Sequence(foreign_reader(why, input.size)));
+    }
     let read: Box<dyn FormatReader> = match options.format {
         InputFormat::Auto => return detect_by_content(stream, input, options),
         InputFormat::Parquet => return Ok(DetectedFormat::Parquet),
@@ -91,39 +104,82 @@ fn detect_by_content(
     if stream.peek(warc_reader::MARK.len())? == warc_reader::MARK {
         return sequence_of(Box::new(WarcReader::new(options)));
     }
-    if let Some(line) = stream.peek_line(PEEK)? {
-        if line.starts_with(PARQUET_MAGIC) && !is_file {
-            return Ok(DetectedFormat::Parquet);
-        }
-        if line.starts_with(PARQUET_MAGIC) && is_packed {
-            let why = "a Parquet file in a compressed one, not a text: decompress it";
-            return sequence_of(foreign_reader(why.to_owned(), input.size));
-        }
-        if line.starts_with(b"{") && json_record::guess_field(line).is_ok() {
-            return sequence_of(Box::new(JsonLinesReader::new(options)));
-        }
+    let head = stream.peek(HEAD)?;
+    if head.starts_with(PARQUET_MAGIC) && !is_file {
+        return Ok(DetectedFormat::Parquet);
+    }
+    if head.starts_with(PARQUET_MAGIC) && is_packed && head.contains(&0) {
+        let why = "a Parquet file in a compressed one, not a text: decompress it";
+        return sequence_of(foreign_reader(why.to_owned(), input.size));
     }
     let name = input.name();
     let name = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    let head = stream.peek(TABLE_HEAD)?;
-    // A row or a value that is not UTF-8 is rejected for itself.
-    if !head.contains(&0) && !is_marked(head) {
-        let start = String::from_utf8_lossy(head);
-        if csv_rows::is_list_of_objects(&start) {
-            return sequence_of(Box::new(JsonValuesReader::new(options, true)));
-        }
-        let is_all = head.len() < TABLE_HEAD;
-        if ends(&[".csv", ".tsv"]) || csv_rows::is_table(&start, is_all, options.table) {
-            let tab = (ends(&[".tsv"]) && csv_rows::has_tab(&start)).then_some(b'\t');
-            return sequence_of(Box::new(CsvReader::new(options, tab, true)));
-        }
-    }
-    if let Some(why) = describe_foreign(head.get(..HEAD).unwrap_or(head), name) {
+    if let (true, Some(why)) = (is_marked(head), describe_foreign(head, name)) {
         return sequence_of(foreign_reader(why, input.size));
     }
-    if ends(&[".jsonl", ".ndjson", ".json"]) {
+    if json_lines_win(stream)? {
         return sequence_of(Box::new(JsonLinesReader::new(options)));
     }
+    let head = stream.peek(TABLE_HEAD)?;
+    // A row or a value that is not UTF-8 is rejected for itself.
+    let start = String::from_utf8_lossy(head);
+    if csv_rows::is_list_of_objects(&start) {
+        return sequence_of(Box::new(JsonValuesReader::new(options, true)));
+    }
+    let is_all = head.len() < TABLE_HEAD;
+    let is_table = || !head.contains(&0) && csv_rows::is_table(&start, is_all, options.table);
+    if ends(&[".csv", ".tsv"]) || !ends(&LINES) && is_table() {
+        let tab = (ends(&[".tsv"]) && csv_rows::has_tab(&start)).then_some(b'\t');
+        return sequence_of(Box::new(CsvReader::new(options, tab, true)));
+    }
+    let described = describe_foreign(head.get(..HEAD).unwrap_or(head), name);
+    if ends(&LINES) && described.as_ref().is_none_or(|_| !is_json_value(&start)) {
+        return sequence_of(Box::new(JsonLinesReader::new(options)));
+    }
+    if let Some(why) = described {
+        return sequence_of(foreign_reader(why, input.size));
+    }
     sequence_of(sequence(options))
+}
+
+/// Whether most of the first lines are JSON objects. A first line that is longer than is looked at counts while it begins
+/// as one.
+fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
+    // Most files hold no line that begins as an object.
+    let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
+    let head = stream.peek(TABLE_HEAD)?;
+    if !head.split(|byte| *byte == b'\n').any(|line| is_object(without_mark(line))) {
+        return Ok(false);
+    }
+    let mut bytes = TABLE_HEAD;
+    let mut whole = 0;
+    while whole < VOTES && bytes < PEEK {
+        bytes *= 2;
+        let ahead = stream.peek(bytes)?;
+        whole = ahead.iter().filter(|byte| **byte == b'\n').count();
+        if ahead.len() < bytes {
+            break;
+        }
+    }
+    let ahead = stream.peek(bytes)?;
+    let is_all = ahead.len() < bytes;
+    let is_cut = |at: usize| !is_all && at == whole;
+    let (mut objects, mut others) = (0_usize, 0_usize);
+    let lines = ahead.split(|byte| *byte == b'\n').map(without_mark).enumerate();
+    for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()).take(VOTES) {
+        let line = line.trim_ascii();
+        match is_cut(at) {
+            true if at > 0 => break,
+            true => objects += usize::from(begins_as_object(line)),
+            false if is_object(line) && json_record::guess_field(line).is_ok() => objects += 1,
+            false => others += 1,
+        }
+    }
+    Ok(objects > others)
+}
+
+/// A line without the mark of byte order that files put together have before one.
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }

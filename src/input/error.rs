@@ -1,5 +1,6 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
+use super::folders::LeftRole;
 use crate::remote::RemoteError;
 use std::path::PathBuf;
 
@@ -31,6 +32,12 @@ pub enum ReadError {
     #[error("{}: no files in this directory (hidden ones are skipped)", path.display())]
     EmptyDirectory {
         /// As given.
+        path: PathBuf,
+    },
+    /// A dataset that was saved with a choice of its rows, which stands in a file of its own.
+    #[error("{}: the dataset is a choice of rows of its files (`_indices_data_files`); write it with all of them and no others: `dataset.flatten_indices().save_to_disk(..)`", path.display())]
+    MappedDataset {
+        /// The description that says so.
         path: PathBuf,
     },
     /// The operating system refused.
@@ -153,6 +160,23 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// What the file is that it blames; none: whoever reads on meets the same error, or nobody can say what it costs.
+    #[must_use]
+    pub const fn blames_file(&self) -> Option<LeftRole> {
+        match self {
+            Self::Io { .. }
+            | Self::Corrupt { .. }
+            | Self::Damaged { .. }
+            | Self::OpenQuote { .. }
+            | Self::Rows { .. }
+            | Self::Batch { .. } => Some(LeftRole::Damaged),
+            Self::NoTextField { .. } | Self::NoColumn { .. } | Self::ColumnType { .. } => {
+                Some(LeftRole::Foreign)
+            }
+            _ => None,
+        }
+    }
+
     /// For `map_err` on operations on `path`.
     pub(super) fn io(
         path: &std::path::Path,

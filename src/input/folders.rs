@@ -1,112 +1,489 @@
-//! Folders of datasets: which of their files hold records, and which only describe them.
+//! Folders: which of their files hold records, alike on disk and in a bucket, and why the others are left.
 //!
-//! What `save_to_disk` of the library `datasets` writes lists its files (`state.json`), a dictionary of splits its
-//! folders (`dataset_dict.json`); a repository of the Hub has a page beside numbered shards.
+//! * What `save_to_disk` of the library `datasets` writes lists its files (`state.json`), a dictionary of splits its
+//!   folders (`dataset_dict.json`).
+//! * Spark, Hive and table formats leave markers (`_SUCCESS`, `_metadata`) beside numbered parts.
+//! * A repository of the Hub has a page, a licence and scripts beside its shards.
+//! * `lang=de/` says a field of all records below: see [`partitions`].
 
-use super::error::ReadError;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// Why a file was left, or not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftRole {
+    /// Its name, or that of a folder above it, begins with a dot.
+    Hidden,
+    /// A pattern of `--exclude` matches it.
+    Excluded,
+    /// A program marks by it that it has written the others.
+    Marker,
+    /// It describes the data beside it.
+    Description,
+    /// A corpus.
+    Corpus,
+    /// A pipe, socket or device, or a link to nothing.
+    Special,
+    /// It has no bytes.
+    Empty,
+    /// It holds no records of the kind that is read.
+    Foreign,
+    /// It is cut off, damaged or cannot be read; what stood before the damage was read.
+    Damaged,
+}
+
+/// A file of a folder that was left, or not read to its end.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LeftFile {
+    /// Its path or address.
+    pub path: String,
+    /// What it is.
+    pub role: LeftRole,
+    /// The reason, in words.
+    pub why: String,
+}
+
+/// A file somewhere below a folder.
+pub(super) struct FolderEntry<T> {
+    /// Its path below the folder, with strokes.
+    pub(super) name: String,
+    pub(super) item: T,
+}
+
+/// The files of a folder, sorted out.
+pub(super) struct FolderContents<T> {
+    pub(super) data: Vec<FolderEntry<T>>,
+    pub(super) left: Vec<(FolderEntry<T>, LeftRole, &'static str)>,
+}
+
+/// Why a folder cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FolderFault {
+    /// A dataset lists this file, and it is not there.
+    Missing(String),
+    /// This dataset is a choice of rows of its files.
+    Mapped(String),
+}
 
 /// A description longer than this is none.
-const MOST_STATE: u64 = 16 << 20;
+pub(super) const MOST_STATE: u64 = 16 << 20;
 
-/// Takes from the files of a folder, and of those in it, what is no record of a dataset. A file that a dataset lists
-/// and that is not there is an error.
-pub(super) fn data_files_only<T>(files: Vec<(PathBuf, T)>) -> Result<Vec<(PathBuf, T)>, ReadError> {
-    let mut folders: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
-    for (file, _) in &files {
-        if let (Some(folder), Some(name)) = (file.parent(), file.file_name()) {
-            let names = folders.entry(folder.to_path_buf()).or_default();
-            names.insert(name.to_string_lossy().into_owned());
+/// Ends of names of files that hold records and nothing else, without what says the compression.
+const DATA: [&str; 12] = [
+    ".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".csv", ".tsv", ".warc", ".wet",
+    ".wat", ".pq",
+];
+/// Ends of names that say how a file is compressed.
+const COMPRESSED: [&str; 11] =
+    [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".snappy", ".bgz", ".zlib", ".z"];
+/// Names that describe what stands beside them, whatever their ending.
+const PAGES: [&str; 9] = [
+    "readme",
+    "license",
+    "licence",
+    "notice",
+    "citation",
+    "copying",
+    "authors",
+    "changelog",
+    "contributing",
+];
+const DESCRIPTIONS: [&str; 12] = [
+    "dataset_info.json",
+    "dataset_infos.json",
+    "dataset_dict.json",
+    "croissant.json",
+    "metadata.json",
+    "meta.json",
+    "manifest.json",
+    "schema.json",
+    "md5sums",
+    "sha1sums",
+    "sha256sums",
+    "checksums.txt",
+];
+const CHECKSUMS: [&str; 5] = [".crc", ".md5", ".sha1", ".sha256", ".sha512"];
+const MARKERS: [&str; 5] = ["_success", "_metadata", "_common_metadata", "_temporary", "_started"];
+const MARKER_STARTS: [&str; 3] = ["_committed_", "_started_", "_success."];
+const MARKER_FOLDERS: [&str; 4] =
+    ["_temporary", "_delta_log", "_spark_metadata", "_symlink_format_manifest"];
+
+const MARKER: &str = "a marker of the program that wrote the files beside it";
+const DELTA: &str = "the log of a Delta table: files that the table has removed are read too; export the table to read it as it is";
+const DESCRIBES: &str = "it describes the data beside it";
+const BESIDE: &str = "it stands beside the parts of a dataset and is none of them";
+const UNLISTED: &str = "the dataset that is saved there does not list it";
+const HIDDEN: &str = "its name or that of a folder above it begins with a dot";
+
+/// Sorts the files of a folder out. `read` gives the first bytes of one, up to [`MOST_STATE`] and one more.
+pub(super) fn sort_out<T>(
+    entries: Vec<FolderEntry<T>>,
+    read: impl Fn(&T) -> Option<Vec<u8>>,
+) -> Result<FolderContents<T>, FolderFault> {
+    let rules = FolderRules::new(&entries, read)?;
+    let mut contents = FolderContents { data: Vec::new(), left: Vec::new() };
+    let reasons: Vec<_> = entries.iter().map(|entry| rules.reason(&entry.name)).collect();
+    for (entry, reason) in entries.into_iter().zip(reasons) {
+        match reason {
+            None => contents.data.push(entry),
+            Some((role, why)) => contents.left.push((entry, role, why)),
         }
     }
-    let mut listed: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
-    for (folder, names) in &folders {
-        let is_saved = names.contains("state.json") && names.contains("dataset_info.json");
-        let Some(data) = is_saved.then(|| data_files(folder)).flatten() else { continue };
-        if let Some(missing) = data.iter().find(|name| !folder.join(name).is_file()) {
-            return Err(ReadError::NotFound { path: folder.join(missing) });
-        }
-        listed.insert(folder, data);
-    }
-    let is_description = |file: &Path| {
-        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return false };
-        match (listed.get(folder), name.to_str()) {
-            (Some(data), Some(name)) => !data.contains(name),
-            (None, Some("dataset_dict.json")) => {
-                listed.keys().any(|split| split.parent() == Some(folder))
-            }
-            (None, Some("README.md" | "dataset_info.json" | "dataset_infos.json")) => {
-                let within = |other: &PathBuf| other.starts_with(folder);
-                folders
-                    .iter()
-                    .filter(|(other, _)| within(other))
-                    .any(|(_, names)| has_shards(names))
-            }
-            _ => false,
-        }
-    };
-    let is_kept: Vec<bool> = files.iter().map(|(file, _)| !is_description(file)).collect();
-    let kept = files.into_iter().zip(is_kept).filter(|(_, is_kept)| *is_kept);
-    Ok(kept.map(|(file, _)| file).collect())
+    Ok(contents)
 }
 
-/// The files that a saved dataset lists; none when the list cannot be read.
-fn data_files(folder: &Path) -> Option<BTreeSet<String>> {
-    #[derive(serde::Deserialize)]
-    struct SavedDatasetState {
-        #[serde(rename = "_data_files")]
-        files: Vec<SavedDataFile>,
-    }
-    #[derive(serde::Deserialize)]
-    struct SavedDataFile {
-        filename: String,
-    }
-    let path = folder.join("state.json");
-    if std::fs::metadata(&path).ok()?.len() > MOST_STATE {
-        return None;
-    }
-    let state: SavedDatasetState = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    // A name is one of this folder, nothing else.
-    let is_name = |name: &str| Path::new(name).file_name() == Some(OsStr::new(name));
-    let names: BTreeSet<String> = state.files.into_iter().map(|file| file.filename).collect();
-    (!names.is_empty() && names.iter().all(|name| is_name(name))).then_some(names)
+/// What is known of the folders below one.
+#[derive(Default)]
+struct FolderRules {
+    /// The files that saved datasets list, by their folder.
+    listed: BTreeMap<String, BTreeSet<String>>,
+    /// By folder: what stands in it and below.
+    below: BTreeMap<String, Below>,
 }
 
-/// Whether there is a shard of a dataset: `train-00000-of-00007.parquet`, or `.arrow` of a cache.
-fn has_shards(names: &BTreeSet<String>) -> bool {
-    names.iter().any(|name| {
-        let Some(name) = [".parquet", ".arrow"].iter().find_map(|end| name.strip_suffix(end))
-        else {
-            return false;
-        };
-        // The Hub's own conversions have a hash behind the number.
-        let mut words = name.rsplit('-').map(|word| word.get(..5).unwrap_or(word));
-        let is_number = |word: &str| word.len() == 5 && word.bytes().all(|b| b.is_ascii_digit());
-        let words: Vec<&str> = words.by_ref().take(4).collect();
-        let is_numbered =
-            |three: &[&str]| matches!(three, [of, "of", at] if is_number(of) && is_number(at));
-        words.windows(3).any(is_numbered)
-    })
+#[derive(Clone, Copy, Default)]
+struct Below {
+    /// Files with records.
+    has_data: bool,
+    /// Files that are neither those nor a description.
+    has_others: bool,
+    /// Numbered parts, or folders of partitions.
+    is_dataset: bool,
+}
+
+impl FolderRules {
+    fn new<T>(
+        entries: &[FolderEntry<T>],
+        read: impl Fn(&T) -> Option<Vec<u8>>,
+    ) -> Result<Self, FolderFault> {
+        let mut rules = Self::default();
+        let names: BTreeSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        for entry in entries {
+            let (folder, name) = split(&entry.name);
+            if name == "state.json"
+                && names.contains(join(folder, "dataset_info.json").as_str())
+                && let Some(state) = read(&entry.item).and_then(|bytes| SavedDataset::parse(&bytes))
+            {
+                if !state.indices.is_empty() {
+                    return Err(FolderFault::Mapped(entry.name.clone()));
+                }
+                let missing = |file: &&String| !names.contains(join(folder, file).as_str());
+                if let Some(file) = state.files.iter().find(missing) {
+                    return Err(FolderFault::Missing(join(folder, file)));
+                }
+                rules.listed.insert(folder.to_owned(), state.files);
+            }
+        }
+        for name in names {
+            let (folder, file) = split(name);
+            if is_hidden(name) || marker(name).is_some() {
+                // Who writes markers writes datasets.
+                let is_success = file.to_ascii_lowercase() == "_success";
+                rules.note(folder, Below { is_dataset: is_success, ..Below::default() });
+                continue;
+            }
+            let is_data = is_data(file);
+            let is_part = is_part(file);
+            let is_partition = is_data && folder.split('/').any(|part| partition(part).is_some());
+            let kind = Below {
+                has_data: is_data || is_part,
+                has_others: !is_data
+                    && !is_part
+                    && !is_description(file)
+                    && !rules.listed.contains_key(folder),
+                is_dataset: is_part || is_partition,
+            };
+            rules.note(folder, kind);
+        }
+        Ok(rules)
+    }
+
+    /// Notes a file of a folder, for it and all above it.
+    fn note(&mut self, folder: &str, kind: Below) {
+        let mut folder = folder;
+        loop {
+            let below = self.below.entry(folder.to_owned()).or_default();
+            below.has_data |= kind.has_data;
+            below.has_others |= kind.has_others;
+            below.is_dataset |= kind.is_dataset;
+            if folder.is_empty() {
+                break;
+            }
+            folder = split(folder).0;
+        }
+    }
+
+    /// Why a file is left; none: it holds records, or a text.
+    fn reason(&self, name: &str) -> Option<(LeftRole, &'static str)> {
+        let (folder, file) = split(name);
+        if is_hidden(name) {
+            return Some((LeftRole::Hidden, HIDDEN));
+        }
+        if let Some(why) = marker(name) {
+            return Some((LeftRole::Marker, why));
+        }
+        if let Some(files) = self.listed.get(folder) {
+            return (!files.contains(file)).then_some((LeftRole::Description, UNLISTED));
+        }
+        let holds_split = || self.listed.keys().any(|split_of| split(split_of).0 == folder);
+        let below = self.below.get(folder).copied().unwrap_or_default();
+        let describes = is_description(file)
+            && (below.is_dataset || below.has_data && !below.has_others || holds_split());
+        if describes {
+            return Some((LeftRole::Description, DESCRIBES));
+        }
+        let is_record =
+            is_data(file) || is_part(file) || file.to_ascii_lowercase().contains(".json");
+        (below.is_dataset && below.has_data && !is_record)
+            .then_some((LeftRole::Description, BESIDE))
+    }
+}
+
+/// The fields that the folders of a file say of all its records, in the order of the path: `lang=de/` the field `lang`.
+/// A value that Hive writes for null is none.
+pub(super) fn partitions(path: &Path) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let path = path.to_string_lossy();
+    let folder = split(path.split_once('?').map_or(&path, |(path, _)| path)).0;
+    for (name, value) in folder.split('/').filter_map(partition) {
+        if let Some((_, earlier)) = fields.iter_mut().find(|(field, _)| field == name) {
+            *earlier = value;
+        } else {
+            fields.push((name.to_owned(), value));
+        }
+    }
+    fields.retain(|(_, value)| value != NULL);
+    fields
+}
+
+/// What Hive and Spark write for null.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The name and the value of a folder of a partition.
+fn partition(part: &str) -> Option<(&str, String)> {
+    let (name, value) = part.split_once('=')?;
+    let is_start = |first: char| first.is_alphabetic() || first == '_';
+    let is_name = name.starts_with(is_start)
+        && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.'));
+    (is_name && !value.is_empty()).then(|| (name, unescape(value)))
+}
+
+/// Writers escape what no name of a folder can hold as `%2F`.
+fn unescape(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned())
+}
+
+/// What a saved dataset says of its files.
+struct SavedDataset {
+    files: BTreeSet<String>,
+    indices: Vec<serde_json::Value>,
+}
+
+impl SavedDataset {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct SavedDatasetState {
+            #[serde(rename = "_data_files")]
+            files: Vec<SavedDataFile>,
+            #[serde(rename = "_indices_data_files", default)]
+            indices: Option<Vec<serde_json::Value>>,
+        }
+        #[derive(serde::Deserialize)]
+        struct SavedDataFile {
+            filename: String,
+        }
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_STATE {
+            return None;
+        }
+        let state: SavedDatasetState = serde_json::from_slice(bytes).ok()?;
+        // A name is one of this folder, nothing else.
+        let is_name = |name: &String| !name.contains('/') && name != "..";
+        let files: BTreeSet<String> = state.files.into_iter().map(|file| file.filename).collect();
+        let indices = state.indices.unwrap_or_default();
+        (!files.is_empty() && files.iter().all(is_name)).then_some(Self { files, indices })
+    }
+}
+
+/// The folder and the name of a path.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.'))
+}
+
+/// Why a file is a marker, where it is one.
+fn marker(path: &str) -> Option<&'static str> {
+    let (folder, name) = split(path);
+    let name = name.to_ascii_lowercase();
+    if folder.split('/').any(|part| part == "_delta_log") {
+        return Some(DELTA);
+    }
+    let is_within = folder.split('/').any(|part| MARKER_FOLDERS.contains(&part));
+    let is_marker = MARKERS.contains(&name.as_str())
+        || MARKER_STARTS.iter().any(|start| name.starts_with(start));
+    (is_within || is_marker).then_some(MARKER)
+}
+
+/// The name in small letters, without the end that says the compression.
+fn plain(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    plain.to_owned()
+}
+
+fn is_data(name: &str) -> bool {
+    let name = plain(name);
+    DATA.iter().any(|end| name.ends_with(end))
+}
+
+fn is_description(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let stem = name.split(['.', '-', '_']).next().unwrap_or_default();
+    PAGES.contains(&stem)
+        || DESCRIPTIONS.contains(&name.as_str())
+        || CHECKSUMS.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether it is a numbered part of a dataset: `train-00000-of-00007.parquet`, or `part-00000-..-c000.snappy.parquet`.
+fn is_part(name: &str) -> bool {
+    let is_number =
+        |word: &str| word.len() >= 5 && word.bytes().take(5).all(|b| b.is_ascii_digit());
+    let stem = name.split('.').next().unwrap_or_default();
+    if stem
+        .strip_prefix("part-")
+        .is_some_and(|rest| is_number(rest.trim_start_matches(['r', 'm', '-'])))
+    {
+        return true;
+    }
+    let words: Vec<&str> = stem.split('-').collect();
+    let is_numbered =
+        |three: &[&str]| matches!(three, [at, "of", of] if is_number(at) && is_number(of));
+    words.windows(3).any(is_numbered)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn left(names: &[&str]) -> Vec<String> {
+        let entries = names.iter().map(|name| FolderEntry { name: (*name).to_owned(), item: () });
+        let contents = sort_out(entries.collect(), |()| None).unwrap();
+        contents.left.into_iter().map(|(entry, ..)| entry.name).collect()
+    }
+
     #[test]
-    fn shards_of_a_dataset_are_told_by_their_numbers() {
-        let has = |name: &str| has_shards(&BTreeSet::from([name.to_owned()]));
+    fn what_describes_records_is_left_where_there_are_records_and_nothing_else() {
+        for (names, expected) in [
+            (&["README.md", "a.parquet"][..], &["README.md"][..]),
+            (&["README.md", "data/a.jsonl.gz", "LICENSE"], &["README.md", "LICENSE"]),
+            (&["a.csv", "a.csv.sha256", "metadata.json"], &["a.csv.sha256", "metadata.json"]),
+            // Texts beside a table: the page is one of them.
+            (&["README.md", "chapter.md", "a.csv"], &[]),
+            (&["README.md", "src/main.rs"], &[]),
+            (&["a.txt", "old.arc"], &[]),
+            (&["_notes.txt", "b.txt"], &[]),
+            // Numbered parts: whatever stands beside them is none.
+            (
+                &["README.md", "load.py", "data/train-00000-of-00002.parquet"],
+                &["README.md", "load.py"],
+            ),
+            (&["_SUCCESS", "part-00000-0a1b-c000.json", "x.json"], &["_SUCCESS"]),
+            (&["_SUCCESS", "part-00000", "part-00001"], &["_SUCCESS"]),
+            (&["_SUCCESS", "part-r-00000.gz.parquet", "notes.txt"], &["_SUCCESS", "notes.txt"]),
+            (
+                &["lang=de/a.parquet", "lang=de/notes.txt", "LICENSE"],
+                &["lang=de/notes.txt", "LICENSE"],
+            ),
+            (
+                &["_delta_log/0.json", "a.parquet", "_temporary/0/b.parquet"],
+                &["_delta_log/0.json", "_temporary/0/b.parquet"],
+            ),
+            (&[".git/HEAD", "a.txt", "b/.c"], &[".git/HEAD", "b/.c"]),
+        ] {
+            assert_eq!(left(names), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn parts_are_told_by_their_numbers() {
         for name in [
             "train-00000-of-00007.parquet",
             "test-00003-of-00004-0a1b2c3d4e5f6071.parquet",
             "imdb-train-00000-of-00002.arrow",
+            "part-00000",
+            "part-00001-4f-c000.snappy.parquet",
+            "part-m-00003.gz",
         ] {
-            assert!(has(name), "{name}");
+            assert!(is_part(name), "{name}");
         }
-        for name in ["train.parquet", "a-00000-of-00007.txt", "00000.parquet", "of-of-of.arrow"] {
-            assert!(!has(name), "{name}");
+        for name in
+            ["train.parquet", "a-1-of-2.txt", "00000.parquet", "of-of-of.arrow", "part-time.txt"]
+        {
+            assert!(!is_part(name), "{name}");
         }
+    }
+
+    #[test]
+    fn folders_of_partitions_say_fields() {
+        let of = |path: &str| partitions(Path::new(path));
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            of("/d/lang=de/dump=2024-10/part-0.parquet"),
+            [field("lang", "de"), field("dump", "2024-10")]
+        );
+        assert_eq!(of("s3://b/a=1%2F2/a=3/x.csv?versionId=k=v"), [field("a", "3")]);
+        assert_eq!(of("/d/lang=__HIVE_DEFAULT_PARTITION__/x"), []);
+        assert_eq!(of("/d/=de/lang=/a b=c/1=2/k=v.parquet"), []);
+        assert_eq!(of("/d/q=%zz%4/x"), [field("q", "%zz%4")]);
+    }
+
+    #[test]
+    fn a_saved_dataset_is_the_files_that_it_lists() {
+        let state = |files: &str, indices: &str| {
+            format!(r#"{{"_data_files":[{files}],"_indices_data_files":{indices}}}"#).into_bytes()
+        };
+        let sorted = |state: Vec<u8>| {
+            let names = [
+                "s/state.json",
+                "s/dataset_info.json",
+                "s/a.arrow",
+                "s/b.arrow",
+                "dataset_dict.json",
+            ];
+            let entries = names.map(|name| FolderEntry { name: name.to_owned(), item: () });
+            sort_out(entries.into(), |()| Some(state.clone())).map(|contents| {
+                contents.data.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
+            })
+        };
+        let a = r#"{"filename":"a.arrow"}"#;
+        assert_eq!(sorted(state(a, "null")).unwrap(), ["s/a.arrow"]);
+        assert_eq!(sorted(state(a, "[]")).unwrap(), ["s/a.arrow"]);
+        let mapped = sorted(state(a, r#"[{"filename":"i.arrow"}]"#));
+        assert_eq!(mapped, Err(FolderFault::Mapped("s/state.json".to_owned())));
+        let missing = sorted(state(r#"{"filename":"c.arrow"}"#, "[]"));
+        assert_eq!(missing, Err(FolderFault::Missing("s/c.arrow".to_owned())));
     }
 }

@@ -9,15 +9,23 @@ pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
         return Some(format!("{what}, not a text: {way}"));
     }
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let valid = valid_utf8(head);
     let text = text(head);
     let what = if ends(&[".warc", ".wet", ".wat"]) {
         "called a web archive (WARC), but no record of one begins it: repair it"
     } else if ends(&[".json", ".jsonl", ".ndjson"]) && text.is_some_and(is_json_value) {
         "JSON over several lines, not one object a line: read its objects with --format json"
+    } else if begins_as_json(head) {
+        "JSON, but not one object a line: read its objects with --format json"
     } else if let Some(what) = text.and_then(|text| annotated_text(text, name)) {
         what
-    } else if text.is_none() {
-        return Some("not a text: bytes that are not UTF-8, or NUL".to_owned());
+    } else if head.contains(&0) {
+        return Some("not a text: it has NUL bytes".to_owned());
+    } else if valid < head.len() {
+        let way = "convert it to UTF-8, such as with `iconv -f WINDOWS-1252 -t UTF-8`";
+        return Some(format!(
+            "not encoded as UTF-8 from byte {valid} on, perhaps as Latin-1, Windows-1252 or another of its kind: {way}"
+        ));
     } else {
         return None;
     };
@@ -30,12 +38,18 @@ const DECOMPRESS: &str = "it is compressed twice, decompress it once";
 const EXTRACT: &str = "extract its text to JSON lines";
 
 /// Position, bytes, what begins so, the way out.
-const MARKS: [(usize, &[u8], &str, &str); 22] = [
+const MARKS: [(usize, &[u8], &str, &str); 23] = [
     (
         0,
         b"FEA1",
         "a Feather file of version 1",
         "write it anew as version 2, with pyarrow.feather.write_feather",
+    ),
+    (
+        0,
+        b"filedesc://",
+        "a web archive of before WARC (ARC)",
+        "convert it to WARC (`warcio recompress`)",
     ),
     (0, b"ORC", "an ORC file", CONVERT),
     (0, b"Obj\x01", "an Avro file", CONVERT),
@@ -87,8 +101,71 @@ fn text(head: &[u8]) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }
 
+/// Bytes of the beginning that are UTF-8; a character that is cut at its end counts as one.
+fn valid_utf8(head: &[u8]) -> usize {
+    match std::str::from_utf8(head) {
+        Err(error) if error.error_len().is_some() => error.valid_up_to(),
+        _ => head.len(),
+    }
+}
+
+/// The encoding of a text that is not UTF-8 but one with units of two or four bytes: by its mark of byte order, or by
+/// where its zeros stand, of which a text in other letters than Latin has few.
+pub(super) fn other_encoding(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0xff, 0xfe, 0, 0, ..] => return Some("UTF-32LE"),
+        [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32BE"),
+        [0xff, 0xfe, ..] => return Some("UTF-16LE"),
+        [0xfe, 0xff, ..] => return Some("UTF-16BE"),
+        _ => {}
+    }
+    let units = head.len() / 4;
+    if units < 2 {
+        return None;
+    }
+    let zeros =
+        |at: usize| head.iter().skip(at).step_by(4).take(units).filter(|b| **b == 0).count();
+    let [a, b, c, d] = [zeros(0), zeros(1), zeros(2), zeros(3)];
+    let (most, few) = (units * 3 / 4, units / 8);
+    match () {
+        () if b >= most && c >= most && d >= most && a <= few => Some("UTF-32LE"),
+        () if a >= most && b >= most && c >= most && d <= few => Some("UTF-32BE"),
+        () if b >= most && d >= most && a <= few && c <= few => Some("UTF-16LE"),
+        () if a >= most && c >= most && b <= few && d <= few => Some("UTF-16BE"),
+        () => None,
+    }
+}
+
+/// Whether a JSON object begins: a brace, a name in quotes, a colon.
+pub(super) fn begins_as_object(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") else { return false };
+    let Some(rest) = rest.trim_ascii_start().strip_prefix(b"\"") else { return false };
+    let mut is_escape = false;
+    let end = rest.iter().position(|byte| {
+        let is_end = *byte == b'"' && !is_escape;
+        is_escape = *byte == b'\\' && !is_escape;
+        is_end
+    });
+    let behind = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+    behind.trim_ascii_start().starts_with(b":")
+}
+
+/// Whether a JSON object begins, or a list of them.
+fn begins_as_json(bytes: &[u8]) -> bool {
+    let list = bytes.trim_ascii_start().strip_prefix(b"[");
+    begins_as_object(bytes) || list.is_some_and(begins_as_object)
+}
+
+/// Whether a page begins.
+pub(super) fn is_html(text: &str) -> bool {
+    let begins = |start: &str| {
+        text.trim_start().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+    };
+    begins("<!doctype html") || begins("<html")
+}
+
 /// Whether a list begins, or an object that does not end on its line.
-fn is_json_value(text: &str) -> bool {
+pub(super) fn is_json_value(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
     first == "{" || first.starts_with('[')
 }
@@ -227,6 +304,9 @@ mod foreign_tests {
             (b"[1,\n2]", "a.json", "--format json"),
             (b"{\n \"text\": 1}", "a.json", "--format json"),
             (b"a\0b", "a.txt", "NUL"),
+            (b"filedesc://a.arc 0.0.0.0 2007", "a", "ARC"),
+            (b"{\n \"name\": \"x\",", "package", "--format json"),
+            (b"[ { \"a\" : 1", "-", "--format json"),
             (b"abc\xff\xfe", "a.txt", "UTF-8"),
         ] {
             let why = describe_foreign(head, name).unwrap_or_default();
@@ -236,6 +316,8 @@ mod foreign_tests {
             (&b""[..], "empty.txt"),
             (b"Hello, world\nfoo, bar\nbaz, qux\n", "poem.txt"),
             (b"{\n not json", "code.rs"),
+            (b"{\"a\", 1}", "array.c"),
+            (b"[\"a\", 1]", "list.py"),
             (b"[section]\nname = 1\n", "a.ini"),
             (b"[link](x) and\n", "a.md"),
             ("cut \u{e9}".as_bytes().split_last().expect("is long").1, "a.txt"),

@@ -339,6 +339,51 @@ fn arrow_files_feather_and_streams_are_read_as_what_they_were_made_of() {
     assert!(rejected(&old[0]).reason.to_string().contains("write_feather"));
 }
 
+/// Two batches of texts as an Arrow file, aligned and described as writers do.
+fn arrow_file(alignment: usize, is_legacy: bool) -> Vec<u8> {
+    use arrow_ipc::{MetadataVersion, writer};
+    let version = if is_legacy { MetadataVersion::V4 } else { MetadataVersion::V5 };
+    let options = writer::IpcWriteOptions::try_new(alignment, is_legacy, version).expect("options");
+    let batch = |texts: [&str; 2]| {
+        let column: arrow::array::ArrayRef =
+            std::sync::Arc::new(arrow::array::StringArray::from(texts.to_vec()));
+        arrow::array::RecordBatch::try_from_iter([("text", column)]).expect("a batch")
+    };
+    let first = batch(["alpha", "beta"]);
+    let mut file = writer::FileWriter::try_new_with_options(Vec::new(), &first.schema(), options)
+        .expect("a writer");
+    file.write(&first).expect("writes");
+    file.write(&batch(["gamma", "delta"])).expect("writes");
+    file.into_inner().expect("ends")
+}
+
+#[test]
+fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_contents() {
+    let dir = Dir::new();
+    for alignment in [8, 16, 32, 64] {
+        for is_legacy in [false, true] {
+            let bytes = arrow_file(alignment, is_legacy);
+            let items = read(&dir.write("a.arrow", &bytes));
+            let found = texts(&items);
+            assert_eq!(found, ["alpha", "beta", "gamma", "delta"], "{alignment} {is_legacy}");
+        }
+    }
+    let bytes = arrow_file(64, false);
+    // A writer that does not say that its messages end.
+    let end = [&[0xff; 4][..], &[0; 4]].concat();
+    let at = bytes.windows(8).rposition(|eight| eight == end).expect("the messages end");
+    let unsaid = [&bytes[..at], &bytes[at + 8..]].concat();
+    assert_eq!(texts(&read(&dir.write("unsaid.arrow", &unsaid))).len(), 4);
+    // One that says so too early: the table of contents knows better.
+    let schema_end = 64 + 8 + u32::from_le_bytes(bytes[68..72].try_into().expect("four")) as usize;
+    let early = [&bytes[..schema_end], &bytes[at..]].concat();
+    let input = dir.write("early.arrow", &early);
+    let (items, error) =
+        drain(&mut InputReader::open(&input, &ReadOptions::default()).expect("opens"))
+            .expect_err("batches are missing");
+    assert!(items.is_empty() && error.to_string().contains("which says 2"), "{error}");
+}
+
 #[test]
 fn arrow_data_that_is_cut_damaged_or_too_long_is_an_error_with_its_place() {
     let dir = Dir::new();
@@ -417,6 +462,8 @@ fn what_is_compressed_otherwise_is_read_in_all_its_parts_and_cuts_are_told() {
         let mut reader = InputReader::open(input, &ReadOptions::default()).expect("opens");
         drain(&mut reader).expect("reads");
         assert_eq!(reader.input_bytes(), bytes.len() as u64, "{name}");
+        let padded = dir.write("padded.csv", [&bytes[..], &[0; 512]].concat());
+        assert_eq!(objects(&read(&padded)), expected, "{name} with zeros behind");
         let mut whole = 0;
         for cut in 12..bytes.len() {
             let input = dir.write("cut.csv", &bytes[..cut]);
@@ -500,7 +547,7 @@ fn texts_of_web_archives_are_records_and_their_pages_are_counted() {
     assert_eq!(record(&items[2]).key, RecordKey::Given("https://a.example/6".into()));
     let mut reader = InputReader::open(input, &by_url).expect("opens");
     drain(&mut reader).expect("reads");
-    assert_eq!(reader.take_skipped(), SkippedContent { html: 1, other: 2 });
+    assert_eq!(reader.take_skipped(), SkippedContent { html: 1, gone: 1, other: 1 });
     assert_eq!(reader.take_skipped(), SkippedContent::default());
 }
 

@@ -256,6 +256,33 @@ impl<'m> InputReader<'m> {
         }
     }
 
+    /// What the file is compressed with, and the bytes behind its last frame that belong to none.
+    #[must_use]
+    pub fn trailing(&self) -> Option<(&'static str, u64)> {
+        match &self.body {
+            ReaderBody::Stream(stream, _) => stream.trailing(),
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => None,
+        }
+    }
+
+    /// Whether the document that the input is begins as an HTML page.
+    #[must_use]
+    pub fn is_page(&self) -> bool {
+        matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_page())
+    }
+
+    /// Whether the input has no bytes, once its end is reached.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.body, ReaderBody::Stream(stream, _) if stream.offset() == 0)
+    }
+
+    /// Whether the records come from a program, not from a file.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self.body, ReaderBody::Memory(_))
+    }
+
     /// Whether the input is one document, not a list of records.
     #[must_use]
     pub fn is_single(&self) -> bool {

@@ -1,11 +1,13 @@
 //! Path arguments to inputs: files, directories, patterns, standard input.
 
 use super::error::ReadError;
-use super::folders::data_files_only;
+use super::folders::{self, FolderEntry, FolderFault, LeftFile, LeftRole, MOST_STATE};
+use super::item::{ReadOptions, byte_len};
 use crate::model::Interrupt;
-use crate::remote::{NameMatcher, ObjectStores, RemoteObject, is_remote};
+use crate::remote::{NameMatcher, RemoteCursor, RemoteObject, is_remote};
 use std::collections::HashSet;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,20 +54,36 @@ impl InputFile {
     }
 }
 
-/// Expands path arguments in the order given: a file is itself; a directory all files below it in byte order of their
-/// paths, hidden ones and what describes a dataset left out; a pattern (`*`, `?`, `[..]`, `**`) its matches in byte
-/// order; `-` standard input; an address the objects of `stores` that it stands for, by the same rules. A file reached
-/// twice is read once.
+/// What path arguments stand for.
+#[derive(Debug, Default)]
+pub struct InputList {
+    /// What is read, in this order.
+    pub files: Vec<InputFile>,
+    /// Files of folders that are not.
+    pub left: Vec<LeftFile>,
+    seen: HashSet<PathBuf>,
+    exclude: Vec<glob::Pattern>,
+}
+
+/// Expands path arguments in the order given: a file is itself; a directory all files with records below it in byte
+/// order of their paths; a pattern (`*`, `?`, `[..]`, `**`) its matches in byte order; `-` standard input; an address
+/// the objects of a store that it stands for, by the same rules. A file reached twice is read once. What of a directory
+/// is left is said with the reason.
 ///
 /// # Errors
 /// [`ReadError::NotFound`], [`ReadError::NoMatch`], [`ReadError::Pattern`],
-/// [`ReadError::EmptyDirectory`], or [`ReadError::Io`] and [`ReadError::Remote`] on what cannot be looked at.
+/// [`ReadError::EmptyDirectory`], [`ReadError::MappedDataset`], or [`ReadError::Io`] and [`ReadError::Remote`] on what
+/// cannot be looked at.
 pub fn expand(
     paths: &[String],
-    stores: &ObjectStores,
+    options: &ReadOptions,
     interrupt: &Interrupt,
-) -> Result<Vec<InputFile>, ReadError> {
+) -> Result<InputList, ReadError> {
     let mut found = InputList::default();
+    for pattern in &options.exclude {
+        let parsed = glob::Pattern::new(pattern).map_err(|error| pattern_error(pattern, &error))?;
+        found.exclude.push(parsed);
+    }
     for argument in paths {
         let path = Path::new(argument);
         if argument == "-" {
@@ -73,9 +91,8 @@ pub fn expand(
         } else if path.exists() {
             found.add(path)?;
         } else if is_remote(argument) {
-            for object in stores.objects(argument, interrupt, matching)? {
-                found.add_object(object);
-            }
+            let objects = options.stores.objects(argument, interrupt, matching)?;
+            found.add_objects(argument, objects)?;
         } else if argument.contains(['*', '?', '[']) {
             for path in matches(argument)? {
                 found.add(&path)?;
@@ -84,26 +101,20 @@ pub fn expand(
             return Err(ReadError::NotFound { path: path.to_path_buf() });
         }
     }
-    Ok(found.inputs)
+    Ok(found)
 }
 
-/// The same of paths alone.
+/// The files of paths alone.
 #[cfg(test)]
 pub fn expand_local(paths: &[String]) -> Result<Vec<InputFile>, ReadError> {
-    expand(paths, &ObjectStores::default(), &Interrupt::default())
-}
-
-#[derive(Default)]
-struct InputList {
-    inputs: Vec<InputFile>,
-    seen: HashSet<PathBuf>,
+    Ok(expand(paths, &ReadOptions::default(), &Interrupt::default())?.files)
 }
 
 impl InputList {
     fn add_stdin(&mut self) {
         let path = PathBuf::from("-");
         if self.seen.insert(path.clone()) {
-            self.inputs.push(InputFile {
+            self.files.push(InputFile {
                 path: Arc::new(path),
                 size: 0,
                 version: 0,
@@ -120,12 +131,71 @@ impl InputList {
             self.add_file(absolute, &metadata);
             return Ok(());
         }
-        let files = walk(&absolute)?;
-        if files.is_empty() {
-            return Err(ReadError::EmptyDirectory { path: path.to_path_buf() });
-        }
-        for (file, metadata) in files {
+        let before = self.left.len();
+        let entries = self.walk(&absolute)?;
+        let read = |(file, _): &(PathBuf, Metadata)| first_bytes(File::open(file).ok()?);
+        let is_seen = self.files.len();
+        for (file, metadata) in self.sort_out(path, entries, read)? {
             self.add_file(file, &metadata);
+        }
+        let is_empty = self.files.len() == is_seen && self.left.len() == before;
+        match is_empty {
+            true => Err(ReadError::EmptyDirectory { path: path.to_path_buf() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The files of a folder that hold records, in byte order of their names; the others are noted.
+    fn sort_out<T>(
+        &mut self,
+        folder: &Path,
+        mut entries: Vec<FolderEntry<T>>,
+        read: impl Fn(&T) -> Option<Vec<u8>>,
+    ) -> Result<Vec<T>, ReadError> {
+        let join =
+            |name: &str| format!("{}/{name}", folder.to_string_lossy().trim_end_matches('/'));
+        let left =
+            |name: &str, role, why: &str| LeftFile { path: join(name), role, why: why.to_owned() };
+        entries.retain(|entry| {
+            let name = entry.name.rsplit('/').next().unwrap_or_default();
+            let excluded = |pattern: &&glob::Pattern| {
+                pattern.matches_with(&entry.name, wildcards()) || pattern.matches(name)
+            };
+            let excluded = self.exclude.iter().find(excluded);
+            if let Some(pattern) = excluded {
+                let why = format!("`{}` is excluded", pattern.as_str());
+                self.left.push(left(&entry.name, LeftRole::Excluded, &why));
+            }
+            excluded.is_none()
+        });
+        let contents = folders::sort_out(entries, read).map_err(|fault| match fault {
+            FolderFault::Missing(name) => ReadError::NotFound { path: join(&name).into() },
+            FolderFault::Mapped(name) => ReadError::MappedDataset { path: join(&name).into() },
+        })?;
+        self.left
+            .extend(contents.left.iter().map(|(entry, role, why)| left(&entry.name, *role, why)));
+        Ok(contents.data.into_iter().map(|entry| entry.item).collect())
+    }
+
+    /// The objects that an address stands for: all of a folder, or those that it names.
+    fn add_objects(&mut self, argument: &str, objects: Vec<RemoteObject>) -> Result<(), ReadError> {
+        let folder = argument.trim_end_matches('/');
+        let below = |object: &RemoteObject| {
+            let name = object.name();
+            Some(name.strip_prefix(folder)?.strip_prefix('/')?.to_owned())
+        };
+        let is_folder = objects.iter().all(|object| below(object).is_some());
+        if !is_folder || argument.contains(['*', '?', '[']) {
+            objects.into_iter().for_each(|object| self.add_object(object));
+            return Ok(());
+        }
+        let entries = objects.into_iter().map(|object| {
+            let name = below(&object).unwrap_or_default();
+            FolderEntry { name, item: object }
+        });
+        let read = |object: &RemoteObject| first_bytes(RemoteCursor::new(object, MOST_STATE));
+        for object in self.sort_out(Path::new(folder), entries.collect(), read)? {
+            self.add_object(object);
         }
         Ok(())
     }
@@ -133,7 +203,7 @@ impl InputList {
     fn add_object(&mut self, object: RemoteObject) {
         let path = PathBuf::from(object.name());
         if self.seen.insert(path.clone()) {
-            self.inputs.push(InputFile {
+            self.files.push(InputFile {
                 size: object.size(),
                 version: object.version(),
                 path: Arc::new(path),
@@ -148,7 +218,7 @@ impl InputList {
         let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
         if self.seen.insert(identity) {
             let is_file = metadata.is_file();
-            self.inputs.push(InputFile {
+            self.files.push(InputFile {
                 size: if is_file { metadata.len() } else { 0 },
                 version: if is_file { version(metadata) } else { 0 },
                 path: Arc::new(path),
@@ -156,6 +226,58 @@ impl InputList {
                 object: None,
             });
         }
+    }
+}
+
+impl InputList {
+    /// All files below a directory but those of corpora, by their names below it; hidden ones are not looked at.
+    fn walk(
+        &mut self,
+        directory: &Path,
+    ) -> Result<Vec<FolderEntry<(PathBuf, Metadata)>>, ReadError> {
+        let mut files = Vec::new();
+        let mut left = Vec::new();
+        let mut note = |path: &Path, role, why: &str| {
+            let path = path.to_string_lossy().into_owned();
+            left.push(LeftFile { path, role, why: why.to_owned() });
+        };
+        let mut walk = WalkDir::new(directory).follow_links(true).into_iter();
+        while let Some(entry) = walk.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // A link to a directory above it: its files are met without it.
+                Err(error) if error.loop_ancestor().is_some() => continue,
+                Err(error) if is_dangling_link(&error) => {
+                    let path = error.path().unwrap_or(directory);
+                    note(path, LeftRole::Special, "a link to nothing");
+                    continue;
+                }
+                Err(error) => return Err(walk_error(directory, error)),
+            };
+            let is_hidden =
+                entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.');
+            let kind = entry.file_type();
+            if is_hidden || kind.is_dir() && is_corpus(entry.path()) {
+                match is_hidden {
+                    true => note(entry.path(), LeftRole::Hidden, "its name begins with a dot"),
+                    false => note(entry.path(), LeftRole::Corpus, "a corpus: export what it holds"),
+                }
+                if kind.is_dir() {
+                    walk.skip_current_dir();
+                }
+            } else if kind.is_file() {
+                let metadata = entry.metadata().map_err(|error| walk_error(directory, error))?;
+                let below = entry.path().strip_prefix(directory).unwrap_or(entry.path());
+                let name = below.to_string_lossy().into_owned();
+                files.push(FolderEntry { name, item: (entry.into_path(), metadata) });
+            } else if !kind.is_dir() {
+                note(entry.path(), LeftRole::Special, "a pipe, socket or device: give its path");
+            }
+        }
+        files.sort_by(|a, b| path_bytes(&a.item.0).cmp(path_bytes(&b.item.0)));
+        left.sort_by(|a, b| a.path.cmp(&b.path));
+        self.left.extend(left);
+        Ok(files)
     }
 }
 
@@ -172,29 +294,25 @@ fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
     resolved.map_err(ReadError::io(path, "resolve it"))
 }
 
-fn walk(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, ReadError> {
-    let is_hidden = |entry: &walkdir::DirEntry| {
-        entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.')
-    };
-    let mut files = Vec::new();
-    for entry in
-        WalkDir::new(directory).follow_links(true).into_iter().filter_entry(|e| !is_hidden(e))
-    {
-        match entry {
-            Ok(entry) if entry.file_type().is_file() => {
-                let metadata = entry.metadata().map_err(|error| walk_error(directory, error))?;
-                files.push((entry.into_path(), metadata));
-            }
-            Ok(_) => {}
-            // A link to a directory above it: its files are met without it.
-            Err(error) if error.loop_ancestor().is_some() => {}
-            // A link to nothing holds no data.
-            Err(error) if is_dangling_link(&error) => {}
-            Err(error) => return Err(walk_error(directory, error)),
-        }
-    }
-    files.sort_by(|(a, _), (b, _)| path_bytes(a).cmp(path_bytes(b)));
-    data_files_only(files)
+/// The beginning of a file that describes others.
+fn first_bytes(file: impl Read) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MOST_STATE + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Whether a directory is a corpus.
+fn is_corpus(directory: &Path) -> bool {
+    let format = File::open(directory.join("FORMAT")).ok().and_then(|file| {
+        let mut line = String::new();
+        file.take(64).read_to_string(&mut line).ok()?;
+        Some(line)
+    });
+    format.is_some_and(|line| line.starts_with("corpusdb")) && directory.join("db").is_dir()
+}
+
+fn pattern_error(pattern: &str, error: &glob::PatternError) -> ReadError {
+    ReadError::Pattern { pattern: pattern.to_owned(), why: error.to_string() }
 }
 
 fn is_dangling_link(error: &walkdir::Error) -> bool {
@@ -240,10 +358,7 @@ fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathB
     // Paths are compared as they are walked: without doubled strokes and parts that stay where they are.
     let pattern: PathBuf = Path::new(pattern).components().collect();
     let pattern = pattern.to_string_lossy();
-    let parsed = glob::Pattern::new(&pattern).map_err(|error| ReadError::Pattern {
-        pattern: pattern.to_string(),
-        why: error.to_string(),
-    })?;
+    let parsed = glob::Pattern::new(&pattern).map_err(|error| pattern_error(&pattern, &error))?;
     // What stands before the first part with a wildcard is a directory.
     let is_literal = |part: &std::path::Component<'_>| {
         !part.as_os_str().to_string_lossy().contains(['*', '?', '['])
@@ -274,10 +389,7 @@ fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathB
 }
 
 fn matches_here(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathBuf>, ReadError> {
-    let walk = glob::glob_with(pattern, options).map_err(|error| ReadError::Pattern {
-        pattern: pattern.to_owned(),
-        why: error.to_string(),
-    })?;
+    let walk = glob::glob_with(pattern, options).map_err(|error| pattern_error(pattern, &error))?;
     let mut paths = Vec::new();
     for path in walk {
         let path = path.map_err(|error| {

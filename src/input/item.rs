@@ -49,13 +49,15 @@ pub struct CsvOptions {
     pub delimiter: Option<u8>,
     /// Whether `"` at the start of a value opens one that may hold delimiters and line ends.
     pub quotes: bool,
+    /// What a row begins with that says nothing, an ASCII character.
+    pub comment: Option<u8>,
     /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.
     pub numbers: bool,
 }
 
 impl Default for CsvOptions {
     fn default() -> Self {
-        Self { delimiter: None, quotes: true, numbers: true }
+        Self { delimiter: None, quotes: true, comment: None, numbers: true }
     }
 }
 
@@ -99,6 +101,10 @@ pub struct ReadOptions {
     pub table: CsvOptions,
     /// Most bytes of a record batch of an Arrow file, which is held as a whole.
     pub max_batch_bytes: u64,
+    /// Whether folders such as `lang=de/` say fields of the records below.
+    pub partitions: bool,
+    /// Files of folders that are left: patterns of their names, or of their paths below the folder.
+    pub exclude: Vec<String>,
     /// How objects of stores are reached (`s3://` and the like).
     pub stores: ObjectStores,
 }
@@ -120,6 +126,8 @@ impl Default for ReadOptions {
             text_by: TextUnit::File,
             table: CsvOptions::default(),
             max_batch_bytes: 512 << 20,
+            partitions: true,
+            exclude: Vec::new(),
             stores: ObjectStores::default(),
         }
     }
@@ -203,13 +211,21 @@ pub struct ResumePoint {
 pub struct SkippedContent {
     /// HTML pages of web archives, whose text is to be extracted first.
     pub html: u64,
+    /// Answers in web archives that a page is not there, or not any more (404, 410).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub gone: u64,
     /// Other contents of web archives that are no text: images, programs, answers that report an error.
     pub other: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl std::ops::AddAssign for SkippedContent {
     fn add_assign(&mut self, other: Self) {
         self.html += other.html;
+        self.gone += other.gone;
         self.other += other.other;
     }
 }

@@ -46,10 +46,11 @@ mod warc_reader;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
 pub use error::ReadError;
+pub use folders::{LeftFile, LeftRole};
 pub use input_reader::InputReader;
 #[cfg(test)]
 pub use inputs::expand_local;
-pub use inputs::{InputFile, expand};
+pub use inputs::{InputFile, InputList, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };

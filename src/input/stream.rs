@@ -133,6 +133,12 @@ impl ByteStream {
         self.source.consumed()
     }
 
+    /// What the file is compressed with, and the bytes behind its last frame that belong to none: they were left.
+    pub(super) fn trailing(&self) -> Option<(&'static str, u64)> {
+        let trailing = self.source.trailing();
+        (trailing > 0).then(|| (self.source.name(), trailing))
+    }
+
     /// The first line that is not blank, unless it is longer than `limit`; nothing is consumed.
     pub(super) fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         loop {

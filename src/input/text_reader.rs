@@ -2,7 +2,8 @@
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;
-use super::item::{ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
+use super::foreign::is_html;
+use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
 
@@ -13,6 +14,9 @@ const HEAD: usize = 4096;
 struct WholeTextReader {
     max_doc_bytes: u64,
     is_done: bool,
+    /// It begins as an HTML page, and nobody said that it is a text.
+    is_page: bool,
+    is_guess: bool,
 }
 
 /// Lines or paragraphs, blank ones left out.
@@ -32,7 +36,12 @@ struct ForeignFileReader {
 pub(super) fn sequence(options: &ReadOptions) -> Box<dyn FormatReader> {
     let max_doc_bytes = options.max_doc_bytes;
     match options.text_by {
-        TextUnit::File => Box::new(WholeTextReader { max_doc_bytes, is_done: false }),
+        TextUnit::File => Box::new(WholeTextReader {
+            max_doc_bytes,
+            is_done: false,
+            is_page: false,
+            is_guess: options.format == InputFormat::Auto,
+        }),
         TextUnit::Line => Box::new(TextPartsReader { by_line: true, max_doc_bytes }),
         TextUnit::Paragraph => Box::new(TextPartsReader { by_line: false, max_doc_bytes }),
     }
@@ -55,11 +64,21 @@ impl FormatReader for WholeTextReader {
         self.is_done = true;
         let origin = place.at(stream.offset());
         let text = stream.rest(to_usize(self.max_doc_bytes), Reject::MAX_RAW)?;
-        Ok(Some(document(&text, self.max_doc_bytes, origin).into()))
+        if text == BoundedBytes::Whole(b"") {
+            return Ok(None);
+        }
+        let item = document(&text, self.max_doc_bytes, origin);
+        self.is_page =
+            self.is_guess && matches!(&item, ReadItem::Record(record) if is_html(&record.text));
+        Ok(Some(item.into()))
     }
 
     fn is_single(&self) -> bool {
         true
+    }
+
+    fn is_page(&self) -> bool {
+        self.is_page
     }
 }
 

@@ -66,7 +66,7 @@ impl WarcReader {
         let fault = |what: String| damaged(place.path(), at, what);
         let limit = match expected(&header) {
             PayloadKind::Text => line_limit(&self.options),
-            PayloadKind::Html | PayloadKind::Other | PayloadKind::Nothing => NOTHING,
+            _ => NOTHING,
         };
         let Some(payload) = payload(stream, header.bytes, limit)? else {
             let what =
@@ -80,7 +80,8 @@ impl WarcReader {
         };
         // Two line ends, or that of the file: a length that is one too long takes a part of them.
         let behind = stream.peek(END.len())?;
-        let is_end = behind.is_empty() || behind == END || behind.starts_with(b"\n\n");
+        let is_last = behind.len() < END.len() && behind.iter().all(|b| matches!(b, b'\r' | b'\n'));
+        let is_end = is_last || behind == END || behind.starts_with(b"\n\n");
         stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
         let next = stream.peek(MARK.len())?;
         if !is_end || (!next.is_empty() && next != MARK) {
@@ -210,6 +211,7 @@ impl FormatReader for WarcReader {
                     self.pages += 1;
                     self.passed.html += 1;
                 }
+                (PayloadKind::Gone, None) => self.passed.gone += 1,
                 (PayloadKind::Other, None) => self.passed.other += 1,
                 (PayloadKind::Text | PayloadKind::Nothing, None) => {}
             }
@@ -309,6 +311,8 @@ fn damaged(path: &Path, offset: u64, what: String) -> ReadError {
 pub(super) enum PayloadKind {
     Text,
     Html,
+    /// The answer that a page is not there, or not any more.
+    Gone,
     /// Anything else that somebody asked for and got.
     Other,
     /// What only describes other records.
@@ -318,6 +322,8 @@ pub(super) enum PayloadKind {
 /// An answer.
 struct HttpResponse<'r> {
     is_good: bool,
+    /// It says that there is nothing (404) or nothing any more (410).
+    is_gone: bool,
     /// In lower case.
     pub(super) content_type: String,
     transfer: String,
@@ -334,6 +340,7 @@ impl<'r> HttpResponse<'r> {
         let status = head.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?;
         let mut answer = Self {
             is_good: status.len() == 3 && status.starts_with('2'),
+            is_gone: matches!(status, "404" | "410"),
             content_type: String::new(),
             transfer: String::new(),
             encoding: String::new(),
@@ -351,7 +358,11 @@ impl<'r> HttpResponse<'r> {
     }
 
     pub(super) fn content(&self) -> PayloadKind {
-        if self.is_good { content(&self.content_type) } else { PayloadKind::Other }
+        match (self.is_good, self.is_gone) {
+            (true, _) => content(&self.content_type),
+            (false, true) => PayloadKind::Gone,
+            (false, false) => PayloadKind::Other,
+        }
     }
 
     /// The body as it was before it was sent: put together from its chunks, decompressed.
@@ -429,21 +440,41 @@ impl HttpHeaderEnd {
     }
 }
 
-/// A body put together from its chunks; none when it is not in chunks.
+/// A body put together from its chunks, as far as they came: it may be cut within one, within the size of one, or before
+/// the last. None when it is not in chunks: no size begins it, or what stands behind the first chunk is no line end.
 fn dechunked(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
+    let mut is_first = true;
     loop {
-        let end = body.iter().position(|byte| *byte == b'\n')?;
-        let (line, rest) = body.split_at_checked(end + 1)?;
-        let size = std::str::from_utf8(line).ok()?.split(';').next()?.trim();
-        let size = usize::from_str_radix(size, 16).ok()?;
+        let Some((size, rest)) = chunk_size(body) else {
+            return (!is_first).then_some(whole);
+        };
         if size == 0 {
             return Some(whole);
         }
-        let (chunk, rest) = rest.split_at_checked(size)?;
-        whole.extend_from_slice(chunk);
-        body = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"))?;
+        let Some((chunk, rest)) = rest.split_at_checked(size) else {
+            whole.extend_from_slice(rest);
+            return Some(whole);
+        };
+        let behind = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"));
+        let is_cut = rest.is_empty() || rest == b"\r";
+        match behind {
+            None if is_first && !is_cut => return None,
+            _ => whole.extend_from_slice(chunk),
+        }
+        let Some(behind) = behind else { return Some(whole) };
+        (body, is_first) = (behind, false);
     }
+}
+
+/// The size of the chunk that begins there, and what stands behind its line: up to eight hexadecimal digits, perhaps with
+/// an extension.
+fn chunk_size(body: &[u8]) -> Option<(usize, &[u8])> {
+    let end = body.iter().position(|byte| *byte == b'\n')?;
+    let (line, rest) = body.split_at_checked(end + 1)?;
+    let size = std::str::from_utf8(line).ok()?.split(';').next()?.trim();
+    let is_size = (1..=8).contains(&size.len()) && size.bytes().all(|b| b.is_ascii_hexdigit());
+    Some((usize::from_str_radix(size, 16).ok().filter(|_| is_size)?, rest))
 }
 
 #[cfg(test)]
@@ -454,8 +485,15 @@ mod tests {
     fn chunks_are_put_together_and_what_is_not_in_chunks_is_left() {
         let chunks = b"5\r\nChunk\r\n4;x=y\r\ned, \r\n7\r\nin part\r\n0\r\n\r\n";
         assert_eq!(dechunked(chunks).as_deref(), Some(&b"Chunked, in part"[..]));
-        for body in [&b"plain text\n"[..], b"5\r\nshort", b"ffffffffffffffff\r\nx", b""] {
+        for body in
+            [&b"plain text\n"[..], b"5\r\nlonger", b"ffffffffffffffff\r\nx", b"", b"5\r", b"\r\nx"]
+        {
             assert_eq!(dechunked(body), None);
+        }
+        // Cut anywhere: what came, and no size.
+        for cut in 4..chunks.len() {
+            let whole = dechunked(&chunks[..cut]).expect("is in chunks");
+            assert!(b"Chunked, in part".starts_with(&whole), "{cut}");
         }
     }
 

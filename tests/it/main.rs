@@ -50,6 +50,7 @@ mod memory;
 mod misfits;
 mod one_record;
 mod opening;
+mod other_files;
 mod plan_verbs;
 mod plans;
 mod properties;

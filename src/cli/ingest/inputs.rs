@@ -23,6 +23,9 @@ pub(super) struct InputArgs {
     /// What stands between the values of a table: one character, or `tab` [default: told from the row of names]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<u8>,
+    /// What the rows of a table begin with that say nothing, such as `#`
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    comment: Option<u8>,
     /// Read `"` in a table as any other character
     #[arg(long)]
     no_quotes: bool,
@@ -38,6 +41,10 @@ pub(super) struct InputArgs {
     /// Fields that are not kept, separated by commas
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     drop_fields: Vec<String>,
+    /// Files of directories that are left: a pattern of their names, or of their paths below the directory; may be given
+    /// more than once
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
     /// Longest text accepted
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     max_doc_bytes: u64,
@@ -76,11 +83,12 @@ impl InputArgs {
             source_field: self.source_from.clone(),
             meta_field: self.meta_field.clone(),
             drop_fields: self.drop_fields.clone(),
+            exclude: self.exclude.clone(),
             max_doc_bytes: self.max_doc_bytes,
             max_key_bytes: self.max_key_bytes,
             max_meta_bytes: self.max_meta_bytes,
             text_by,
-            table: CsvOptions { delimiter, quotes, ..CsvOptions::default() },
+            table: CsvOptions { delimiter, quotes, comment: self.comment, ..CsvOptions::default() },
             max_batch_bytes: ReadOptions::max_batch_bytes_within(memory),
             stores: stores(),
             ..ReadOptions::default()

@@ -7,7 +7,7 @@ use super::chat::ChatArgs;
 use super::setup::{Context, bytes, on_disk};
 use super::{Outcome, print};
 use clap::ValueEnum;
-use corpusdb::ingest::{Alarm, OnError};
+use corpusdb::ingest::{Alarm, OnDamagedFile, OnError};
 use corpusdb::{CorpusWriter, IngestOptions, IngestReport};
 use inputs::InputArgs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ Examples:
 
 Run the same command again after an interrupt: it goes on where it stopped.
 The content that came last under an id wins, also of a file that comes again after another.
-Exit code 1 when nothing could be read, and with --strict when there is an alarm.")]
+Exit code 1 when nothing could be read, or a file is damaged, and with --strict when there is an alarm.")]
 pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
@@ -55,6 +55,9 @@ pub(super) struct Args {
     /// What to do with a record that cannot be read
     #[arg(long, value_enum, default_value_t = BadRecord::Reject)]
     on_error: BadRecord,
+    /// What to do with a file that is cut off, damaged, or without records of the kind that is read
+    #[arg(long, value_enum, default_value_t = DamagedFile::Skip)]
+    on_damaged_file: DamagedFile,
     /// Text per commit [default: 1/256 of --memory, 4 MiB to 16 MiB]; changes no decision. Batches that would
     /// have many stored documents decided again are committed together
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -97,16 +100,29 @@ enum BadRecord {
     Fail,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum DamagedFile {
+    /// Store what stands before the damage, name it, and read the files behind it
+    Skip,
+    /// Stop there
+    Stop,
+}
+
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let on_error = match args.on_error {
         BadRecord::Reject => OnError::Reject,
         BadRecord::Fail => OnError::Fail,
+    };
+    let on_damaged_file = match args.on_damaged_file {
+        DamagedFile::Skip => OnDamagedFile::Skip,
+        DamagedFile::Stop => OnDamagedFile::Stop,
     };
     let options = IngestOptions {
         source: args.source,
         read: args.inputs.options(context.memory)?,
         form: args.chat.form()?,
         on_error,
+        on_damaged_file,
         threads: context.threads,
         batch_bytes: args
             .batch_bytes
@@ -125,7 +141,9 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     } else {
         report::show(&report, args.dry_run)?;
     }
-    let is_bad = |alarm: &Alarm| args.strict || matches!(alarm, Alarm::AllRejected { .. });
+    let is_bad = |alarm: &Alarm| {
+        args.strict || matches!(alarm, Alarm::AllRejected { .. } | Alarm::DamagedFiles { .. })
+    };
     let is_lost = report.alarms.iter().any(is_bad);
     Ok(if is_lost { Outcome::Bad } else { Outcome::Good })
 }

@@ -2,7 +2,9 @@
 
 use crate::cli::print;
 use corpusdb::IngestReport;
-use corpusdb::ingest::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, SkippedContent};
+use corpusdb::ingest::{
+    Alarm, AlarmPair, CrowdedPair, FieldMisfits, FileTally, LeftRole, SkippedContent,
+};
 use std::collections::BTreeMap;
 
 /// The report for people.
@@ -39,6 +41,7 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
         n(report.unchanged),
         n(report.rejected)
     ))?;
+    left_files(&report.files)?;
     if report.rejects_settled > 0 {
         let settled = n(report.rejects_settled);
         print::line(&format!(
@@ -58,7 +61,13 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
     if report.filtered > 0 {
         print::line(&format!("  {} passed over by --where", n(report.filtered)))?;
     }
-    let SkippedContent { html, other } = report.passed;
+    let SkippedContent { html, gone, other } = report.passed;
+    if gone > 0 {
+        print::line(&format!(
+            "  {} answers say that their page is gone (404, 410): `corpusdb remove` takes out what is stored of one",
+            n(gone)
+        ))?;
+    }
     if html + other > 0 {
         let (html, other) = (n(html), n(other));
         print::line(&format!(
@@ -82,6 +91,33 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
     }
     print::capped(report.dedup.capped)
 }
+
+/// How many files were read, and by reason those that were not. What is damaged is an alarm.
+fn left_files(files: &FileTally) -> anyhow::Result<()> {
+    let n = print::number;
+    if files.left == 0 {
+        return Ok(());
+    }
+    let (seen, read, unchanged) = (n(files.seen), n(files.read), n(files.unchanged));
+    print::line(&format!(
+        "  {seen} files: {read} read, {unchanged} unchanged, {} left",
+        n(files.left)
+    ))?;
+    let mut reasons: BTreeMap<(LeftRole, &str), Vec<&str>> = BTreeMap::new();
+    for file in &files.left_files {
+        reasons.entry((file.role, file.why.as_str())).or_default().push(&file.path);
+    }
+    for ((_, why), paths) in reasons {
+        let more = paths.len().saturating_sub(NAMED);
+        let named = paths.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {} more", n(more as u64)) } else { String::new() };
+        print::line(&format!("    {named}{more}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// Files that are named of each reason.
+const NAMED: usize = 3;
 
 /// Values that the types of their fields cannot hold, a line a field.
 pub(in crate::cli) fn misfits(misfits: &BTreeMap<String, FieldMisfits>) -> anyhow::Result<()> {
@@ -188,6 +224,22 @@ fn alarm_words(alarm: &Alarm) -> String {
         ),
         Alarm::NotText { files, first } => format!(
             "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            print::number(*files)
+        ),
+        Alarm::DamagedFiles { files, first } => format!(
+            "ALARM: {} files could not be read to their end; what stood before the damage was read, and the same command reads them when they are mended; the first:\n  {first}",
+            print::number(*files)
+        ),
+        Alarm::ForeignFiles { files, first } => format!(
+            "ALARM: {} files have no records of the kind that is read; the first:\n  {first}",
+            print::number(*files)
+        ),
+        Alarm::HtmlFiles { files, first } => format!(
+            "ALARM: {} HTML files were taken as they are, with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or say that you want them so with --format text; the first:\n  {first}",
+            print::number(*files)
+        ),
+        Alarm::TrailingBytes { files, first } => format!(
+            "ALARM: of {} compressed files bytes were left that belong to no frame; the first:\n  {first}",
             print::number(*files)
         ),
         Alarm::ColumnsLeft { columns } => format!(

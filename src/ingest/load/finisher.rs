@@ -263,18 +263,18 @@ impl StatusChangeFiles {
     ) -> Result<Self, IngestError> {
         let stopped = || IngestError::Interrupted { report: Box::default() };
         let paths = [format!("{directory}/changed")];
-        let mut files = match manifest.changed {
-            0 => Vec::new(),
-            _ => expand_files(&paths, &options.stores, interrupt, stopped)?,
-        };
-        files.retain(|file| file.name().ends_with(".parquet"));
-        let stores = options.stores.clone();
         let read = ReadOptions {
             format: InputFormat::Parquet,
             whole: true,
-            stores,
+            stores: options.stores.clone(),
+            partitions: false,
             ..ReadOptions::default()
         };
+        let mut files = match manifest.changed {
+            0 => Vec::new(),
+            _ => expand_files(&paths, &read, interrupt, stopped)?,
+        };
+        files.retain(|file| file.name().ends_with(".parquet"));
         Ok(Self { files, read, before: manifest.before })
     }
 

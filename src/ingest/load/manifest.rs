@@ -87,15 +87,15 @@ impl LoadManifest {
         interrupt: &Interrupt,
     ) -> Result<Self, IngestError> {
         let path = format!("{directory}/manifest");
-        let stores = &options.stores;
         let fail = |why: &str| IngestError::Load(format!("{path}: {why}"));
         let read = ReadOptions {
             format: InputFormat::Json,
             whole: true,
-            stores: stores.clone(),
+            partitions: false,
+            stores: options.stores.clone(),
             ..ReadOptions::default()
         };
-        let files = expand(std::slice::from_ref(&path), stores, interrupt)?;
+        let files = expand(std::slice::from_ref(&path), &read, interrupt)?.files;
         // Spark leaves marks of its own beside what it writes.
         let mut files = files.iter().filter(|file| !file.name().starts_with(['_', '.']));
         let (Some(file), None) = (files.next(), files.next()) else {

@@ -15,7 +15,7 @@ use self::manifest::LoadManifest;
 use super::error::IngestError;
 use super::imported_row::COLUMNS;
 use super::load_validator::LoadValidator;
-use super::options::{IngestOptions, OnError};
+use super::options::{IngestOptions, OnDamagedFile, OnError};
 use super::pipeline::{IngestResources, ingest, pool};
 use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
@@ -88,18 +88,18 @@ pub fn load(
     context: &Context<'_>,
 ) -> Result<LoadReport, IngestError> {
     let directory = directory.trim_end_matches('/');
-    let (stores, interrupt) = (&options.stores, context.interrupt);
+    let interrupt = context.interrupt;
     let manifest = LoadManifest::read(directory, options, writer.view(), interrupt)?;
     let paths = [format!("{directory}/{}", manifest.folder)];
+    let as_ingest = as_ingest(&manifest, options);
     let stopped = || IngestError::Interrupted { report: Box::default() };
     // A shard that no document fell into has no folder.
     let mut files = match (manifest.documents, options.shard) {
         (0, Some(_)) => Vec::new(),
-        _ => expand_files(&paths, stores, interrupt, stopped)?,
+        _ => expand_files(&paths, &as_ingest.read, interrupt, stopped)?,
     };
     // Spark leaves marks of its own beside what it writes.
     files.retain(|file| file.name().ends_with(".parquet"));
-    let as_ingest = as_ingest(&manifest, options);
     refuse_others(writer.view(), &files, &manifest)?;
     let is_resumed = writer.view().documents() > manifest.before;
     let first = DocId(writer.view().documents());
@@ -110,8 +110,8 @@ pub fn load(
     let mut judge = judge.against(before, changes, superseded);
     let tokenizers = crafts.tokenizers;
     let crafts = IngestResources { judge: Some(&mut judge), ..crafts };
-    let inlets = files.iter().cloned().map(IngestInput::File).collect();
-    let mut report = ingest(writer, inlets, &as_ingest, crafts, context)?;
+    let inlets: Vec<_> = files.iter().cloned().map(IngestInput::File).collect();
+    let mut report = ingest(writer, inlets.into(), &as_ingest, crafts, context)?;
     let documents = writer.view().documents().saturating_sub(before);
     if documents != manifest.documents {
         return Err(IngestError::Load(format!(
@@ -142,6 +142,7 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
         source_field: Some("source".to_owned()),
         drop_fields: COLUMNS.map(str::to_owned).into_iter().chain(of_ids).collect(),
         stores: options.stores.clone(),
+        partitions: false,
         ..ReadOptions::default()
     };
     IngestOptions {
@@ -149,6 +150,7 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
         threads: options.threads,
         batch_bytes: options.batch_bytes,
         on_error: OnError::Reject,
+        on_damaged_file: OnDamagedFile::Stop,
         ..IngestOptions::new(&manifest.source)
     }
 }

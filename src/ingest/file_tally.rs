@@ -1,0 +1,102 @@
+//! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
+
+use crate::input::{LeftFile, LeftRole};
+use serde::Serialize;
+
+/// Files that are named at most.
+const NAMED: usize = 1000;
+
+/// The files of an ingest: `seen` is `read + unchanged + left`. Records that a program hands over are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FileTally {
+    /// Files that the arguments stand for. Of a hidden folder, or a corpus in a folder, it alone is counted.
+    pub seen: u64,
+    /// Read to their end.
+    pub read: u64,
+    /// Not read, since they are what they were.
+    pub unchanged: u64,
+    /// Not read, or not to their end.
+    pub left: u64,
+    /// The first thousand of these, by what they are, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_files: Vec<LeftFile>,
+    /// Of those read, compressed ones with bytes behind their last frame that belong to none: these were left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trailing: Vec<String>,
+    /// Of those read, HTML pages that were taken as they are, with their tags.
+    pub pages: u64,
+    /// The first of these.
+    #[serde(skip)]
+    pub(super) first_page: Option<String>,
+    /// Of those left, damaged ones.
+    #[serde(skip)]
+    pub(super) damaged: u64,
+    /// Of those left, those without records of the kind that is read.
+    #[serde(skip)]
+    pub(super) foreign: u64,
+}
+
+impl FileTally {
+    /// Those that were left before anything was read.
+    pub(super) fn of_left(left: Vec<LeftFile>) -> Self {
+        let mut tally = Self::default();
+        left.into_iter().for_each(|file| tally.leave(file));
+        tally
+    }
+
+    pub(super) const fn read(&mut self) {
+        self.seen += 1;
+        self.read += 1;
+    }
+
+    pub(super) const fn pass_unchanged(&mut self) {
+        self.seen += 1;
+        self.unchanged += 1;
+    }
+
+    pub(super) fn leave(&mut self, file: LeftFile) {
+        self.seen += 1;
+        self.left += 1;
+        self.damaged += u64::from(file.role == LeftRole::Damaged);
+        self.foreign += u64::from(file.role == LeftRole::Foreign);
+        // What is wrong is named, however much is hidden or a marker.
+        let is_wrong = matches!(file.role, LeftRole::Damaged | LeftRole::Foreign);
+        if self.left_files.len() < NAMED || is_wrong && self.damaged + self.foreign < NAMED as u64 {
+            self.left_files.push(file);
+        }
+    }
+
+    /// Notes that bytes of a compressed file were left.
+    pub(super) fn note_trailing(&mut self, path: &str, (compression, bytes): (&str, u64)) {
+        if self.trailing.len() < NAMED {
+            let what = format!("{path}: {bytes} bytes behind its last {compression} frame");
+            self.trailing.push(what);
+        }
+    }
+
+    pub(super) fn note_page(&mut self, path: &str) {
+        self.pages += 1;
+        self.first_page.get_or_insert_with(|| path.to_owned());
+    }
+
+    /// With those of the next chunk.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.seen += other.seen;
+        self.read += other.read;
+        self.unchanged += other.unchanged;
+        self.left += other.left;
+        self.damaged += other.damaged;
+        self.foreign += other.foreign;
+        self.pages += other.pages;
+        self.first_page = self.first_page.take().or(other.first_page);
+        self.left_files.extend(other.left_files);
+        self.trailing.extend(other.trailing);
+        self.left_files.truncate(2 * NAMED);
+        self.trailing.truncate(NAMED);
+    }
+
+    /// The first file that is this, and why.
+    pub(super) fn first(&self, role: LeftRole) -> Option<&LeftFile> {
+        self.left_files.iter().find(|file| file.role == role)
+    }
+}
