@@ -4,14 +4,6 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The feature is off.
-    #[error(
-        "{address}: this corpusdb was built without the feature `remote`, which reads and writes objects of stores; build it with default features, or copy the files"
-    )]
-    NotBuilt {
-        /// As given.
-        address: String,
-    },
     /// What is no address of an object.
     #[error("{address}: {why}")]
     Address {

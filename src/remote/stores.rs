@@ -1,6 +1,5 @@
 //! How stores are reached: settings by name, and the clients that are made of them.
 
-#[cfg(feature = "remote")]
 use super::clients::ClientPool;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +14,6 @@ const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 #[derive(Clone)]
 pub struct ObjectStores {
     settings: Arc<BTreeMap<String, String>>,
-    #[cfg(feature = "remote")]
     pub(super) clients: Arc<ClientPool>,
 }
 
@@ -30,7 +28,6 @@ impl ObjectStores {
         let settings: BTreeMap<_, _> = settings.into_iter().filter(of_stores).collect();
         let settings = Arc::new(settings);
         Self {
-            #[cfg(feature = "remote")]
             clients: Arc::new(ClientPool::new(Arc::clone(&settings))),
             settings,
         }
