@@ -163,12 +163,30 @@ pub(super) fn stores() -> ObjectStores {
 
 /// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.
 pub(super) fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match path.to_string_lossy().split_once("://") {
-        None => Ok(path),
-        Some((scheme, _)) => Err(format!(
-            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
-        )),
-    })
+    PathOnDisk
+}
+
+/// Refuses addresses and does not repeat them: they may have secrets.
+#[derive(Clone)]
+struct PathOnDisk;
+
+impl TypedValueParser for PathOnDisk {
+    type Value = PathBuf;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<PathBuf, clap::Error> {
+        let Some((scheme, _)) = value.to_str().and_then(|value| value.split_once("://")) else {
+            return PathBufValueParser::new().parse_ref(command, argument, value);
+        };
+        let why = format!(
+            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there\n"
+        );
+        Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, why).with_cmd(command))
+    }
 }
 
 /// Reads a size: a number with an optional unit (kB, MB, GB of 1000; KiB, MiB, GiB of 1024).

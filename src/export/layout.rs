@@ -4,6 +4,7 @@ use super::error::ExportError;
 use super::options::{ExportCompression, ExportFormat, ExportOptions};
 use crate::output::Frame;
 use crate::query::{declared_columns, is_of_standing};
+use crate::remote::without_secrets;
 use crate::store::View;
 use std::path::Path;
 
@@ -41,7 +42,7 @@ impl Layout {
             ExportError::Options(match to {
                 Some(to) => format!(
                     "{} does not say by its ending what is to be written: give --format {names}",
-                    to.display()
+                    without_secrets(&to.to_string_lossy())
                 ),
                 None => format!("a stream has no name that says its form: give --format {names}"),
             })

@@ -9,7 +9,9 @@ use super::manifest::{ExportManifest, MANIFEST_FILE};
 use super::options::ExportJob;
 use super::staging::FinishedFile;
 use crate::output::{HashedFile, Target};
-use crate::remote::{ObjectStores, RemoteEntry, RemoteFolder, RemoteWriter, is_remote};
+use crate::remote::{
+    ObjectStores, RemoteEntry, RemoteFolder, RemoteWriter, check_address, is_remote,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
@@ -56,6 +58,7 @@ impl RemoteTarget {
         if !is_remote(&to) {
             return Ok(None);
         }
+        check_address(&to)?;
         let (folder, name) = match to.rsplit_once('/').filter(|_| !is_directory) {
             Some((folder, name)) => (format!("{folder}/"), Some(name.to_owned())),
             None => (to.to_string(), None),

@@ -2,9 +2,10 @@
 
 use crate::input::{LeftFile, LeftRole};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// Files that are named at most.
-const NAMED: usize = 1000;
+/// Files that are named at most, of those that are the same.
+const NAMED: u64 = 1000;
 
 /// The files of an ingest: `seen` is `read + unchanged + left`. Records that a program hands over are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,7 +18,7 @@ pub struct FileTally {
     pub unchanged: u64,
     /// Not read, or not to their end.
     pub left: u64,
-    /// The first thousand of these, by what they are, with the reason.
+    /// The first thousand of each role, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_files: Vec<LeftFile>,
     /// Of those read, compressed ones with bytes behind their last frame that belong to none: these were left.
@@ -28,12 +29,9 @@ pub struct FileTally {
     /// The first of these.
     #[serde(skip)]
     pub(super) first_page: Option<String>,
-    /// Of those left, damaged ones.
+    /// Those left, by what they are.
     #[serde(skip)]
-    pub(super) damaged: u64,
-    /// Of those left, those without records of the kind that is read.
-    #[serde(skip)]
-    pub(super) foreign: u64,
+    roles: BTreeMap<LeftRole, u64>,
 }
 
 impl FileTally {
@@ -57,18 +55,17 @@ impl FileTally {
     pub(super) fn leave(&mut self, file: LeftFile) {
         self.seen += 1;
         self.left += 1;
-        self.damaged += u64::from(file.role == LeftRole::Damaged);
-        self.foreign += u64::from(file.role == LeftRole::Foreign);
+        let alike = self.roles.entry(file.role).or_default();
+        *alike += 1;
         // What is wrong is named, however much is hidden or a marker.
-        let is_wrong = matches!(file.role, LeftRole::Damaged | LeftRole::Foreign);
-        if self.left_files.len() < NAMED || is_wrong && self.damaged + self.foreign < NAMED as u64 {
+        if *alike <= NAMED {
             self.left_files.push(file);
         }
     }
 
     /// Notes that bytes of a compressed file were left.
     pub(super) fn note_trailing(&mut self, path: &str, (compression, bytes): (&str, u64)) {
-        if self.trailing.len() < NAMED {
+        if self.trailing.len() < NAMED as usize {
             let what = format!("{path}: {bytes} bytes behind its last {compression} frame");
             self.trailing.push(what);
         }
@@ -85,14 +82,24 @@ impl FileTally {
         self.read += other.read;
         self.unchanged += other.unchanged;
         self.left += other.left;
-        self.damaged += other.damaged;
-        self.foreign += other.foreign;
+        for file in other.left_files {
+            let named = self.left_files.iter().filter(|known| known.role == file.role).count();
+            if named < NAMED as usize {
+                self.left_files.push(file);
+            }
+        }
+        for (role, files) in other.roles {
+            *self.roles.entry(role).or_default() += files;
+        }
         self.pages += other.pages;
         self.first_page = self.first_page.take().or(other.first_page);
-        self.left_files.extend(other.left_files);
         self.trailing.extend(other.trailing);
-        self.left_files.truncate(2 * NAMED);
-        self.trailing.truncate(NAMED);
+        self.trailing.truncate(NAMED as usize);
+    }
+
+    /// How many of those left are this.
+    pub(super) fn count(&self, role: LeftRole) -> u64 {
+        self.roles.get(&role).copied().unwrap_or(0)
     }
 
     /// The first file that is this, and why.

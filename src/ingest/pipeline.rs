@@ -143,13 +143,18 @@ fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
         first.map_or_else(String::new, |file| format!("{}: {}", file.path, file.why))
     };
     let mut alarms = Vec::new();
-    if files.damaged > 0 {
+    let count = |role| files.count(role);
+    if count(LeftRole::Damaged) > 0 {
         let first = named(LeftRole::Damaged);
-        alarms.push(Alarm::DamagedFiles { files: files.damaged, first });
+        alarms.push(Alarm::DamagedFiles { files: count(LeftRole::Damaged), first });
     }
-    if files.foreign > 0 {
+    if count(LeftRole::Foreign) > 0 {
         let first = named(LeftRole::Foreign);
-        alarms.push(Alarm::ForeignFiles { files: files.foreign, first });
+        alarms.push(Alarm::ForeignFiles { files: count(LeftRole::Foreign), first });
+    }
+    if count(LeftRole::Unreachable) > 0 {
+        let first = named(LeftRole::Unreachable);
+        alarms.push(Alarm::ObjectsLeft { objects: count(LeftRole::Unreachable), first });
     }
     if let Some(first) = files.first_page.clone() {
         alarms.push(Alarm::HtmlFiles { files: files.pages, first });

@@ -326,6 +326,13 @@ pub enum Alarm {
         /// Each with its type.
         columns: Vec<String>,
     },
+    /// Objects of a bucket that were left, since no request can ask for them by their names.
+    ObjectsLeft {
+        /// How many.
+        objects: u64,
+        /// The first of them, and why.
+        first: String,
+    },
     /// The condition of the ingest names fields that no record had.
     UnknownFields {
         /// Their names.

@@ -25,6 +25,8 @@ pub enum LeftRole {
     Corpus,
     /// A pipe, socket or device, or a link to nothing.
     Special,
+    /// An object of a bucket that no request can ask for by its name.
+    Unreachable,
     /// It has no bytes.
     Empty,
     /// It holds no records of the kind that is read.

@@ -374,7 +374,7 @@ fn open_object<'m>(
         _ => false,
     };
     if is_parquet {
-        let file = RandomAccessFile::Remote(RemoteReader::new(object, read_ahead_bytes(options)));
+        let file = RandomAccessFile::Remote(RemoteReader::new(object, read_ahead_bytes(options))?);
         return Ok(ReaderBody::Parquet(Box::new(ColumnarReader::open(
             &input.path,
             file,

@@ -91,7 +91,12 @@ pub fn expand(
         } else if path.exists() {
             found.add(path)?;
         } else if is_remote(argument) {
-            let objects = options.stores.objects(argument, interrupt, matching)?;
+            let (objects, unreachable) = options.stores.objects(argument, interrupt, matching)?;
+            found.left.extend(unreachable.into_iter().map(|path| LeftFile {
+                path,
+                role: LeftRole::Unreachable,
+                why: "no request can ask for it by its name (an empty part, `.`, `..` or a stroke at an end): copy it to another".to_owned(),
+            }));
             found.add_objects(argument, objects)?;
         } else if argument.contains(['*', '?', '[']) {
             for path in matches(argument)? {
@@ -186,8 +191,7 @@ impl InputList {
         };
         let is_folder = objects.iter().all(|object| below(object).is_some());
         if !is_folder || argument.contains(['*', '?', '[']) {
-            objects.into_iter().for_each(|object| self.add_object(object));
-            return Ok(());
+            return objects.into_iter().try_for_each(|object| self.add_object(object));
         }
         let entries = objects.into_iter().map(|object| {
             let name = below(&object).unwrap_or_default();
@@ -195,14 +199,18 @@ impl InputList {
         });
         let read = |object: &RemoteObject| first_bytes(RemoteCursor::new(object, MOST_STATE));
         for object in self.sort_out(Path::new(folder), entries.collect(), read)? {
-            self.add_object(object);
+            self.add_object(object)?;
         }
         Ok(())
     }
 
-    fn add_object(&mut self, object: RemoteObject) {
+    fn add_object(&mut self, object: RemoteObject) -> Result<(), ReadError> {
         let path = PathBuf::from(object.name());
-        if self.seen.insert(path.clone()) {
+        if !self.seen.insert(path.clone()) {
+            let known = self.files.iter().find(|input| *input.path == path);
+            let clash = known.and_then(|input| input.object.as_ref()?.clash(&object));
+            clash.map_or(Ok(()), |clash| Err(ReadError::Remote(clash)))
+        } else {
             self.files.push(InputFile {
                 size: object.size(),
                 version: object.version(),
@@ -210,6 +218,7 @@ impl InputList {
                 is_stdin: false,
                 object: Some(object),
             });
+            Ok(())
         }
     }
 

@@ -61,3 +61,4 @@ pub use suite::{
 };
 pub use time_unit::TimeUnit;
 pub use timestamp::shown_timestamp;
+pub(crate) use timestamp::timestamp_of_text;

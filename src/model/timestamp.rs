@@ -28,7 +28,7 @@ const WEEKDAYS: [&str; 7] =
 ///
 /// A day alone is its first moment, a year alone is no moment, a time without an offset is UTC, and what is finer than
 /// microseconds is cut off. None for anything else, and outside the years 1 to 9999.
-pub(super) fn timestamp_of_text(text: &str) -> Option<i64> {
+pub(crate) fn timestamp_of_text(text: &str) -> Option<i64> {
     let found = rfc3339(text).or_else(|| digits_alone(text)).or_else(|| iso(text));
     found.or_else(|| of_mail(text)).filter(|moment| YEARS.contains(moment))
 }

@@ -1,15 +1,29 @@
-//! Objects of one folder of a store: looked at, written, deleted.
+//! Objects of one folder of a bucket: looked at, written, deleted.
+//!
+//! An object is written in parts, of which some are under way while the next one is made; it appears when all are there.
 
 use super::address::{ObjectAddress, StoreKind};
-use super::clients::{RequestFault, StoreClient, fault};
 use super::error::RemoteError;
-use super::fetch::{send, unquoted_tag, within_silence};
-use super::list::below;
-use super::stores::ObjectStores;
-use super::write::RemoteWriter;
+use super::listing::path_of;
+use super::object::{RemoteObject, head, list_below, unquoted_tag};
+use super::request::{
+    COMPLETION, PendingRequest, RequestFault, RetryState, SILENCE, send, transfer_time, within,
+};
+use super::stores::{ObjectStores, StoreClient};
 use crate::model::Interrupt;
+use object_store::multipart::PartId;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStoreExt, PutPayload};
+use object_store::{MultipartId, ObjectMeta, ObjectStoreExt, PutPayload};
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Bytes of a part: stores take none below 5 MiB but the last, and some want them equal.
+const PARTS: std::ops::RangeInclusive<u64> = 8 << 20..=32 << 20;
+/// Parts that may be under way.
+const UNDER_WAY: usize = 2;
+/// Parts that an object may have.
+const MOST: usize = 10_000;
 
 /// A folder of a store.
 #[derive(Clone)]
@@ -43,8 +57,8 @@ impl RemoteFolder {
             let why = "a web server takes no files; give a bucket, such as s3://BUCKET/FOLDER/";
             return Err(RemoteError::Address { address: address.name(), why: why.to_owned() });
         }
-        let client = stores.clients.client(&address)?;
-        let folder = address.path.trim_matches('/');
+        let client = stores.clients.bucket(&address)?;
+        let folder = address.path.strip_suffix('/').unwrap_or(&address.path);
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         Ok(Self { address, client, interrupt: interrupt.clone(), prefix })
     }
@@ -56,101 +70,67 @@ impl RemoteFolder {
 
     fn location(&self, name: &str) -> Result<Path, RemoteError> {
         let path = format!("{}{name}", self.prefix);
-        Path::parse(&path).map_err(|error| RemoteError::Address {
-            address: self.address.name_of(&path),
-            why: error.to_string(),
+        path_of(&path).map_err(|why| {
+            let address = self.address.name_of(&path);
+            RemoteError::Address { address, why }
         })
     }
 
-    /// All objects in it and below, in byte order of their names.
+    /// All objects in it and below, in byte order of their names; those that cannot be asked for by their names are
+    /// among them, so that they are not taken for none.
     pub(crate) fn entries(&self) -> Result<Vec<RemoteEntry>, RemoteError> {
-        let prefix = self.location("")?;
-        let name = self.address.name();
-        let listed = self.client.driver.begin(below(self.client.clone(), prefix, name));
-        let mut entries: Vec<RemoteEntry> = listed
-            .wait(&self.interrupt)?
-            .into_iter()
-            .filter_map(|meta| {
-                let name = meta.location.as_ref().strip_prefix(&self.prefix)?.to_owned();
-                Some(entry(name, &meta))
-            })
-            .collect();
+        let listed = list_below(&self.client, self.prefix.clone(), self.address.name());
+        let listing = listed.wait(&self.interrupt)?;
+        let within = |name: &str| Some(name.strip_prefix(&self.prefix)?.to_owned());
+        let good = listing.objects.iter();
+        let good = good.filter_map(|meta| Some(entry(within(meta.location.as_ref())?, meta)));
+        let odd = listing.left.iter();
+        let odd =
+            odd.filter_map(|name| Some(RemoteEntry { name: within(name)?, bytes: 0, tag: None }));
+        let mut entries: Vec<RemoteEntry> = good.chain(odd).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
-    /// An object, if it is there.
-    pub(crate) fn entry(&self, name: &str) -> Result<Option<RemoteEntry>, RemoteError> {
-        let (client, location) = (self.client.clone(), self.location(name)?);
-        let address = self.address_of(name);
-        let asked = self.client.driver.begin(async move {
-            send(&address, || {
-                let head = client.store.head(&location);
-                async {
-                    within_silence(head)
-                        .await?
-                        .map_err(|error| fault(&error, client.kind, &address))
-                }
-            })
-            .await
-        });
+    fn meta(&self, name: &str) -> Result<Option<ObjectMeta>, RemoteError> {
+        let asked = head(&self.client, self.location(name)?, self.address_of(name));
         match asked.wait(&self.interrupt) {
-            Ok(meta) => Ok(Some(entry(name.to_owned(), &meta))),
+            Ok(meta) => Ok(Some(meta)),
             Err(RemoteError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// An object, if it is there.
+    pub(crate) fn entry(&self, name: &str) -> Result<Option<RemoteEntry>, RemoteError> {
+        Ok(self.meta(name)?.map(|meta| entry(name.to_owned(), &meta)))
     }
 
     /// The bytes of a small object, if it is there.
     pub(crate) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, RemoteError> {
-        let (client, location) = (self.client.clone(), self.location(name)?);
-        let address = self.address_of(name);
-        let asked = self.client.driver.begin(async move {
-            send(&address, || async {
-                let fault = |error| fault(&error, client.kind, &address);
-                let answer = within_silence(client.store.get(&location)).await?.map_err(fault)?;
-                within_silence(answer.bytes()).await?.map_err(fault)
-            })
-            .await
-        });
-        match asked.wait(&self.interrupt) {
-            Ok(bytes) => Ok(Some(bytes.to_vec())),
-            Err(RemoteError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let Some(meta) = self.meta(name)? else { return Ok(None) };
+        let (address, client) = (self.address_of(name), self.client.clone());
+        let object = RemoteObject::of_bucket(address, client, meta, &self.interrupt);
+        object.begin(0..object.size()).wait(&self.interrupt).map(Some)
     }
 
     /// Writes a small object whole, in the place of one that is there.
     pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
-        let (client, location) = (self.client.clone(), self.location(name)?);
-        let (address, payload) = (self.address_of(name), PutPayload::from(bytes));
-        let asked = self.client.driver.begin(async move {
-            send(&address, || {
-                let put = client.store.put(&location, payload.clone());
-                async {
-                    within_silence(put).await?.map_err(|error| fault(&error, client.kind, &address))
-                }
-            })
-            .await
-        });
-        asked.wait(&self.interrupt).map(|_| ())
+        let (location, address) = (self.location(name)?, self.address_of(name));
+        let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
+        put(&target, bytes).wait(&self.interrupt)
     }
 
     /// Deletes an object; one that is not there is deleted.
     pub(crate) fn delete(&self, name: &str) -> Result<(), RemoteError> {
         let (client, location) = (self.client.clone(), self.location(name)?);
         let address = self.address_of(name);
-        let asked = self.client.driver.begin(async move {
-            send(&address, || async {
-                match within_silence(client.store.delete(&location)).await? {
-                    Ok(()) => Ok(()),
-                    Err(error) => match fault(&error, client.kind, &address) {
-                        RequestFault::Final(RemoteError::NotFound { .. }) => Ok(()),
-                        fault => Err(fault),
-                    },
-                }
-            })
-            .await
+        let asked = self.client.runtime.begin(async move {
+            let deleted = client.small.delete(&location).await;
+            match deleted.map_err(|error| client.fault(&error, &address).last(&address)) {
+                Err(RemoteError::NotFound { .. }) => Ok(()),
+                deleted => deleted,
+            }
         });
         asked.wait(&self.interrupt)
     }
@@ -158,10 +138,212 @@ impl RemoteFolder {
     /// Begins to write an object, which appears as a whole when it is finished.
     pub(crate) fn create(&self, name: &str, memory: u64) -> Result<RemoteWriter, RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
-        RemoteWriter::new(self.client.clone(), location, address, &self.interrupt, memory)
+        let target = UploadTarget { client: self.client.clone(), location, address };
+        Ok(RemoteWriter::new(target, &self.interrupt, memory))
     }
 }
 
 fn entry(name: String, meta: &ObjectMeta) -> RemoteEntry {
     RemoteEntry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(unquoted_tag) }
+}
+
+/// An object under way. Dropped unfinished, it leaves nothing.
+pub(crate) struct RemoteWriter {
+    object: Arc<UploadTarget>,
+    interrupt: Interrupt,
+    part: usize,
+    buffer: Vec<u8>,
+    /// Bytes of the parts.
+    bytes: u64,
+    upload: Option<Arc<MultipartId>>,
+    under_way: VecDeque<PendingRequest<PartId>>,
+    done: Vec<PartId>,
+    started: usize,
+    is_finished: bool,
+}
+
+struct UploadTarget {
+    client: StoreClient,
+    location: Path,
+    address: String,
+}
+
+impl UploadTarget {
+    fn fault(&self, error: &object_store::Error) -> RequestFault {
+        self.client.fault(error, &self.address)
+    }
+
+    /// Puts the parts together. A store may take minutes for it, and one that had done so when its answer was lost knows
+    /// nothing of the upload any more: then the object is there, with all its bytes.
+    async fn complete(
+        &self,
+        upload: &MultipartId,
+        parts: Vec<PartId>,
+        bytes: u64,
+    ) -> Result<(), RemoteError> {
+        let mut attempts = RetryState::default();
+        loop {
+            let multipart = &self.client.multipart;
+            let done = multipart.complete_multipart(&self.location, upload, parts.clone());
+            let done = within(COMPLETION, done).await;
+            let fault = match done.and_then(|done| done.map_err(|error| self.fault(&error))) {
+                Ok(_) => return Ok(()),
+                Err(fault) => fault,
+            };
+            let is_gone = match &fault {
+                RequestFault::Final(RemoteError::NotFound { .. }) => true,
+                // In the words of Azure.
+                RequestFault::Passing(why) => why.contains("InvalidBlockList"),
+                _ => false,
+            };
+            if is_gone && attempts.is_repeated() {
+                let found = self.client.small.head(&self.location).await;
+                if found.is_ok_and(|found| found.size == bytes) {
+                    return Ok(());
+                }
+            }
+            attempts.failed(&self.address, fault, false, 0).await?;
+        }
+    }
+}
+
+/// Begins to write an object whole.
+fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>) -> PendingRequest<()> {
+    let (target, limit) = (Arc::clone(target), transfer_time(bytes.len()));
+    let runtime = Arc::clone(&target.client.runtime);
+    let payload = PutPayload::from(bytes);
+    runtime.begin(async move {
+        send(&target.address, || {
+            let put = target.client.bodies.put(&target.location, payload.clone());
+            async { within(limit, put).await?.map_err(|error| target.fault(&error)) }
+        })
+        .await
+        .map(|_| ())
+    })
+}
+
+impl RemoteWriter {
+    fn new(target: UploadTarget, interrupt: &Interrupt, memory: u64) -> Self {
+        let part = (memory / 64).clamp(*PARTS.start(), *PARTS.end());
+        Self {
+            object: Arc::new(target),
+            interrupt: interrupt.clone(),
+            part: usize::try_from(part).unwrap_or(usize::MAX),
+            buffer: Vec::new(),
+            bytes: 0,
+            upload: None,
+            under_way: VecDeque::new(),
+            done: Vec::new(),
+            started: 0,
+            is_finished: false,
+        }
+    }
+
+    /// Puts the last bytes there; then the object is there, whole.
+    pub(crate) fn finish(mut self) -> Result<(), RemoteError> {
+        let Some(upload) = self.upload.clone() else {
+            put(&self.object, std::mem::take(&mut self.buffer)).wait(&self.interrupt)?;
+            self.is_finished = true;
+            return Ok(());
+        };
+        if !self.buffer.is_empty() {
+            self.send()?;
+        }
+        while !self.under_way.is_empty() {
+            self.take_done()?;
+        }
+        let (object, parts) = (Arc::clone(&self.object), std::mem::take(&mut self.done));
+        let bytes = self.bytes;
+        let complete = self
+            .object
+            .client
+            .runtime
+            .begin(async move { object.complete(&upload, parts, bytes).await });
+        complete.wait(&self.interrupt)?;
+        self.is_finished = true;
+        Ok(())
+    }
+
+    /// Sends the buffer as the next part.
+    fn send(&mut self) -> Result<(), RemoteError> {
+        let upload = match &self.upload {
+            Some(upload) => Arc::clone(upload),
+            None => Arc::clone(self.upload.insert(Arc::new(self.begin()?))),
+        };
+        if self.started >= MOST {
+            let why = format!(
+                "it has more than {MOST} parts of {} bytes: cut it with --shard-bytes, or give more --memory",
+                self.part
+            );
+            return Err(RemoteError::Failed { address: self.object.address.clone(), why });
+        }
+        if self.under_way.len() >= UNDER_WAY {
+            self.take_done()?;
+        }
+        self.bytes += self.buffer.len() as u64;
+        let limit = transfer_time(self.buffer.len());
+        let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+        let (object, number) = (Arc::clone(&self.object), self.started);
+        self.started += 1;
+        self.under_way.push_back(self.object.client.runtime.begin(async move {
+            send(&object.address, || {
+                let payload = payload.clone();
+                let put =
+                    object.client.multipart.put_part(&object.location, &upload, number, payload);
+                async { within(limit, put).await?.map_err(|error| object.fault(&error)) }
+            })
+            .await
+        }));
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<MultipartId, RemoteError> {
+        let object = Arc::clone(&self.object);
+        let begun = self.object.client.runtime.begin(async move {
+            send(&object.address, || async {
+                let begun = object.client.multipart.create_multipart(&object.location);
+                within(SILENCE, begun).await?.map_err(|error| object.fault(&error))
+            })
+            .await
+        });
+        begun.wait(&self.interrupt)
+    }
+
+    fn take_done(&mut self) -> Result<(), RemoteError> {
+        if let Some(part) = self.under_way.pop_front() {
+            self.done.push(part.wait(&self.interrupt)?);
+        }
+        Ok(())
+    }
+}
+
+impl Write for RemoteWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.part - self.buffer.len();
+        let now = bytes.get(..room).unwrap_or(bytes);
+        self.buffer.extend_from_slice(now);
+        if self.buffer.len() >= self.part {
+            self.send()?;
+        }
+        Ok(now.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for RemoteWriter {
+    fn drop(&mut self) {
+        let Some(upload) = self.upload.take().filter(|_| !self.is_finished) else { return };
+        self.under_way.clear();
+        let object = Arc::clone(&self.object);
+        // What cannot be taken back is left to the rules of the bucket for uploads that nobody finished.
+        let aborted = self.object.client.runtime.begin(async move {
+            let aborted = object.client.multipart.abort_multipart(&object.location, &upload);
+            let _ = within(SILENCE, aborted).await;
+            Ok(())
+        });
+        let _ = aborted.wait(&self.interrupt);
+    }
 }

@@ -13,32 +13,29 @@
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
 //!
-//! Inside: `address` takes addresses apart, `stores` has the settings; `driver` is the thread on which all requests run, the only one
-//! that is asynchronous; `clients` makes the clients of stores; `list` finds objects; `fetch` reads a range and goes on
-//! where a connection was cut; `read` is an object from its beginning to its end, with some of it ahead, `file` any
-//! place of it; `write` makes objects, `folder` the objects of one directory. Whoever waits hears the request to stop,
-//! and no wait is without an end.
+//! Inside, from below: `address` takes addresses apart and knows what of them is secret; `request` is the thread on which
+//! all requests run, the only one that is asynchronous, with their limits, repetitions and failures; `stores` has the
+//! settings and makes clients of them; `listing` lists, `web` asks web servers; `object` finds objects and reads their
+//! bytes, from the byte reached where a connection was cut; `reader` is an object from its beginning to its end, with some
+//! of it ahead, or any place of it; `folder` is the objects of one directory, and makes them. Whoever waits hears the
+//! request to stop, and no wait is without an end.
 
 mod address;
-mod clients;
-mod driver;
 mod error;
-mod fetch;
-mod file;
 mod folder;
-mod list;
-mod read;
+mod listing;
+mod object;
+mod reader;
+mod request;
 mod stores;
-mod write;
+mod web;
 
-pub(crate) use address::is_remote;
+pub(crate) use address::{check_address, is_remote, without_secrets};
 pub use error::RemoteError;
-pub(crate) use fetch::RemoteObject;
-pub(crate) use file::RemoteReader;
-pub(crate) use folder::{RemoteEntry, RemoteFolder};
-pub(crate) use read::RemoteCursor;
+pub(crate) use folder::{RemoteEntry, RemoteFolder, RemoteWriter};
+pub(crate) use object::RemoteObject;
+pub(crate) use reader::{RemoteCursor, RemoteReader};
 pub use stores::ObjectStores;
-pub(crate) use write::RemoteWriter;
 
 /// Tells which names of objects are meant.
 pub(crate) type NameMatcher = Box<dyn Fn(&str) -> bool>;

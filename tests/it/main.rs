@@ -65,6 +65,7 @@ mod remote;
 mod report;
 mod rocksdb;
 mod scripts;
+mod secrets;
 mod setup;
 mod sharded;
 mod shards;

@@ -3,7 +3,7 @@
 use crate::support::{
     Page, Scratch, command, corpusdb, crawl, digest, init, lines, numbers, ran, repository, sound,
 };
-use crate::web::{Server, State};
+use crate::web::{Framing, Server, State};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
@@ -91,7 +91,9 @@ fn objects_are_read_as_files_are_from_web_servers_and_buckets() {
         let again = ingest(&server, &corpus, &[path]);
         assert_eq!(numbers(&again, ["read", "unchanged", "commits"]), [0, 1200, 0], "{again}");
         let asked = server.state().requests.split_off(requests);
-        assert!(!asked.iter().any(|request| request.contains("jsonl")), "read again: {asked:?}");
+        // A name is looked for before it is a pattern.
+        let is_read = |request: &String| request.starts_with("GET") && request.contains("jsonl");
+        assert!(!asked.iter().any(is_read), "read again: {asked:?}");
         sound(&corpus);
     }
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:?}");
@@ -251,4 +253,219 @@ fn an_object_that_has_grown_or_was_read_in_part_is_read_on() {
     crate::support::ingest(&expected, &[&file], &["--source", "web", "--id-field", "id"]);
     assert_eq!(rows(&corpus), rows(&expected));
     sound(&corpus);
+}
+
+/// A web server is asked as curl asks it: with the login, for the path as it is written, by GET.
+#[test]
+fn addresses_go_out_as_they_are_written() {
+    let scratch = Scratch::new();
+    let text = lines(&crawl(5, 40, true));
+    let login = "Basic am9lOnNlYzpyZXQvMQ==".to_owned();
+    let server = Server::start(State { login: Some(login), no_heads: true, ..State::default() });
+    for name in ["a/b.jsonl", "get"] {
+        server.state().files.insert(name.to_owned(), text.clone().into_bytes());
+    }
+    server.state().files.insert("empty.jsonl".to_owned(), Vec::new());
+    let with_login = |path: &str| server.url(path).replace("://", "://joe:sec%3Aret%2F1@");
+    for path in ["a%2Fb.jsonl", "get?file=%2Fb&token=t%2F1", "empty.jsonl"] {
+        let corpus = scratch.arg(&path.replace(['%', '?'], "-"));
+        init(&corpus, &[]);
+        let report = ingest(&server, &corpus, &[&with_login(path)]);
+        let count = if path.starts_with("empty") { 0 } else { 40 };
+        assert_eq!(numbers(&report, ["read"]), [count], "{path}: {report}");
+        let wanted = format!("/{path} Basic am9lOnNlYzpyZXQvMQ==");
+        let targets = std::mem::take(&mut server.state().targets);
+        assert!(
+            !targets.is_empty() && targets.iter().all(|target| *target == wanted),
+            "{targets:?}"
+        );
+        sound(&corpus);
+    }
+    let refused = server.url("a%2Fb.jsonl").replace("://", "://joe:wrong@");
+    let corpus = scratch.arg("refused");
+    init(&corpus, &[]);
+    with(&server, &["ingest", &corpus, &refused, "--source", "web"]).fails(&["401", "login"]);
+}
+
+/// A server may make its answer as it goes: then its end is the end of the file, and a cut is none.
+#[test]
+fn answers_without_a_length_are_read_to_their_end() {
+    let scratch = Scratch::new();
+    let expected = expected(&scratch);
+    for framing in [Framing::Chunked, Framing::UntilClosed] {
+        let state = State { no_lengths: Some(framing), no_tags: true, ..State::default() };
+        let server = Server::start(state);
+        bucket(&server);
+        let urls = files()
+            .iter()
+            .map(|(name, _)| server.url(&format!("crawl/2026/{}", name.replace(' ', "%20"))))
+            .collect::<Vec<_>>();
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let corpus = scratch.arg(&format!("{framing:?}"));
+        init(&corpus, &[]);
+        // The end of a connection cannot be told from the end of a file; a chunk that is missing can.
+        if framing == Framing::Chunked {
+            server.state().cuts = (5, 3000);
+        }
+        ingest(&server, &corpus, &urls);
+        assert_eq!(server.state().cuts.0, 0, "nothing was cut");
+        assert_eq!(rows(&corpus), expected, "{framing:?}");
+        // Nothing tells a version: the files are read again.
+        assert_eq!(numbers(&ingest(&server, &corpus, &urls), ["read"]), [1200]);
+        let always = [&["ingest", &corpus, urls[0]], &["--source", "web", "--id-field", "id"][..]];
+        if framing == Framing::Chunked {
+            server.state().cuts = (1000, 3000);
+            with(&server, &always.concat()).fails(&["gave up"]);
+            server.state().cuts = (0, 0);
+        }
+        sound(&corpus);
+        server.state().files.insert("x.parquet".to_owned(), b"PAR1".repeat(9));
+        let url = server.url("x.parquet");
+        with(&server, &["ingest", &corpus, &url, "--source", "web"]).fails(&["ignores Range"]);
+    }
+}
+
+/// One name that no request can ask for costs its own object, and is told.
+#[test]
+fn odd_names_of_a_bucket_cost_themselves() {
+    let scratch = Scratch::new();
+    let server = Server::start(State::default());
+    let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
+    let odd = ["a//x.jsonl", "a/../y.jsonl", "a/./z.jsonl", "a/t/", "a/c\u{1}.jsonl", "a/s.jsonl "];
+    let good = [
+        "a/[1].jsonl",
+        "a/st*r.jsonl",
+        "a/q?q.jsonl",
+        "a/50%.jsonl",
+        "a/%2F.jsonl",
+        "a/b&<c>.jsonl",
+    ];
+    for (n, name) in odd.iter().chain(&good).enumerate() {
+        server.state().files.insert(format!("b/{name}"), text(n));
+    }
+    server.state().files.insert("b/a/folder/".to_owned(), Vec::new());
+    server.state().files.insert("b/a/.hidden//x".to_owned(), text(50));
+    let count = |path: &str| {
+        let corpus = scratch.arg("corpus");
+        let _ = std::fs::remove_dir_all(&corpus);
+        init(&corpus, &[]);
+        let report = ingest(&server, &corpus, &[path]);
+        let alarms = report["alarms"].as_array().cloned().unwrap_or_default();
+        let left = alarms.into_iter().find(|alarm| alarm["kind"] == "objects-left");
+        (numbers(&report, ["read"])[0], left)
+    };
+    for path in ["s3://b/a/", "s3://b/a", "s3://b"] {
+        let (read, left) = count(path);
+        let left = left.unwrap();
+        assert_eq!((read, &left["objects"]), (60, &Value::from(6)), "{path}: {left}");
+        assert!(left["first"].to_string().contains("copy it"), "{left}");
+    }
+    for name in ["s3://b/a/[1].jsonl", "s3://b/a/st*r.jsonl", "s3://b/a/q?q.jsonl"] {
+        assert_eq!(count(name), (10, None), "{name}");
+    }
+    assert_eq!(count("s3://b/a/[0-9%]*").0, 20);
+    let corpus = scratch.arg("corpus");
+    let fails = |path: &str, words: &[&str]| {
+        with(&server, &["ingest", &corpus, path, "--source", "web"]).fails(words);
+    };
+    fails("s3://b/a//x.jsonl", &["empty part", "copy the object"]);
+    server.state().files.insert("c/x//y".to_owned(), text(1));
+    fails("s3://c/x/", &["s3://c/x//y", "no object there can be asked for"]);
+    with(&server, &["export", &corpus, "--to", "s3://b//x/", "--format", "jsonl"])
+        .fails(&["stroke"]);
+}
+
+/// A store that put the parts together and whose answer was lost knows nothing of the upload any more.
+#[test]
+fn a_completion_whose_answer_is_lost_is_looked_for() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let page = |n: usize| {
+        format!("{{\"id\":\"{n}\",\"text\":\"{n} {}\"}}\n", format!("{n:x} word ").repeat(30_000))
+    };
+    let file = scratch.write("x.jsonl", (0..40).map(page).collect::<String>());
+    crate::support::ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    let server = Server::start(State { lost_completions: 1, ..State::default() });
+    let export = ["export", &corpus, "--to", "s3://b/x.jsonl", "--memory", "256MiB"];
+    with(&server, &export).good();
+    let remote = server.state().files["b/x.jsonl"].clone();
+    let local = scratch.arg("local.jsonl");
+    corpusdb(&["export", &corpus, "--to", &local]).good();
+    assert!(remote.len() > 8 << 20 && remote == std::fs::read(&local).unwrap());
+    // An upload that is gone, and no object in its place, is a failure.
+    let server = Server::start(State::default());
+    server.state().files.insert("b/other".to_owned(), Vec::new());
+    server.state().uploads_vanish = true;
+    with(&server, &export).fails(&["s3://b/x.jsonl"]);
+    assert!(!server.state().files.contains_key("b/x.jsonl"));
+}
+
+/// An uplink that takes a part in more than half a minute works, and so does a completion that takes as long.
+#[test]
+fn slow_stores_are_waited_for() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let page = |n: usize| {
+        format!("{{\"id\":\"{n}\",\"text\":\"{n} {}\"}}\n", format!("{n:x} word ").repeat(30_000))
+    };
+    let file = scratch.write("x.jsonl", (0..40).map(page).collect::<String>());
+    crate::support::ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    let server = Server::start(State { delay: Duration::from_secs(31), ..State::default() });
+    with(&server, &["export", &corpus, "--to", "s3://b/x.jsonl", "--memory", "256MiB"]).good();
+    assert!(server.state().files["b/x.jsonl"].len() > 8 << 20);
+}
+
+/// Addresses that differ in more than their secrets are two files, and those that differ in nothing else are refused.
+#[test]
+fn a_signature_hides_no_other_file() {
+    let scratch = Scratch::new();
+    let server = Server::start(State::default());
+    let texts = [3, 4].map(|seed| lines(&crawl(seed, 30, true)).into_bytes());
+    let [one, two] = texts;
+    server.state().by_query = true;
+    for (query, bytes) in
+        [("file=1&token=a", &one), ("file=2&token=a", &two), ("key=1", &one), ("key=2", &two)]
+    {
+        server.state().files.insert(format!("get?{query}"), bytes.clone());
+    }
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let addresses = ["get?file=1&token=a", "get?file=2&token=a"].map(|path| server.url(path));
+    let report = ingest(&server, &corpus, &[&addresses[0], &addresses[1]]);
+    assert_eq!(numbers(&report, ["read"]), [60], "{report}");
+    let clash = ["get?key=1", "get?key=2"].map(|path| server.url(path));
+    with(&server, &["ingest", &corpus, &clash[0], &clash[1], "--source", "web"])
+        .fails(&["given twice"]);
+    // The same file, signed anew.
+    server.state().files.insert("get?key=2".to_owned(), one.clone());
+    let other = scratch.arg("other");
+    init(&other, &["--mode", "none"]);
+    let report = ingest(&server, &other, &[&clash[0], &clash[1]]);
+    assert_eq!(numbers(&report, ["read"]), [30], "{report}");
+}
+
+/// `no_proxy=*` means every server, those that are named by figures too.
+#[test]
+fn no_proxy_for_all_means_all() {
+    let scratch = Scratch::new();
+    let server = Server::start(State::default());
+    server.state().files.insert("b/x.jsonl".to_owned(), lines(&crawl(5, 40, true)).into_bytes());
+    for (at, (name, hosts)) in
+        [("no_proxy", "*"), ("NO_PROXY", "example.org, *")].into_iter().enumerate()
+    {
+        for path in [server.url("b/x.jsonl"), "s3://b/".to_owned()] {
+            let corpus = scratch.arg(&format!("{at}{}", path.starts_with("s3")));
+            init(&corpus, &[]);
+            let arguments = ["ingest", &corpus, &path, "--source", "web", "--json"];
+            let mut command = command(&arguments);
+            command.stdin(Stdio::null()).envs(server.store()).env(name, hosts);
+            for proxy in ["http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+                command.env(proxy, "http://127.0.0.1:1");
+            }
+            let report = ran(&arguments, command.output().unwrap()).good().json();
+            assert_eq!(numbers(&report, ["read"]), [40], "{report}");
+        }
+    }
 }

@@ -17,6 +17,22 @@ pub struct State {
     pub no_tags: bool,
     /// So many answers are cut, each behind so many bytes.
     pub cuts: (usize, usize),
+    /// HEAD is not permitted, as by a signature that is for GET.
+    pub no_heads: bool,
+    /// How long a file is is not said: it comes in chunks, or as in HTTP/1.0 until the connection ends.
+    pub no_lengths: Option<Framing>,
+    /// Who may ask: `Basic` and the login in base64.
+    pub login: Option<String>,
+    /// So many completions of uploads are done, and their answers lost.
+    pub lost_completions: usize,
+    /// Uploads are forgotten when they are to be completed.
+    pub uploads_vanish: bool,
+    /// A query is part of a file's name.
+    pub by_query: bool,
+    /// How long each part and each completion takes.
+    pub delay: Duration,
+    /// The targets of all requests as they were spelled, with what came as authorization.
+    pub targets: Vec<String>,
     /// Nothing is answered.
     pub silent: bool,
     /// Behind so many answers with bytes of files, a file has other bytes.
@@ -29,6 +45,13 @@ pub struct State {
     pub sent: usize,
     /// Parts of files that come in, by the number of the upload.
     pub uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
+}
+
+/// How a body without a length ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    Chunked,
+    UntilClosed,
 }
 
 /// A server on a port of its own, which ends with it.
@@ -81,6 +104,7 @@ impl Drop for Server {
 }
 
 struct Request {
+    target: String,
     method: String,
     path: String,
     query: BTreeMap<String, String>,
@@ -94,7 +118,7 @@ impl Request {
         let mut line = String::new();
         reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
         let mut words = line.split_whitespace();
-        let (method, target) = (words.next()?.to_owned(), words.next()?);
+        let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
         let mut headers = BTreeMap::new();
         loop {
             let mut line = String::new();
@@ -105,14 +129,14 @@ impl Request {
         let length = headers.get("content-length").and_then(|length| length.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query) = target.split_once('?').unwrap_or((target.as_str(), ""));
         let pair = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (decoded(name), decoded(value))
         };
         let query = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
         let path = decoded(path.trim_start_matches('/'));
-        Some(Self { method, path, query, headers, body })
+        Some(Self { target: target.clone(), method, path, query, headers, body })
     }
 
     fn range(&self) -> Option<(usize, usize)> {
@@ -143,12 +167,16 @@ fn decoded(text: &str) -> String {
 fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let Some(request) = Request::read(&stream) else { return };
-    let is_silent = {
+    let (is_silent, delay) = {
         let mut state = state.lock().unwrap();
         let range = request.headers.get("range").map_or("", String::as_str);
         state.requests.push(format!("{} {} {range}", request.method, request.path));
-        state.silent
+        let login = request.headers.get("authorization").map_or("", String::as_str);
+        state.targets.push(format!("{} {login}", request.target));
+        let is_upload = request.query.contains_key("uploadId");
+        (state.silent, if is_upload { state.delay } else { Duration::ZERO })
     };
+    std::thread::sleep(delay);
     if is_silent {
         // Until whoever asks goes away.
         let _ = stream.read(&mut [0]);
@@ -182,6 +210,12 @@ fn tag(bytes: &[u8]) -> String {
 impl State {
     /// The bytes of an answer, and where it is cut.
     fn answer(&mut self, request: &Request) -> (Vec<u8>, Option<usize>) {
+        if self.login.is_some() && self.login.as_ref() != request.headers.get("authorization") {
+            return whole("401 Unauthorized", "");
+        }
+        if self.no_heads && request.method == "HEAD" {
+            return whole("403 Forbidden", "");
+        }
         if request.query.contains_key("list-type") {
             return self.list(request);
         }
@@ -202,7 +236,11 @@ impl State {
             let _ = behind;
             self.files.insert(path, bytes);
         }
-        let Some(bytes) = self.files.get(&request.path).cloned() else {
+        let path = match self.by_query {
+            true => request.target.trim_start_matches('/'),
+            false => request.path.as_str(),
+        };
+        let Some(bytes) = self.files.get(path).cloned() else {
             return whole("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>");
         };
         let own = tag(&bytes);
@@ -216,6 +254,14 @@ impl State {
         }
         if request.method == "HEAD" {
             return (head("200 OK", &headers, bytes.len()), None);
+        }
+        if let Some(framing) = self.no_lengths {
+            self.answers += 1;
+            return self.unframed(&bytes, framing);
+        }
+        if bytes.is_empty() {
+            headers.push(("Content-Range", "bytes */0".to_owned()));
+            return (head("416 Range Not Satisfiable", &headers, 0), None);
         }
         let range = request.range().filter(|_| !self.no_ranges);
         let (status, part) = match range {
@@ -238,13 +284,41 @@ impl State {
         ([head, part.to_vec()].concat(), cut)
     }
 
+    fn unframed(&mut self, bytes: &[u8], framing: Framing) -> (Vec<u8>, Option<usize>) {
+        let (mut answer, end) = match framing {
+            Framing::Chunked => {
+                let head =
+                    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+                (head.to_vec(), b"0\r\n\r\n".as_slice())
+            }
+            Framing::UntilClosed => (b"HTTP/1.0 200 OK\r\n\r\n".to_vec(), [].as_slice()),
+        };
+        let head = answer.len();
+        for chunk in bytes.chunks(5000) {
+            let length = format!("{:x}\r\n", chunk.len());
+            let (before, behind) = match framing {
+                Framing::Chunked => (length.as_bytes(), b"\r\n".as_slice()),
+                Framing::UntilClosed => ([].as_slice(), [].as_slice()),
+            };
+            answer.extend([before, chunk, behind].concat());
+        }
+        answer.extend(end);
+        let (left, behind) = &mut self.cuts;
+        let cut = (*left > 0 && bytes.len() > *behind).then(|| {
+            *left -= 1;
+            head + *behind
+        });
+        (answer, cut)
+    }
+
     fn list(&self, request: &Request) -> (Vec<u8>, Option<usize>) {
         let bucket = format!("{}/", request.path.trim_end_matches('/'));
         if !self.files.keys().any(|path| path.starts_with(&bucket)) {
             return whole("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>");
         }
         let prefix = request.query.get("prefix").map_or("", String::as_str);
-        let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+        let escaped =
+            |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('\u{1}', "&#x1;");
         let entry = |(path, bytes): (&String, &Vec<u8>)| {
             let key = path.strip_prefix(&bucket).filter(|key| key.starts_with(prefix))?;
             Some(format!(
@@ -293,10 +367,17 @@ impl State {
                 ),
             );
         };
-        let parts = self.uploads.remove(upload).unwrap();
+        let parts = self.uploads.remove(upload).filter(|_| !self.uploads_vanish);
+        let Some(parts) = parts else {
+            return whole("404 Not Found", "<Error><Code>NoSuchUpload</Code></Error>");
+        };
         let bytes: Vec<u8> = parts.into_values().flatten().collect();
         let own = tag(&bytes).replace('"', "&quot;");
         self.files.insert(request.path.clone(), bytes);
+        if self.lost_completions > 0 {
+            self.lost_completions -= 1;
+            return (Vec::new(), None);
+        }
         whole(
             "200 OK",
             &format!(

@@ -246,6 +246,10 @@ fn alarm_words(alarm: &Alarm) -> String {
             "ALARM: columns without a form in JSON were left: {} (`--drop-fields` says that they are not wanted)",
             columns.join(", ")
         ),
+        Alarm::ObjectsLeft { objects, first } => format!(
+            "ALARM: {} objects were left, since no request can ask for them by their names; the first:\n  {first}",
+            print::number(*objects)
+        ),
         Alarm::UnknownFields { fields } => format!(
             "ALARM: no record has a field `{}`, which --where names: to it such a field is null",
             fields.join("` or `")
