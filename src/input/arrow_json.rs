@@ -56,7 +56,7 @@ pub(super) fn has_json_form(field: &Field) -> bool {
 ///
 /// # Errors
 /// In words, for a column that has no form in JSON.
-pub(super) fn rows_as_json(batch: &RecordBatch) -> Result<Vec<String>, String> {
+pub(crate) fn rows_as_json(batch: &RecordBatch) -> Result<Vec<String>, String> {
     let words = |error: ArrowError| error.to_string();
     let builder = WriterBuilder::new().with_encoder_factory(Arc::new(RecordEncoders));
     let mut writer: LineDelimitedWriter<_> = builder.build(Vec::new());

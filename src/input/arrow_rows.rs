@@ -138,19 +138,24 @@ impl RecordColumns {
     }
 }
 
-/// Whether a column is a field that is kept. The number of a row in the table that pandas wrote says nothing of the
-/// record: the same record has another one in the next table.
+/// Whether a column has the number of each row in the table that pandas wrote. It says nothing of the record: the same
+/// record has another one in the next table.
+pub(crate) fn is_row_number(field: &Field) -> bool {
+    let number = field.name().strip_prefix("__index_level_");
+    let number = number.and_then(|rest| rest.strip_suffix("__"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+        && value_type(field.data_type()).is_integer()
+}
+
+/// Whether a column is a field that is kept.
 fn is_kept(field: &Field, options: &ReadOptions) -> bool {
     let name = field.name();
-    let number = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
-    let is_row_number = number.is_some_and(|number| number.parse::<u32>().is_ok())
-        && value_type(field.data_type()).is_integer();
     let is_asked = |asked: &Option<String>| asked.as_ref() == Some(name);
     match &options.meta_field {
         _ if is_asked(&options.source_field) => true,
         _ if options.renamed.iter().any(|(_, theirs)| theirs == name) => true,
         Some(_) => is_asked(&options.meta_field),
-        None => !is_row_number && !options.drop_fields.contains(name),
+        None => !is_row_number(field) && !options.drop_fields.contains(name),
     }
 }
 

@@ -83,6 +83,11 @@ pub(super) trait FormatReader: Send {
         None
     }
 
+    /// Names of its columns, those of a table of which something was asked for.
+    fn columns(&self) -> &[String] {
+        &[]
+    }
+
     /// Whether the stream is one document.
     fn is_single(&self) -> bool {
         false

@@ -4,7 +4,7 @@
 //! export writes them. In which form they are stored, and how long key and fields may be.
 
 use super::block::RawRecord;
-use super::folders::partitions;
+use super::folders::path_fields;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
@@ -110,7 +110,9 @@ impl RecordBuilder {
             return;
         }
         if self.folders.as_ref().is_none_or(|(last, _)| !Arc::ptr_eq(last, path)) {
-            self.folders = Some((Arc::clone(path), partitions(path)));
+            let fields = path_fields(path).into_iter();
+            let said = fields.filter_map(|(name, value)| Some((name, value?))).collect();
+            self.folders = Some((Arc::clone(path), said));
         }
         let Some((_, fields)) = self.folders.as_ref().filter(|(_, fields)| !fields.is_empty())
         else {

@@ -2,17 +2,19 @@
 
 use super::csv_rows::{CsvCell, CsvDialect};
 use super::error::ReadError;
-use super::item::{ReadOptions, byte_len};
+use super::item::{CsvOptions, ReadOptions, byte_len};
 use super::{keys, roles};
 use crate::model::{
     JsonObject, Origin, ReadRecord, RecordKey, RejectReason, SpelledMetadata, is_number,
     json_string,
 };
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The row of names.
 pub struct CsvHeader {
     pub(super) dialect: CsvDialect,
+    pub(super) columns: Vec<String>,
     /// The names as JSON has them.
     names: Vec<String>,
     /// The first column has no name.
@@ -20,6 +22,15 @@ pub struct CsvHeader {
     /// None when records stay whole.
     text: Option<(usize, String)>,
     id: Option<(usize, String)>,
+}
+
+/// A value of a row, as it is spelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CsvValue<'r> {
+    /// What JSON would have as a number.
+    Number(&'r str),
+    /// Any other.
+    Text(Cow<'r, str>),
 }
 
 impl CsvHeader {
@@ -52,9 +63,58 @@ impl CsvHeader {
             }
         };
         let id = options.id_field.as_deref().map(find).transpose()?;
-        let names = names.iter().map(|name| json_string(name)).collect();
+        let columns = names;
+        let names = columns.iter().map(|name| json_string(name)).collect();
         let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes.is_empty());
-        Ok(Self { dialect, names, is_first_nameless, text, id })
+        Ok(Self { dialect, columns, names, is_first_nameless, text, id })
+    }
+
+    /// The values of a row in the order of the columns; none where a record of the row has no such field, or null. A
+    /// value is a number only as [`CsvOptions::numbers`](super::CsvOptions::numbers) says.
+    ///
+    /// # Errors
+    /// Why it is no row of the table; `line` is the one it begins on.
+    pub fn values<'r>(
+        &self,
+        row: &'r [u8],
+        line: u64,
+        table: CsvOptions,
+    ) -> Result<Vec<Option<CsvValue<'r>>>, RejectReason> {
+        let cells = self.cells(row, line)?.into_iter().enumerate();
+        let value = |(at, cell): (usize, CsvCell<'r>)| {
+            let is_plain = !cell.is_quoted && table.numbers;
+            let value = text_of(cell.bytes);
+            match value {
+                _ if self.is_row_number(at, &value) || is_plain && value.is_empty() => None,
+                // What has no quotes stands in the row as it is.
+                Cow::Borrowed(spelled) if is_plain && is_number(spelled) => {
+                    Some(CsvValue::Number(spelled))
+                }
+                text => Some(CsvValue::Text(text)),
+            }
+        };
+        Ok(cells.map(value).collect())
+    }
+
+    /// The cells of a row, of which there are as many as names.
+    fn cells<'r>(&self, row: &'r [u8], line: u64) -> Result<Vec<CsvCell<'r>>, RejectReason> {
+        let not_utf8 =
+            |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
+        std::str::from_utf8(row).map_err(not_utf8)?;
+        let cells = self.dialect.cells(row);
+        match cells.len() == self.names.len() {
+            true => Ok(cells),
+            false => Err(RejectReason::Form(format!(
+                "the row on line {line} has {} values, the row of names has {}",
+                cells.len(),
+                self.names.len()
+            ))),
+        }
+    }
+
+    /// Whether a value is the number of the row in the table that pandas wrote, which says nothing of the record.
+    fn is_row_number(&self, at: usize, value: &str) -> bool {
+        at == 0 && self.is_first_nameless && is_whole(value)
     }
 
     /// The record of a row.
@@ -68,17 +128,7 @@ impl CsvHeader {
         options: &ReadOptions,
         origin: Origin,
     ) -> Result<ReadRecord, RejectReason> {
-        let not_utf8 =
-            |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
-        std::str::from_utf8(row).map_err(not_utf8)?;
-        let cells = self.dialect.cells(row);
-        if cells.len() != self.names.len() {
-            return Err(RejectReason::Form(format!(
-                "the row on line {line} has {} values, the row of names has {}",
-                cells.len(),
-                self.names.len()
-            )));
-        }
+        let cells = self.cells(row, line)?;
         let place = |column: &Option<(usize, String)>| column.as_ref().map(|(at, _)| *at);
         let (at_text, at_id) = (place(&self.text), place(&self.id));
         let mut record = ReadRecord::new(RecordKey::Position, String::new(), String::new(), origin);
@@ -108,8 +158,7 @@ impl CsvHeader {
                     false if is_plain && value.is_empty() => "null".to_owned(),
                     false => json_string(&value),
                 };
-                // The number of the row in the table that pandas wrote says nothing of the record.
-                let is_row_number = at == 0 && self.is_first_nameless && is_whole(&value);
+                let is_row_number = self.is_row_number(at, &value);
                 let is_long = is_number && !is_within_64_bits(&value);
                 if is_row_number || is_long {
                     earlier.get_or_insert_with(|| fields.clone());
@@ -127,6 +176,14 @@ impl CsvHeader {
         record.spelled =
             earlier.map(|earlier| SpelledMetadata { json: earlier.finish(), is_other_value: true });
         Ok(record)
+    }
+}
+
+/// Bytes of a row that was seen to be UTF-8.
+fn text_of(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    match bytes {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }
 

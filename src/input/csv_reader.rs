@@ -151,6 +151,10 @@ impl FormatReader for CsvReader {
             }
         }
     }
+
+    fn columns(&self) -> &[String] {
+        self.header.as_ref().map_or(&[], |header| &header.columns)
+    }
 }
 
 /// The next row, the lines of which are counted.

@@ -4,7 +4,7 @@
 //!   folders (`dataset_dict.json`).
 //! * Spark, Hive and table formats leave markers (`_SUCCESS`, `_metadata`) beside numbered parts.
 //! * A repository of the Hub has a page, a licence and scripts beside its shards.
-//! * `lang=de/` says a field of all records below: see [`partitions`].
+//! * `lang=de/` says a field of all records below: see [`path_fields`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -242,20 +242,21 @@ impl FolderRules {
     }
 }
 
-/// The fields that the folders of a file say of all its records, in the order of the path: `lang=de/` the field `lang`.
-/// A value that Hive writes for null is none.
-pub(super) fn partitions(path: &Path) -> Vec<(String, String)> {
-    let mut fields: Vec<(String, String)> = Vec::new();
+/// The fields that the folders of a file say of all its records, in the order of the path: `lang=de/` the field `lang`. Of
+/// two of one name the inner one counts; what Hive writes for null is none.
+#[must_use]
+pub fn path_fields(path: &Path) -> Vec<(String, Option<String>)> {
+    let mut fields: Vec<(String, Option<String>)> = Vec::new();
     let path = path.to_string_lossy();
     let folder = split(path.split_once('?').map_or(&path, |(path, _)| path)).0;
     for (name, value) in folder.split('/').filter_map(partition) {
+        let value = (value != NULL).then_some(value);
         if let Some((_, earlier)) = fields.iter_mut().find(|(field, _)| field == name) {
             *earlier = value;
         } else {
             fields.push((name.to_owned(), value));
         }
     }
-    fields.retain(|(_, value)| value != NULL);
     fields
 }
 
@@ -450,14 +451,14 @@ mod tests {
 
     #[test]
     fn folders_of_partitions_say_fields() {
-        let of = |path: &str| partitions(Path::new(path));
-        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let of = |path: &str| path_fields(Path::new(path));
+        let field = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(
             of("/d/lang=de/dump=2024-10/part-0.parquet"),
             [field("lang", "de"), field("dump", "2024-10")]
         );
         assert_eq!(of("s3://b/a=1%2F2/a=3/x.csv?versionId=k=v"), [field("a", "3")]);
-        assert_eq!(of("/d/lang=__HIVE_DEFAULT_PARTITION__/x"), []);
+        assert_eq!(of("/d/lang=__HIVE_DEFAULT_PARTITION__/x"), [("lang".to_owned(), None)]);
         assert_eq!(of("/d/=de/lang=/a b=c/1=2/k=v.parquet"), []);
         assert_eq!(of("/d/q=%zz%4/x"), [field("q", "%zz%4")]);
     }

@@ -245,6 +245,15 @@ impl<'m> InputReader<'m> {
         }
     }
 
+    /// Names of the columns of a table of separated values, once a record was asked for; of other inputs none.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        match &self.body {
+            ReaderBody::Stream(_, sequence) => sequence.columns(),
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => &[],
+        }
+    }
+
     /// Bytes of the file as stored that were consumed; an estimate for Parquet.
     #[must_use]
     pub fn input_bytes(&self) -> u64 {

@@ -43,10 +43,13 @@ mod stream;
 mod text_reader;
 mod warc_reader;
 
+pub(crate) use arrow_json::rows_as_json;
+pub(crate) use arrow_rows::is_row_number;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
+pub use csv_header::{CsvHeader, CsvValue};
 pub use error::ReadError;
-pub use folders::{LeftFile, LeftRole};
+pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
 #[cfg(test)]
 pub use inputs::expand_local;

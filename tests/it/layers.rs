@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "contamination",
         ],
     ),
-    ("query", &["model", "store", "dedup", "signals", "contamination"]),
+    ("query", &["model", "store", "dedup", "input", "signals", "contamination"]),
     (
         "curate",
         &[
@@ -122,7 +122,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("flate2", &["src/input/", "src/epoch/", "src/output/"]),
     ("minijinja", &["src/ingest/chat/"]),
     ("minijinja_contrib", &["src/ingest/chat/"]),
-    ("parquet", &["src/input/", "src/epoch/", "src/export/", "src/output/"]),
+    (
+        "parquet",
+        &["src/input/", "src/epoch/", "src/export/", "src/output/", "src/query/sql/outside/"],
+    ),
     ("arrow_ipc", &["src/input/", "src/epoch/", "src/export/"]),
     (
         "arrow",

@@ -74,6 +74,7 @@ mod signals_report;
 mod snapshots;
 mod splits;
 mod sql;
+mod sql_files;
 mod statements;
 mod stats;
 mod support;

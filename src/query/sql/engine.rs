@@ -35,11 +35,6 @@ pub(super) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, Quer
     view.remembered(|| made(view, runtime(view)?).map_err(QueryError::run))
 }
 
-/// As [`engine`], for one statement alone: what it learns of files is not remembered for the next.
-pub(super) fn engine_for_files(view: &View) -> std::result::Result<SessionState, QueryError> {
-    made(view, runtime(view)?).map_err(QueryError::run)
-}
-
 /// What one statement may hold, and where it spills.
 pub(super) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
     let pool = Arc::new(Shares::new(Limits::of(view).pool));

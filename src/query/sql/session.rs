@@ -1,6 +1,6 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
-use super::engine::{RowsWithText, engine, engine_for_files, runtime};
+use super::engine::{RowsWithText, engine, runtime};
 use super::options::SqlOptions;
 use super::outside::{self, FileTable};
 use super::provider::Documents;
@@ -42,13 +42,8 @@ pub(in crate::query) fn session_with(
     view: &View,
     options: &SqlOptions,
 ) -> Result<SessionState, QueryError> {
-    let mut state = if options.files {
-        engine_for_files(view)?
-    } else {
-        let mut state = engine(view)?.as_ref().clone();
-        state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
-        state
-    };
+    let mut state = engine(view)?.as_ref().clone();
+    state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
     // Names that the engine makes up are counted from one in each statement.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();

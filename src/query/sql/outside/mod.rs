@@ -1,13 +1,19 @@
 //! Functions that stand where a table may: `documents_at` of a snapshot, `read_parquet`, `read_csv` and `read_json` of
 //! files beside the corpus.
 //!
-//! `files` finds files and tells their columns, by the engine's own readers; `reading` runs these and names the files
-//! in what fails.
+//! `table` is the table of some files, which `files` finds, with the columns that the names of their directories say (as of
+//! an ingest). `records` reads CSV and JSON as an ingest does, whose values are of `kinds` and become `arrays`;
+//! `parquet` reads record batches, whose `columns` become those of the table.
 
+mod arrays;
+mod columns;
 mod files;
-mod reading;
+mod kinds;
+mod parquet;
+mod records;
+mod table;
 
-pub(super) use files::FileTable;
+pub(super) use table::FileTable;
 
 use super::options::SqlOptions;
 use super::provider::Documents;
@@ -38,9 +44,9 @@ pub(super) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
     (
         "read_csv",
         "read_csv('PATH')",
-        "the rows of comma-separated files, whose first line names the columns",
+        "the rows of files of separated values, whose first line names the columns",
     ),
-    ("read_json", "read_json('PATH')", "the objects of JSON lines"),
+    ("read_json", "read_json('PATH')", "the objects of JSON files: one a line, or in a list"),
     ("read_parquet", "read_parquet('PATH')", "the rows of Parquet files"),
 ];
 
@@ -102,7 +108,7 @@ impl TableFunctionImpl for ReadFiles {
                 self.kind.example()
             );
         };
-        Ok(Arc::new(files::table(self.kind, &path, args.session())?))
+        Ok(Arc::new(FileTable::open(self.kind, &path, args.session())?))
     }
 }
 

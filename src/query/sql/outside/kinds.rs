@@ -1,0 +1,207 @@
+//! What the values of a column are, as rows of CSV and JSON spell them, and what holds those of several rows.
+
+use crate::model::JsonMembers;
+use arrow::datatypes::{DataType, Field, Fields};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Lists and objects within one another that are columns of their own; what lies deeper is the text that spells it.
+const DEEPEST: usize = 16;
+/// Members that an object may have in all rows together; one with more is a text, as its names are values.
+const MOST_MEMBERS: usize = 200;
+/// 2^53: a double holds every whole number up to it.
+const EXACT: i64 = 9_007_199_254_740_992;
+
+/// One value of a row; null is none.
+#[derive(Clone, Debug)]
+pub(super) enum Cell<'r> {
+    /// As JSON spells it.
+    Json(&'r str),
+    /// A text, itself.
+    Text(Cow<'r, str>),
+}
+
+/// What the values of a column are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// There is none.
+    #[default]
+    Null,
+    Bool,
+    /// Whole numbers that a double holds too.
+    Int,
+    /// Whole numbers of 64 bits, some of which a double does not hold.
+    Long,
+    Float,
+    /// Texts; of any other value that which spells it.
+    Text,
+    List(Box<Self>),
+    Object(Vec<(String, Self)>),
+}
+
+impl ValueKind {
+    pub(super) fn of(cell: &Cell<'_>) -> Self {
+        match cell {
+            Cell::Text(_) => Self::Text,
+            Cell::Json(json) => Self::of_json(json, DEEPEST),
+        }
+    }
+
+    fn of_json(json: &str, levels: usize) -> Self {
+        match json.as_bytes().first() {
+            None | Some(b'n') => Self::Null,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'"') => Self::Text,
+            Some(b'[' | b'{') => Self::of_nested(json, levels).unwrap_or(Self::Text),
+            Some(_) => Self::of_number(json),
+        }
+    }
+
+    fn of_nested(json: &str, levels: usize) -> Option<Self> {
+        let levels = levels.checked_sub(1)?;
+        if json.starts_with('[') {
+            let kinds = elements(json).into_iter().map(|json| Self::of_json(json, levels));
+            return Some(Self::List(Box::new(kinds.fold(Self::Null, Self::with))));
+        }
+        let kinds = members(json).into_iter();
+        let kinds = kinds.map(|(name, json)| (name.into_owned(), Self::of_json(json, levels)));
+        Self::object(kinds.collect())
+    }
+
+    fn object(members: Vec<(String, Self)>) -> Option<Self> {
+        let is_one = !members.is_empty() && members.len() <= MOST_MEMBERS;
+        is_one.then_some(Self::Object(members))
+    }
+
+    fn of_number(spelled: &str) -> Self {
+        if !spelled.contains(['.', 'e', 'E']) {
+            return match spelled.parse::<i64>() {
+                Ok(whole) if (-EXACT..=EXACT).contains(&whole) => Self::Int,
+                Ok(_) => Self::Long,
+                Err(_) => Self::Text,
+            };
+        }
+        match spelled.parse::<f64>() {
+            Ok(double) if double.is_finite() => Self::Float,
+            _ => Self::Text,
+        }
+    }
+
+    /// What holds the values of both.
+    pub(super) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Self::Null, other) | (other, Self::Null) => other,
+            (Self::Int, Self::Long) | (Self::Long, Self::Int) => Self::Long,
+            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
+            (Self::List(one), Self::List(other)) => Self::List(Box::new(one.with(*other))),
+            (Self::Object(mut members), Self::Object(others)) => {
+                for (name, kind) in others {
+                    match members.iter_mut().find(|(known, _)| *known == name) {
+                        Some((_, known)) => *known = std::mem::take(known).with(kind),
+                        None => members.push((name, kind)),
+                    }
+                }
+                Self::object(members).unwrap_or(Self::Text)
+            }
+            _ => Self::Text,
+        }
+    }
+
+    /// The type of its column.
+    pub(super) fn data_type(&self) -> DataType {
+        let field = |name: &str, kind: &Self| Arc::new(Field::new(name, kind.data_type(), true));
+        match self {
+            Self::Bool => DataType::Boolean,
+            Self::Int | Self::Long => DataType::Int64,
+            Self::Float => DataType::Float64,
+            Self::Null | Self::Text => DataType::Utf8View,
+            Self::List(kind) => DataType::List(field("item", kind)),
+            Self::Object(members) => {
+                let fields: Fields = members.iter().map(|(name, kind)| field(name, kind)).collect();
+                DataType::Struct(fields)
+            }
+        }
+    }
+
+    /// In words, for what was expected of a value.
+    pub(super) fn words(&self) -> Cow<'static, str> {
+        match self {
+            Self::Null | Self::Text => "a text".into(),
+            Self::Bool => "true or false".into(),
+            Self::Int | Self::Long => "a whole number of 64 bits".into(),
+            Self::Float => "a number that a double holds".into(),
+            Self::List(_) => "a list".into(),
+            Self::Object(members) => {
+                let names: Vec<String> =
+                    members.iter().take(8).map(|(name, _)| format!("`{name}`")).collect();
+                let more = if members.len() > names.len() { ", .." } else { "" };
+                format!("an object with {}{more}", names.join(", ")).into()
+            }
+        }
+    }
+}
+
+/// The number, where a double holds it.
+pub(super) fn double(spelled: &str) -> Option<f64> {
+    matches!(ValueKind::of_number(spelled), ValueKind::Int | ValueKind::Float)
+        .then(|| spelled.parse().ok())
+        .flatten()
+}
+
+/// Elements of a list, each as it is spelled.
+pub(super) fn elements(json: &str) -> Vec<&str> {
+    let elements: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    elements.into_iter().map(RawValue::get).collect()
+}
+
+/// Members of an object, each as it is spelled.
+pub(super) fn members(json: &str) -> Vec<(Cow<'_, str>, &str)> {
+    let members = serde_json::from_str(json).map(|JsonMembers(members)| members);
+    members.unwrap_or_default().into_iter().map(|(name, value)| (name, value.get())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(rows: &[&str]) -> ValueKind {
+        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json(json)));
+        kinds.fold(ValueKind::Null, ValueKind::with)
+    }
+
+    #[test]
+    fn a_column_holds_the_values_of_all_rows() {
+        for (rows, expected) in [
+            (&["1", "-0"][..], ValueKind::Int),
+            (&["null", "1", "2.5", "1e3"], ValueKind::Float),
+            (&["1", "9007199254740993"], ValueKind::Long),
+            (&["1.5", "9007199254740993"], ValueKind::Text),
+            (&["1", "9223372036854775808"], ValueKind::Text),
+            (&["1e400"], ValueKind::Text),
+            (&["true", "false"], ValueKind::Bool),
+            (&["true", "1"], ValueKind::Text),
+            (&["1", "\"1\""], ValueKind::Text),
+            (&["[]", "null"], ValueKind::List(Box::new(ValueKind::Null))),
+            (&["[1]", "[null,2.5]"], ValueKind::List(Box::new(ValueKind::Float))),
+            (&["[1]", "1"], ValueKind::Text),
+            (&["[1]", "{\"a\":1}"], ValueKind::Text),
+            (&["{}"], ValueKind::Text),
+            (
+                &["{\"b\":1}", "{\"a\":true,\"b\":2.5}"],
+                ValueKind::Object(vec![
+                    ("b".to_owned(), ValueKind::Float),
+                    ("a".to_owned(), ValueKind::Bool),
+                ]),
+            ),
+        ] {
+            assert_eq!(kind(rows), expected, "{rows:?}");
+        }
+        let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+        assert_ne!(kind(&[&deep]), ValueKind::Null);
+        let wide: Vec<String> = (0..=MOST_MEMBERS).map(|at| format!("{{\"m{at}\":1}}")).collect();
+        let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
+        assert_eq!(kind(&wide), ValueKind::Text);
+    }
+}

@@ -1,0 +1,289 @@
+//! Rows of Parquet as batches of the engine: the wanted columns of the row groups that a condition leaves.
+
+use super::columns::{converted, table_type};
+use super::files::DataFile;
+use crate::input::is_row_number;
+use crate::model::contain;
+use crate::query::error::QueryError;
+use crate::query::sql::producer::Sink;
+use arrow::array::{ArrayRef, UInt64Array, new_null_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::catalog::Session;
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::metadata::RowGroupMetaData;
+use std::fs::File;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// What the footer of a file says.
+#[derive(Debug)]
+pub(super) struct ParquetFile {
+    fields: Vec<FieldRef>,
+    /// Rows of each row group.
+    pub(super) groups: Vec<u64>,
+    /// Bytes of all rows, decompressed.
+    pub(super) bytes: u64,
+}
+
+impl ParquetFile {
+    /// The columns of a table for its own.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&str, DataType)> {
+        self.fields.iter().map(|field| (field.name().as_str(), table_type(field.data_type())))
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.groups.iter().sum()
+    }
+}
+
+/// An open file.
+struct OpenParquet {
+    file: File,
+    metadata: ArrowReaderMetadata,
+}
+
+impl OpenParquet {
+    fn open(file: &DataFile) -> Result<Self, QueryError> {
+        let path = file.input.path.as_path();
+        let opened = File::open(path).map_err(|error| file.fault(&error.to_string()))?;
+        let load = || ArrowReaderMetadata::load(&opened, ArrowReaderOptions::default());
+        let metadata = decoded(load).map_err(|why| file.fault(&format!("no Parquet: {why}")))?;
+        // Texts and bytes stay where they were decoded.
+        let field = |field: &FieldRef| match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => with_type(field, DataType::Utf8View),
+            DataType::Binary | DataType::LargeBinary => with_type(field, DataType::BinaryView),
+            _ => Arc::clone(field),
+        };
+        let schema = metadata.schema();
+        let fields: Vec<FieldRef> = schema.fields().iter().map(field).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        let options = ArrowReaderOptions::new().with_schema(schema);
+        let viewed = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options);
+        Ok(Self { file: opened, metadata: viewed.unwrap_or(metadata) })
+    }
+}
+
+fn with_type(field: &FieldRef, kind: DataType) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_data_type(kind))
+}
+
+/// What the decoder answers; it checks less than all that a damaged file can claim, and its panic is such a file.
+fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
+    let ran = contain(run).map_err(|why| format!("the decoder gave up: {why}"))?;
+    ran.map_err(|error| error.to_string())
+}
+
+/// The columns and lengths of a file.
+///
+/// # Errors
+/// [`QueryError::File`], when it is no Parquet file or cannot be read.
+pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
+    let open = OpenParquet::open(file)?;
+    let groups = open.metadata.metadata().row_groups();
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    let fields = open.metadata.schema().fields().iter();
+    Ok(ParquetFile {
+        fields: fields.filter(|field| !is_row_number(field)).cloned().collect(),
+        groups: groups.iter().map(|group| count(group.num_rows())).collect(),
+        bytes: groups.iter().map(|group| count(group.total_byte_size())).sum(),
+    })
+}
+
+/// The condition by which row groups are left out, where the filters make one of the least and greatest values.
+pub(super) fn pruned_by(
+    session: &dyn Session,
+    schema: &SchemaRef,
+    filters: &[Expr],
+) -> Option<PruningPredicate> {
+    let filter = conjunction(filters.iter().cloned())?;
+    let columns = DFSchema::try_from(schema.as_ref().clone()).ok()?;
+    // One that has no physical form here is the engine's alone.
+    let filter = session.create_physical_expr(filter, &columns).ok()?;
+    let made =
+        PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(filter);
+    made.ok().filter(|predicate| !predicate.always_true())
+}
+
+/// What is read of files.
+pub(super) struct ParquetScan {
+    /// The columns of the table, and those of them that are wanted.
+    pub(super) table: SchemaRef,
+    pub(super) schema: SchemaRef,
+    pub(super) prune: Option<PruningPredicate>,
+    /// Bytes of rows that are aimed at in a batch.
+    pub(super) bytes: usize,
+}
+
+impl ParquetScan {
+    /// Pushes the rows of some row groups of a file, so many at a time at most; says whether more are wanted.
+    ///
+    /// # Errors
+    /// [`QueryError::File`], with the row and the column where a value is not what the column of the table holds.
+    pub(super) fn push(
+        &self,
+        file: &DataFile,
+        groups: Range<usize>,
+        rows: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<ControlFlow<()>, QueryError> {
+        let OpenParquet { file: opened, metadata } = OpenParquet::open(file)?;
+        let kept = self.kept(file, &metadata, groups);
+        let all = metadata.metadata();
+        let at = |field: &FieldRef| {
+            let is_own = file.partition(field.name()).is_none();
+            metadata.schema().index_of(field.name()).ok().filter(|_| is_own)
+        };
+        let wanted: Vec<Option<usize>> = self.schema.fields().iter().map(at).collect();
+        let projection =
+            ProjectionMask::roots(metadata.parquet_schema(), wanted.iter().copied().flatten());
+        for group in kept {
+            let Some(of) = all.row_groups().get(group) else { continue };
+            let before = all.row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+                opened.try_clone().map_err(|error| file.fault(&error.to_string()))?,
+                metadata.clone(),
+            );
+            let builder = builder
+                .with_projection(projection.clone())
+                .with_row_groups(vec![group])
+                .with_batch_size(self.rows_at_once(of, &projection, rows));
+            // Counted from 1.
+            let mut from = before.sum::<i64>().saturating_add(1);
+            let fault = |why: String, from: i64| file.fault(&format!("rows from {from} on: {why}"));
+            let mut reader = decoded(|| builder.build()).map_err(|why| fault(why, from))?;
+            let mut next = || contain(|| reader.next().transpose());
+            loop {
+                let read = next().map_err(|why| format!("the decoder gave up: {why}"));
+                let read = read.and_then(|read| read.map_err(|error| error.to_string()));
+                let Some(batch) = read.map_err(|why| fault(why, from))? else { break };
+                let made = self.batch(file, &batch).map_err(|why| fault(why, from))?;
+                from = from.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+                if sink(made).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The row groups that may have rows for which the condition is true.
+    fn kept(
+        &self,
+        file: &DataFile,
+        metadata: &ArrowReaderMetadata,
+        groups: Range<usize>,
+    ) -> Vec<usize> {
+        let of = metadata.metadata().row_groups().get(groups.clone()).unwrap_or_default();
+        let bounds = GroupBounds { file, metadata, groups: of, table: &self.table };
+        // What cannot be told of them leaves none out.
+        let pruned = self.prune.as_ref().and_then(|prune| prune.prune(&bounds).ok());
+        let is_kept = |at: usize| pruned.as_ref().and_then(|kept| kept.get(at)).copied();
+        groups.enumerate().filter(|(at, _)| is_kept(*at).unwrap_or(true)).map(|(_, g)| g).collect()
+    }
+
+    /// Fewer rows at a time where they are long on average.
+    fn rows_at_once(
+        &self,
+        group: &RowGroupMetaData,
+        projection: &ProjectionMask,
+        rows: usize,
+    ) -> usize {
+        let columns = group.columns().iter().enumerate();
+        let wanted = columns.filter(|(at, _)| projection.leaf_included(*at));
+        let bytes: i64 = wanted.map(|(_, column)| column.uncompressed_size()).sum();
+        let average = usize::try_from(bytes / group.num_rows().max(1)).unwrap_or(usize::MAX);
+        (self.bytes / average.max(1)).clamp(1, rows.max(1))
+    }
+
+    fn batch(&self, file: &DataFile, read: &RecordBatch) -> Result<RecordBatch, String> {
+        let rows = read.num_rows();
+        let column = |field: &FieldRef| -> Result<ArrayRef, String> {
+            let (name, to) = (field.name(), field.data_type());
+            if let Some(value) = file.partition(name) {
+                let value = ScalarValue::Utf8View(value.map(str::to_owned));
+                return value.to_array_of_size(rows).map_err(|error| error.to_string());
+            }
+            let Ok(at) = read.schema_ref().index_of(name) else {
+                return Ok(new_null_array(to, rows));
+            };
+            converted(read.schema_ref().field(at), read.column(at), to)
+                .map_err(|why| format!("column `{name}`: {why}"))
+        };
+        let columns = self.schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// The least and greatest values of row groups, as the columns of the table have them.
+struct GroupBounds<'f> {
+    file: &'f DataFile,
+    metadata: &'f ArrowReaderMetadata,
+    groups: &'f [RowGroupMetaData],
+    table: &'f Schema,
+}
+
+impl GroupBounds<'_> {
+    fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
+        self.file.partition(&column.name).is_none().then_some(())?;
+        let parquet = self.metadata.parquet_schema();
+        StatisticsConverter::try_new(&column.name, self.metadata.schema(), parquet).ok()
+    }
+
+    /// Bounds as values of the table, where those have the order of the file's.
+    fn bounds(&self, column: &Column, of_file: &Field, bounds: ArrayRef) -> Option<ArrayRef> {
+        let to = self.table.field_with_name(&column.name).ok()?.data_type();
+        let from = of_file.data_type();
+        let is_ordered = from == to || from.is_numeric() && to.is_numeric() || from.is_string();
+        (is_ordered && !from.is_binary()).then(|| converted(of_file, &bounds, to).ok()).flatten()
+    }
+}
+
+impl PruningStatistics for GroupBounds<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        let converter = self.converter(column)?;
+        let least = converter.row_group_mins(self.groups).ok()?;
+        self.bounds(column, converter.arrow_field(), least)
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        let converter = self.converter(column)?;
+        let greatest = converter.row_group_maxes(self.groups).ok()?;
+        self.bounds(column, converter.arrow_field(), greatest)
+    }
+
+    fn num_containers(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        // A file without counts may have nulls.
+        let converter = self.converter(column)?.with_missing_null_counts_as_zero(false);
+        let counts = converter.row_group_null_counts(self.groups).ok()?;
+        Some(Arc::new(counts))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        let count = |group: &RowGroupMetaData| u64::try_from(group.num_rows()).unwrap_or(u64::MAX);
+        Some(Arc::new(UInt64Array::from_iter_values(self.groups.iter().map(count))))
+    }
+
+    fn contained(
+        &self,
+        _: &Column,
+        _: &std::collections::HashSet<ScalarValue>,
+    ) -> Option<arrow::array::BooleanArray> {
+        None
+    }
+}

@@ -1,0 +1,293 @@
+//! The table of some files: its columns, and the scan that reads them.
+
+use super::columns::TypeColumns;
+use super::files::{DataFile, FileKind, find};
+use super::kinds::ValueKind;
+use super::parquet::{ParquetFile, ParquetScan, footer, pruned_by};
+use super::records::{KindColumns, RecordScan, head, read_options};
+use crate::query::error::QueryError;
+use crate::query::sql::engine::RowsWithText;
+use crate::query::sql::producer::{Producer, Sink};
+use crate::query::sql::provider::PARTITIONS;
+use crate::query::sql::scan::Scan;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The rows of one file, of those of a directory, or of all that a pattern matches.
+#[derive(Debug)]
+pub(in crate::query::sql) struct FileTable {
+    kind: FileKind,
+    /// As the statement has it.
+    path: String,
+    files: Arc<[DataFile]>,
+    content: FileContent,
+    schema: SchemaRef,
+    row_bytes: usize,
+    limits: FileLimits,
+}
+
+/// What is known of the files.
+#[derive(Debug)]
+enum FileContent {
+    /// Rows of CSV or JSON, with what their beginnings say of the columns.
+    Records(KindColumns),
+    /// One a file.
+    Parquet(Arc<[ParquetFile]>),
+}
+
+/// What is held of files, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct FileLimits {
+    /// A row.
+    row: usize,
+    /// Rows of a batch.
+    batch: usize,
+}
+
+impl FileTable {
+    /// The table of a path or pattern. The beginnings of the files are read.
+    ///
+    /// # Errors
+    /// [`QueryError::File`], with the file that cannot be read.
+    pub(super) fn open(
+        kind: FileKind,
+        path: &str,
+        session: &dyn Session,
+    ) -> std::result::Result<Self, QueryError> {
+        let extension = session.config().get_extension::<RowsWithText>();
+        let limits = extension.map_or(FileLimits { row: 64 << 20, batch: 1 << 20 }, |limits| {
+            FileLimits { row: limits.value, batch: limits.texts }
+        });
+        let mut files = find(kind, path)?;
+        let (content, fields, bytes, rows) = match kind {
+            FileKind::Parquet => open_parquet(&mut files)?,
+            FileKind::Csv | FileKind::Json => open_records(kind, &mut files, limits)?,
+        };
+        Ok(Self {
+            kind,
+            path: path.to_owned(),
+            files: files.into(),
+            content,
+            schema: Arc::new(Schema::new(fields)),
+            row_bytes: (bytes / rows.max(1)).max(1),
+            limits,
+        })
+    }
+
+    /// Bytes of a row, told from the files' own counts or from their beginning; none when all columns named are short.
+    pub(in crate::query::sql) fn row_bytes(&self, columns: &Schema) -> Option<usize> {
+        let long = |kind: &DataType| kind.is_nested() || kind.is_string() || kind.is_binary();
+        columns.fields().iter().any(|field| long(field.data_type())).then_some(self.row_bytes)
+    }
+}
+
+/// What is known of the files, the columns of their table, the bytes that were looked at, and the rows in these.
+type OpenFiles = (FileContent, Fields, usize, usize);
+
+fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, QueryError> {
+    let mut columns = TypeColumns::default();
+    let mut footers = Vec::with_capacity(files.len());
+    let (mut bytes, mut rows) = (0_u64, 0_u64);
+    for file in files.iter() {
+        let footer = footer(file)?;
+        bytes = bytes.saturating_add(footer.bytes);
+        rows = rows.saturating_add(footer.rows());
+        footer.columns().for_each(|(name, kind)| columns.add(name, kind));
+        footers.push(footer);
+    }
+    for (file, footer) in files.iter_mut().zip(&footers) {
+        file.partitions.retain(|(name, _)| !footer.columns().any(|(known, _)| known == name));
+        let partitions = file.partitions.iter();
+        partitions.for_each(|(name, _)| columns.add(name, DataType::Utf8View));
+    }
+    let fields = columns.columns.into_iter().map(|(name, kind)| Field::new(name, kind, true));
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok((FileContent::Parquet(footers.into()), fields.collect(), count(bytes), count(rows)))
+}
+
+fn open_records(
+    kind: FileKind,
+    files: &mut [DataFile],
+    limits: FileLimits,
+) -> std::result::Result<OpenFiles, QueryError> {
+    let mut columns = KindColumns::default();
+    let (mut bytes, mut rows) = (0_usize, 0_usize);
+    let count = files.len();
+    for file in files.iter_mut() {
+        let head = head(file, &read_options(kind, file, limits.row), count)?;
+        bytes = bytes.saturating_add(head.bytes);
+        rows = rows.saturating_add(head.records);
+        file.partitions.retain(|(name, _)| !head.columns.has(name));
+        head.columns.columns.into_iter().for_each(|(name, kind)| columns.add(&name, kind));
+    }
+    for (name, _) in files.iter().flat_map(|file| &file.partitions) {
+        columns.add(name, ValueKind::Text);
+    }
+    let field = |(name, kind): &(String, ValueKind)| Field::new(name, kind.data_type(), true);
+    let fields = columns.columns.iter().map(field).collect();
+    Ok((FileContent::Records(columns), fields, bytes, rows))
+}
+
+#[async_trait]
+impl TableProvider for FileTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = match self.content {
+            FileContent::Parquet(_) => TableProviderFilterPushDown::Inexact,
+            FileContent::Records(_) => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(vec![support; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let everything = (0..self.schema.fields().len()).collect();
+        let projection = projection.unwrap_or(&everything);
+        let schema = Arc::new(self.schema.project(projection)?);
+        let parts = if limit.is_some() { 1 } else { PARTITIONS };
+        // The rows that the footers tell; condition and limit are judged by who asked.
+        let (producers, rows) = match &self.content {
+            FileContent::Records(columns) => {
+                let wanted = projection.iter().filter_map(|at| columns.columns.get(*at));
+                let mut of_scan = KindColumns::default();
+                wanted.for_each(|(name, kind)| of_scan.add(name, kind.clone()));
+                (self.record_producers(&of_scan, &schema, parts, limit), None)
+            }
+            FileContent::Parquet(footers) => {
+                let prune = pruned_by(session, &self.schema, filters);
+                let bytes = self.limits.batch;
+                let (table, schema) = (Arc::clone(&self.schema), Arc::clone(&schema));
+                let scan = Arc::new(ParquetScan { table, schema, prune, bytes });
+                let rows = footers.iter().map(ParquetFile::rows).sum();
+                (self.parquet_producers(&scan, footers, parts, limit), Some(rows))
+            }
+        };
+        let mut detail = format!("files={} of {}", self.files.len(), self.path);
+        if let Some(limit) = limit {
+            detail.push_str(&format!(", limit={limit}"));
+        }
+        let rows = rows.filter(|_| limit.is_none());
+        Ok(Arc::new(Scan::new(self.kind.function(), schema, detail, producers, rows, None)))
+    }
+}
+
+impl FileTable {
+    fn record_producers(
+        &self,
+        wanted: &KindColumns,
+        schema: &SchemaRef,
+        parts: usize,
+        limit: Option<usize>,
+    ) -> Vec<Producer> {
+        let sizes = self.files.iter().map(|file| file.input.size);
+        let parts = dealt(sizes.enumerate().map(|(at, size)| (at, size.max(1))), parts);
+        let producer = |part: Vec<usize>| -> Producer {
+            let (files, wanted) = (Arc::clone(&self.files), wanted.clone());
+            let (schema, kind, limits) = (Arc::clone(schema), self.kind, self.limits);
+            Arc::new(move |rows, sink| {
+                let mut sink = limited(limit, sink);
+                for file in part.iter().filter_map(|at| files.get(*at)) {
+                    let options = read_options(kind, file, limits.row);
+                    let (wanted, schema) = (wanted.clone(), Arc::clone(&schema));
+                    let scan = RecordScan { options, wanted, schema, bytes: limits.batch };
+                    if scan.push(file, rows, &mut sink)?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+        };
+        parts.into_iter().map(producer).collect()
+    }
+
+    fn parquet_producers(
+        &self,
+        scan: &Arc<ParquetScan>,
+        footers: &[ParquetFile],
+        parts: usize,
+        limit: Option<usize>,
+    ) -> Vec<Producer> {
+        let groups = footers.iter().enumerate().flat_map(|(file, footer)| {
+            footer.groups.iter().enumerate().map(move |(group, rows)| ((file, group), *rows))
+        });
+        let producer = |part: Vec<(usize, usize)>| -> Producer {
+            let (files, scan) = (Arc::clone(&self.files), Arc::clone(scan));
+            Arc::new(move |rows, sink| {
+                let mut sink = limited(limit, sink);
+                for run in part.chunk_by(|(one, _), (other, _)| one == other) {
+                    let (Some((at, first)), Some((_, last))) = (run.first(), run.last()) else {
+                        continue;
+                    };
+                    let Some(file) = files.get(*at) else { continue };
+                    if scan.push(file, *first..last + 1, rows, &mut sink)?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+        };
+        dealt(groups, parts).into_iter().map(producer).collect()
+    }
+}
+
+/// What has so many bytes or rows each, in so many runs of about as many; at least one run.
+fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
+    let all: Vec<(T, u64)> = of.collect();
+    let total: u64 = all.iter().map(|(_, size)| size).sum();
+    let most = (total / u64::try_from(parts).unwrap_or(1).max(1)).max(1);
+    let mut runs = vec![Vec::new()];
+    let mut held = 0;
+    for (one, size) in all {
+        // What lies for the most part beyond the border begins the next run.
+        if held + size / 2 > most && runs.len() < parts {
+            runs.push(Vec::new());
+            held = 0;
+        }
+        held += size;
+        if let Some(run) = runs.last_mut() {
+            run.push(one);
+        }
+    }
+    runs
+}
+
+/// The sink that takes no more rows than the limit.
+fn limited(
+    limit: Option<usize>,
+    sink: &mut Sink<'_>,
+) -> impl FnMut(RecordBatch) -> ControlFlow<()> {
+    let mut left = limit.unwrap_or(usize::MAX);
+    move |batch: RecordBatch| {
+        let batch = if batch.num_rows() > left { batch.slice(0, left) } else { batch };
+        left -= batch.num_rows();
+        match left {
+            0 => {
+                let _ = sink(batch);
+                ControlFlow::Break(())
+            }
+            _ => sink(batch),
+        }
+    }
+}
