@@ -1,6 +1,7 @@
 //! Values of rows as columns of the engine.
 
 use super::kinds::{Cell, ValueKind, double, elements, members};
+use crate::model::canonical;
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringViewArray, StructArray,
 };
@@ -24,7 +25,8 @@ pub(super) struct Misfit {
 impl Misfit {
     fn new(row: usize, found: &Cell<'_>, expected: &ValueKind) -> Self {
         let found = match found {
-            Cell::Json(json) => Cow::Borrowed(*json),
+            Cell::Json(json) => Cow::Borrowed(json.as_ref()),
+            Cell::Number(spelled) => Cow::Borrowed(*spelled),
             Cell::Text(text) => Cow::Owned(format!("\"{text}\"")),
         };
         let shown: String = found.chars().take(SHOWN).collect();
@@ -60,14 +62,37 @@ pub(super) fn array(kind: &ValueKind, cells: &[Option<Cell<'_>>]) -> Result<Arra
 
 /// The text that a value is, or that spells it.
 fn text<'c>(cell: &'c Cell<'_>) -> Option<Cow<'c, str>> {
-    match cell {
-        Cell::Text(text) => Some(Cow::Borrowed(text)),
-        Cell::Json("null") => None,
-        Cell::Json(json) if json.starts_with('"') => match serde_json::from_str::<&str>(json) {
+    let json: &'c str = match cell {
+        Cell::Text(text) => return Some(Cow::Borrowed(text)),
+        Cell::Number(spelled) => return Some(Cow::Borrowed(spelled)),
+        Cell::Json(json) => json,
+    };
+    match json.as_bytes().first() {
+        None | Some(b'n') => None,
+        Some(b'"') => match serde_json::from_str::<&str>(json) {
             Ok(plain) => Some(Cow::Borrowed(plain)),
             Err(_) => serde_json::from_str(json).ok().map(Cow::Owned),
         },
-        Cell::Json(json) => Some(Cow::Borrowed(json)),
+        // As an ingest stores a number.
+        Some(b'-' | b'0'..=b'9') => {
+            let spelled = canonical(json).map(|canonical| Cow::Owned(canonical.json));
+            Some(spelled.unwrap_or(Cow::Borrowed(json)))
+        }
+        Some(_) => Some(Cow::Borrowed(json)),
+    }
+}
+
+/// What spells a value that is no text; none for null.
+fn spelled<'c>(
+    row: usize,
+    cell: &'c Option<Cell<'_>>,
+    kind: &ValueKind,
+) -> Result<Option<&'c str>, Misfit> {
+    match cell {
+        None => Ok(None),
+        Some(Cell::Json(json)) => Ok(Some(json.as_ref()).filter(|json| *json != "null")),
+        Some(Cell::Number(spelled)) => Ok(Some(spelled)),
+        Some(text @ Cell::Text(_)) => Err(Misfit::new(row, text, kind)),
     }
 }
 
@@ -77,13 +102,12 @@ fn values<T>(
     cells: &[Option<Cell<'_>>],
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<Option<T>>, Misfit> {
-    let value = |(row, cell): (usize, &Option<Cell<'_>>)| match cell {
-        None | Some(Cell::Json("null")) => Ok(None),
-        Some(Cell::Json(json)) => match read(json) {
+    let value = |(row, cell): (usize, &Option<Cell<'_>>)| {
+        let Some(json) = spelled(row, cell, kind)? else { return Ok(None) };
+        match read(json) {
             Some(value) => Ok(Some(value)),
-            None => Err(Misfit::new(row, &Cell::Json(json), kind)),
-        },
-        Some(text) => Err(Misfit::new(row, text, kind)),
+            None => Err(Misfit::new(row, &Cell::Json(json.into()), kind)),
+        }
     };
     cells.iter().enumerate().map(value).collect()
 }
@@ -95,10 +119,11 @@ fn nested<'c>(
     begins: char,
     kind: &ValueKind,
 ) -> Result<Option<&'c str>, Misfit> {
-    match cell {
-        None | Some(Cell::Json("null")) => Ok(None),
-        Some(Cell::Json(json)) if json.starts_with(begins) => Ok(Some(json)),
-        Some(other) => Err(Misfit::new(row, other, kind)),
+    match spelled(row, cell, kind)? {
+        Some(json) if !json.starts_with(begins) => {
+            Err(Misfit::new(row, &Cell::Json(json.into()), kind))
+        }
+        json => Ok(json),
     }
 }
 
@@ -111,7 +136,7 @@ fn lists(kind: &ValueKind, of: &ValueKind, cells: &[Option<Cell<'_>>]) -> Result
         let found = list.map(elements).unwrap_or_default();
         lengths.push(found.len());
         rows.extend(std::iter::repeat_n(row, found.len()));
-        inner.extend(found.into_iter().map(|json| Some(Cell::Json(json))));
+        inner.extend(found.into_iter().map(|json| Some(Cell::Json(json.into()))));
     }
     let inner = array(of, &inner).map_err(|misfit| within(misfit, &rows))?;
     let offsets = OffsetBuffer::from_lengths(lengths);
@@ -135,11 +160,11 @@ fn objects(
             let at = of.iter().position(|(known, _)| *known == name);
             let place = at.and_then(|at| columns.get_mut(at)?.get_mut(row));
             match place {
-                Some(place) => *place = Some(Cell::Json(json)),
+                Some(place) => *place = Some(Cell::Json(json.into())),
                 None if json == "null" => {}
                 None => {
                     let member = format!("member `{name}`, {json}");
-                    return Err(Misfit::new(row, &Cell::Json(&member), kind));
+                    return Err(Misfit::new(row, &Cell::Json(member.into()), kind));
                 }
             }
         }
@@ -164,9 +189,10 @@ mod tests {
     use arrow::datatypes::Int64Type;
 
     fn column(rows: &[&'static str], more: &[&'static str]) -> Result<ArrayRef, Misfit> {
-        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json(json)));
+        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json((*json).into())));
         let kind = kinds.fold(ValueKind::Null, ValueKind::with);
-        let cells: Vec<_> = rows.iter().chain(more).map(|json| Some(Cell::Json(json))).collect();
+        let cells: Vec<_> =
+            rows.iter().chain(more).map(|json| Some(Cell::Json((*json).into()))).collect();
         array(&kind, &cells)
     }
 

@@ -16,8 +16,10 @@ const EXACT: i64 = 9_007_199_254_740_992;
 /// One value of a row; null is none.
 #[derive(Clone, Debug)]
 pub(super) enum Cell<'r> {
-    /// As JSON spells it.
-    Json(&'r str),
+    /// As JSON spells it; lists and objects in canonical form.
+    Json(Cow<'r, str>),
+    /// A number of a table, as it was written there.
+    Number(&'r str),
     /// A text, itself.
     Text(Cow<'r, str>),
 }
@@ -44,6 +46,7 @@ impl ValueKind {
     pub(super) fn of(cell: &Cell<'_>) -> Self {
         match cell {
             Cell::Text(_) => Self::Text,
+            Cell::Number(spelled) => Self::of_number(spelled),
             Cell::Json(json) => Self::of_json(json, DEEPEST),
         }
     }
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     fn kind(rows: &[&str]) -> ValueKind {
-        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json(json)));
+        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json((*json).into())));
         kinds.fold(ValueKind::Null, ValueKind::with)
     }
 

@@ -235,6 +235,12 @@ struct GroupBounds<'f> {
 }
 
 impl GroupBounds<'_> {
+    /// The value of a column of directories, once for each row group; none for another column.
+    fn partition(&self, column: &Column) -> Option<ArrayRef> {
+        let value = self.file.partition(&column.name)?.map(str::to_owned);
+        ScalarValue::Utf8View(value).to_array_of_size(self.groups.len()).ok()
+    }
+
     fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
         self.file.partition(&column.name).is_none().then_some(())?;
         let parquet = self.metadata.parquet_schema();
@@ -252,12 +258,18 @@ impl GroupBounds<'_> {
 
 impl PruningStatistics for GroupBounds<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        if let Some(value) = self.partition(column) {
+            return Some(value);
+        }
         let converter = self.converter(column)?;
         let least = converter.row_group_mins(self.groups).ok()?;
         self.bounds(column, converter.arrow_field(), least)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        if let Some(value) = self.partition(column) {
+            return Some(value);
+        }
         let converter = self.converter(column)?;
         let greatest = converter.row_group_maxes(self.groups).ok()?;
         self.bounds(column, converter.arrow_field(), greatest)

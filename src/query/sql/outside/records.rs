@@ -3,19 +3,22 @@
 
 use super::arrays::{Misfit, array};
 use super::files::{DataFile, FileKind};
-use super::kinds::{Cell, ValueKind, members};
+use super::kinds::{Cell, ValueKind};
 use crate::input::{
     CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
     ReadOptions, RecordBuilder,
 };
-use crate::model::RejectReason;
+use crate::model::{JsonMembers, RejectReason, canonical};
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 /// Bytes that are looked at of the beginning of a file, at most, and of the beginnings of all files; of each at least
@@ -34,16 +37,26 @@ pub(super) struct KindColumns {
 }
 
 impl KindColumns {
-    /// Adds values to a column, which is added when there is none of the name.
+    /// Adds values to the column of a name.
     pub(super) fn add(&mut self, name: &str, kind: ValueKind) {
-        let known = self.places.get(name).and_then(|at| self.columns.get_mut(*at));
-        match known {
-            Some((_, known)) => *known = std::mem::take(known).with(kind),
-            None => {
-                self.places.insert(name.to_owned(), self.columns.len());
-                self.columns.push((name.to_owned(), kind));
-            }
+        let at = self.place_or_new(name);
+        self.widen(at, kind);
+    }
+
+    fn widen(&mut self, at: usize, kind: ValueKind) {
+        if let Some((_, known)) = self.columns.get_mut(at) {
+            *known = std::mem::take(known).with(kind);
         }
+    }
+
+    /// The place of a column, which is added when there is none of the name.
+    fn place_or_new(&mut self, name: &str) -> usize {
+        if let Some(at) = self.place(name) {
+            return at;
+        }
+        self.places.insert(name.to_owned(), self.columns.len());
+        self.columns.push((name.to_owned(), ValueKind::Null));
+        self.columns.len() - 1
     }
 
     fn place(&self, name: &str) -> Option<usize> {
@@ -89,22 +102,15 @@ pub(super) fn head(
     let mut rows = FileRows::open(file, options)?;
     let mut head = FileHead::default();
     while head.bytes < HEAD && (head.records < HEAD_RECORDS || head.bytes < enough) {
-        let Some(row) = rows.next()? else { break };
+        let Some(row) = rows.next(|name| Some(head.columns.place_or_new(name)))? else { break };
         if head.records == 0 {
             rows.names().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
         }
         head.records += 1;
         head.bytes += row.bytes();
-        row.each(options.table, |place, cell| match place {
-            Place::Column(at) => {
-                let column = head.columns.columns.get_mut(at);
-                column.into_iter().for_each(|(_, kind)| {
-                    *kind = std::mem::take(kind).with(ValueKind::of(&cell));
-                });
-            }
-            Place::Member(name) => head.columns.add(name, ValueKind::of(&cell)),
-        })
-        .map_err(|why| row.fault(file, &why.to_string()))?;
+        // The columns of a table come in the order of its names.
+        row.each(options.table, |at, cell| head.columns.widen(at, ValueKind::of(&cell)))
+            .map_err(|why| row.fault(file, &why))?;
     }
     if head.records == 0 {
         rows.names().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
@@ -137,7 +143,7 @@ impl RecordScan {
         let cells = self.wanted.columns.len().saturating_mul(size_of::<Option<Cell<'_>>>());
         let (mut held, mut bytes) = (Vec::new(), 0_usize);
         loop {
-            let row = reader.next()?;
+            let row = reader.next(|name| self.wanted.place(name))?;
             let is_end = row.is_none();
             if let Some(row) = row {
                 bytes = bytes.saturating_add(row.bytes() + cells);
@@ -168,14 +174,12 @@ impl RecordScan {
             vec![vec![None; rows.len()]; wanted.columns.len()];
         for (number, row) in rows.iter().enumerate() {
             let taken = row.each(self.options.table, |place, cell| {
-                let at = match place {
-                    Place::Column(column) => at.get(column).copied().flatten(),
-                    Place::Member(name) => wanted.place(name),
-                };
+                let at =
+                    if row.is_table() { at.get(place).copied().flatten() } else { Some(place) };
                 let place = at.and_then(|at| columns.get_mut(at)?.get_mut(number));
                 place.into_iter().for_each(|place| *place = Some(cell.clone()));
             });
-            taken.map_err(|why| row.fault(file, &why.to_string()))?;
+            taken.map_err(|why| row.fault(file, &why))?;
         }
         let made = wanted.columns.iter().zip(columns).map(|((name, kind), mut cells)| {
             if let Some(value) = file.partition(name) {
@@ -215,15 +219,11 @@ enum RowValues {
         line: u64,
         header: Arc<CsvHeader>,
     },
-    /// An object in canonical form.
-    Json(String),
-}
-
-/// Where a value of a row belongs.
-enum Place<'r> {
-    /// The column of that number.
-    Column(usize),
-    Member(&'r str),
+    /// An object, and where in it the values of columns stand.
+    Json {
+        object: String,
+        values: Vec<(usize, Range<usize>)>,
+    },
 }
 
 impl<'f> FileRows<'f> {
@@ -238,57 +238,116 @@ impl<'f> FileRows<'f> {
         self.reader.columns()
     }
 
-    fn next(&mut self) -> Result<Option<Row>, QueryError> {
+    /// The next row. `place` says which column has the values of a name of JSON, if one.
+    fn next(
+        &mut self,
+        mut place: impl FnMut(&str) -> Option<usize>,
+    ) -> Result<Option<Row>, QueryError> {
         let raw = self.reader.next_raw().map_err(|why| read_fault(self.file, &why))?;
         let Some(raw) = raw else { return Ok(None) };
         self.number += 1;
         let number = self.number;
-        let values = match raw {
-            RawRecord::Csv { row, line, header, .. } => RowValues::Csv { row, line, header },
-            other => match self.builder.build(other) {
-                ReadItem::Record(record) => RowValues::Json(record.metadata),
-                ReadItem::Reject(reject) => {
-                    let why = match reject.reason {
-                        RejectReason::TooLong { bytes, .. } => {
-                            format!("{bytes} bytes are more than may be held of a row (--memory)")
-                        }
-                        other => other.to_string(),
-                    };
-                    return Err(self.file.fault(&format!("row {number}: {why}")));
+        let raw = match raw {
+            RawRecord::Csv { row, line, header, .. } => {
+                return Ok(Some(Row { number, values: RowValues::Csv { row, line, header } }));
+            }
+            RawRecord::Json { object, text, is_spread, origin } => match plain(object) {
+                Ok(object) => match placed(&object, &mut place) {
+                    Some(values) => {
+                        return Ok(Some(Row {
+                            number,
+                            values: RowValues::Json { object, values },
+                        }));
+                    }
+                    None => {
+                        let object = object.into_bytes();
+                        RawRecord::Json { object, text, is_spread, origin }
+                    }
+                },
+                Err(object) => RawRecord::Json { object, text, is_spread, origin },
+            },
+            other => other,
+        };
+        // What is odd is a record or none by the rules of an ingest.
+        let why = match self.builder.build(raw) {
+            ReadItem::Record(record) => {
+                let object = record.metadata;
+                let values = placed(&object, &mut place).unwrap_or_default();
+                return Ok(Some(Row { number, values: RowValues::Json { object, values } }));
+            }
+            ReadItem::Reject(reject) => match reject.reason {
+                RejectReason::TooLong { bytes, .. } => {
+                    format!("{bytes} bytes are more than may be held of a row (--memory)")
                 }
+                other => other.to_string(),
             },
         };
-        Ok(Some(Row { number, values }))
+        Err(self.file.fault(&format!("row {number}: {why}")))
     }
+}
+
+/// The text of an object without halves of surrogate pairs, which are no text.
+fn plain(object: Vec<u8>) -> Result<String, Vec<u8>> {
+    let is_half = |part: &[u8]| matches!(part, [b'\\', b'u', b'd' | b'D']);
+    let is_odd = object.contains(&b'\\') && object.windows(3).any(is_half);
+    if is_odd {
+        return Err(object);
+    }
+    String::from_utf8(object).map_err(FromUtf8Error::into_bytes)
+}
+
+/// Where the values of columns stand in an object; none where it is no JSON.
+fn placed(
+    object: &str,
+    place: &mut impl FnMut(&str) -> Option<usize>,
+) -> Option<Vec<(usize, Range<usize>)>> {
+    let JsonMembers(members) = serde_json::from_str(object).ok()?;
+    let place = |(name, value): (Cow<'_, str>, &RawValue)| {
+        let at = place(&name)?;
+        let from = value.get().as_ptr().addr().checked_sub(object.as_ptr().addr())?;
+        Some((at, from..from + value.get().len()))
+    };
+    Some(members.into_iter().filter_map(place).collect())
 }
 
 impl Row {
     fn bytes(&self) -> usize {
         match &self.values {
             RowValues::Csv { row, .. } => row.len(),
-            RowValues::Json(object) => object.len(),
+            RowValues::Json { object, .. } => object.len(),
         }
     }
 
-    /// Calls `take` with every value that is not null.
+    /// Whether places of its values are those of the names of a table, not of columns.
+    const fn is_table(&self) -> bool {
+        matches!(self.values, RowValues::Csv { .. })
+    }
+
+    /// Calls `take` with every value that is not null, and its place.
     fn each<'r>(
         &'r self,
         table: CsvOptions,
-        mut take: impl FnMut(Place<'_>, Cell<'r>),
-    ) -> Result<(), RejectReason> {
+        mut take: impl FnMut(usize, Cell<'r>),
+    ) -> Result<(), String> {
         match &self.values {
             RowValues::Csv { row, line, header } => {
-                for (at, value) in header.values(row, *line, table)?.into_iter().enumerate() {
+                let values = header.values(row, *line, table).map_err(|why| why.to_string())?;
+                for (at, value) in values.into_iter().enumerate() {
                     match value {
-                        Some(CsvValue::Number(json)) => take(Place::Column(at), Cell::Json(json)),
-                        Some(CsvValue::Text(text)) => take(Place::Column(at), Cell::Text(text)),
+                        Some(CsvValue::Number(spelled)) => take(at, Cell::Number(spelled)),
+                        Some(CsvValue::Text(text)) => take(at, Cell::Text(text)),
                         None => {}
                     }
                 }
             }
-            RowValues::Json(object) => {
-                for (name, json) in members(object) {
-                    take(Place::Member(&name), Cell::Json(json));
+            RowValues::Json { object, values } => {
+                for (at, range) in values {
+                    let json = object.get(range.clone()).unwrap_or_default();
+                    let json = match json.starts_with(['[', '{']) {
+                        true => Cow::Owned(canonical(json)?.json),
+                        false => Cow::Borrowed(json),
+                    };
+                    take(*at, Cell::Json(json));
                 }
             }
         }
@@ -299,7 +358,7 @@ impl Row {
         let number = self.number;
         file.fault(&match &self.values {
             RowValues::Csv { line, .. } => format!("row {number}, on line {line}: {why}"),
-            RowValues::Json(_) => format!("row {number}: {why}"),
+            RowValues::Json { .. } => format!("row {number}: {why}"),
         })
     }
 }
