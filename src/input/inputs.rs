@@ -2,7 +2,7 @@
 
 use super::error::ReadError;
 use super::folders::{self, FolderEntry, FolderFault, LeftFile, LeftRole, MOST_STATE};
-use super::item::{ReadOptions, byte_len};
+use super::item::ReadOptions;
 use crate::model::Interrupt;
 use crate::remote::{NameMatcher, RemoteCursor, RemoteObject, is_remote};
 use std::collections::HashSet;

@@ -53,7 +53,7 @@ pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
 #[cfg(test)]
 pub use inputs::expand_local;
-pub use inputs::{InputFile, InputList, expand};
+pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };

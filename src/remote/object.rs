@@ -16,7 +16,7 @@ use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt};
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl ObjectStores {
     /// The objects that an address stands for, in byte order of their names: one, all below a prefix, or what matches a
