@@ -22,12 +22,12 @@ const HEAD: usize = 10;
 pub(super) struct Decompressor {
     frames: Frames,
     compression: InputCompression,
-    progress: Arc<Progress>,
+    progress: Arc<BytesRead>,
 }
 
 /// How far a file was read.
 #[derive(Default)]
-struct Progress {
+struct BytesRead {
     /// Bytes of the file as stored that were consumed.
     consumed: AtomicU64,
     /// The file could not be read on.
@@ -48,7 +48,7 @@ enum InputCompression {
 
 /// Where a file stands.
 enum Frames {
-    Plain(FileReader),
+    Plain(CountedFile),
     /// Within a frame.
     Within(Box<FrameReader>),
     Over,
@@ -56,18 +56,18 @@ enum Frames {
 
 /// One frame (gzip: a member; bzip2, xz: a stream).
 enum FrameReader {
-    Gzip(flate2::bufread::GzDecoder<FileReader>),
-    Zstd(zstd::stream::read::Decoder<'static, FileReader>),
-    Bzip2(bzip2::bufread::BzDecoder<FileReader>),
-    Xz(lzma_rust2::XzReader<FileReader>),
+    Gzip(flate2::bufread::GzDecoder<CountedFile>),
+    Zstd(zstd::stream::read::Decoder<'static, CountedFile>),
+    Bzip2(bzip2::bufread::BzDecoder<CountedFile>),
+    Xz(lzma_rust2::XzReader<CountedFile>),
     Lz4(FrameDecoder<EofWatch>),
 }
 
 impl Decompressor {
     /// Looks at the first bytes of `raw` and puts the decoder before it that they ask for.
     pub(super) fn new(raw: Box<dyn Read + Send>) -> Result<Self> {
-        let progress = Arc::new(Progress::default());
-        let mut file = FileReader {
+        let progress = Arc::new(BytesRead::default());
+        let mut file = CountedFile {
             inner: BufReader::with_capacity(FILE_BUFFER, raw),
             front: Vec::new(),
             progress: Arc::clone(&progress),
@@ -114,7 +114,7 @@ impl Decompressor {
     }
 
     /// Passes over what pads the frame that has ended, and opens the next one.
-    fn next_frame(&mut self, mut file: FileReader) -> Result<Frames> {
+    fn next_frame(&mut self, mut file: CountedFile) -> Result<Frames> {
         let is_padding = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
         loop {
             let ahead = file.fill_buf()?;
@@ -180,8 +180,8 @@ impl FrameReader {
     /// The frame that begins there; the file itself where it is not compressed.
     fn new(
         compression: InputCompression,
-        file: FileReader,
-    ) -> Result<std::result::Result<Self, FileReader>> {
+        file: CountedFile,
+    ) -> Result<std::result::Result<Self, CountedFile>> {
         Ok(Ok(match compression {
             InputCompression::None => return Ok(Err(file)),
             InputCompression::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(file)),
@@ -219,7 +219,7 @@ impl FrameReader {
     }
 
     /// The file behind the frame.
-    fn into_file(self) -> FileReader {
+    fn into_file(self) -> CountedFile {
         match self {
             Self::Gzip(decoder) => decoder.into_inner(),
             Self::Zstd(decoder) => decoder.finish(),
@@ -249,14 +249,14 @@ fn detect_compression(head: &[u8]) -> InputCompression {
 }
 
 /// A file as stored. Counts what its user consumes, not what it reads ahead.
-struct FileReader {
+struct CountedFile {
     inner: BufReader<Box<dyn Read + Send>>,
     /// Bytes that were looked at and not consumed: they stand before those of `inner`.
     front: Vec<u8>,
-    progress: Arc<Progress>,
+    progress: Arc<BytesRead>,
 }
 
-impl FileReader {
+impl CountedFile {
     /// Up to so many bytes that come next; nothing is consumed.
     fn look(&mut self, bytes: usize) -> Result<&[u8]> {
         let missing = bytes.saturating_sub(self.front.len());
@@ -272,7 +272,7 @@ impl FileReader {
     }
 }
 
-impl Read for FileReader {
+impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);
@@ -280,7 +280,7 @@ impl Read for FileReader {
     }
 }
 
-impl BufRead for FileReader {
+impl BufRead for CountedFile {
     fn fill_buf(&mut self) -> Result<&[u8]> {
         if !self.front.is_empty() {
             return Ok(&self.front);
@@ -303,7 +303,7 @@ impl BufRead for FileReader {
 
 /// Remembers whether more was asked for than there was.
 struct EofWatch {
-    inner: FileReader,
+    inner: CountedFile,
     is_starved: bool,
 }
 

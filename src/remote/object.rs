@@ -90,7 +90,7 @@ impl ObjectStores {
         let asked = runtime.begin(async move {
             // A part of one byte tells the size and the version, and whether there are parts.
             let answer = send(&name, || file.get(Some(&(0..1)), None)).await?;
-            let Answer { total: size, is_part, tag, modified, body: _ } = answer;
+            let ObjectAnswer { total: size, is_part, tag, modified, body: _ } = answer;
             let has_ranges = is_part && size.is_some();
             let (tag, source) = (tag.as_deref().map(unquoted_tag), ObjectSource::Web(file));
             Ok(ObjectVersion { name, source, runtime: begun, size, has_ranges, tag, modified })
@@ -305,7 +305,7 @@ pub(super) fn unquoted_tag(tag: &str) -> String {
 pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, String>>;
 
 /// What a server answers to a request for bytes.
-pub(super) struct Answer {
+pub(super) struct ObjectAnswer {
     /// Bytes of the whole object, where they are told.
     pub(super) total: Option<u64>,
     /// It is the part that was asked for, not the whole.
@@ -343,7 +343,7 @@ impl ObjectVersion {
         location: &Path,
         range: Option<Range<u64>>,
         tag: Option<&str>,
-    ) -> Result<Answer, RequestFault> {
+    ) -> Result<ObjectAnswer, RequestFault> {
         let is_part = range.is_some();
         let options = GetOptions {
             range: range.map(GetRange::Bounded),
@@ -358,7 +358,7 @@ impl ObjectVersion {
             fault => fault.last(&name).to_string(),
         };
         let ObjectMeta { size, e_tag, last_modified, .. } = answer.meta.clone();
-        Ok(Answer {
+        Ok(ObjectAnswer {
             total: Some(size),
             is_part,
             tag: e_tag,
@@ -367,7 +367,7 @@ impl ObjectVersion {
         })
     }
 
-    fn is_same(&self, answer: &Answer) -> bool {
+    fn is_same(&self, answer: &ObjectAnswer) -> bool {
         let is_same_version = match (&self.tag, answer.tag.as_deref().map(unquoted_tag)) {
             (Some(known), Some(now)) => *known == now,
             (Some(_), None) => true,

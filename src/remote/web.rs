@@ -4,7 +4,7 @@
 
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
-use super::object::{Answer, AnswerBody};
+use super::object::{AnswerBody, ObjectAnswer};
 use super::request::{RequestFault, SILENCE, access_hint, error_words, public_words, within};
 use crate::model::timestamp_of_text;
 use base64::Engine;
@@ -50,7 +50,7 @@ impl WebFile {
         &self,
         range: Option<&Range<u64>>,
         tag: Option<&str>,
-    ) -> Result<Answer, RequestFault> {
+    ) -> Result<ObjectAnswer, RequestFault> {
         let failed = |why: String| {
             RequestFault::Final(RemoteError::Failed { address: self.name.clone(), why })
         };
@@ -98,7 +98,7 @@ impl WebFile {
         };
         let modified = text(headers, "last-modified").and_then(timestamp_of_text).unwrap_or(0);
         let tag = text(headers, "etag").map(str::to_owned);
-        Ok(Answer { total, is_part, tag, modified: modified.saturating_mul(1000), body })
+        Ok(ObjectAnswer { total, is_part, tag, modified: modified.saturating_mul(1000), body })
     }
 
     fn refused(&self, status: u16, why: &str) -> RequestFault {

@@ -67,7 +67,9 @@ impl Place {
         let mut command = command(arguments);
         command.stdin(Stdio::null()).envs(self.server.store()).current_dir(self.scratch.path("."));
         command.env("AWS_ACCESS_KEY_ID", "CANARY-ID").env("AWS_SECRET_ACCESS_KEY", "CANARY-KEY");
-        command.env("AZURE_STORAGE_ACCOUNT_NAME", "none").env("AZURE_STORAGE_SAS_KEY", "sig=CANARY");
+        command
+            .env("AZURE_STORAGE_ACCOUNT_NAME", "none")
+            .env("AZURE_STORAGE_SAS_KEY", "sig=CANARY");
         let ran = ran(arguments, command.output().unwrap());
         assert!(!ran.stdout.contains(CANARY) && !ran.stderr.contains(CANARY), "{ran}");
         ran
