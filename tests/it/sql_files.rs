@@ -52,8 +52,11 @@ fn documents(ids: &[&str]) -> Vec<(&'static str, ArrayRef)> {
     vec![("id", texts(ids)), ("text", texts(&long))]
 }
 
-/// Odd tables: name, function, files. Each has columns `id` and `text`, and ids that are texts.
-fn tables() -> Vec<(&'static str, &'static str, Vec<(&'static str, Vec<u8>)>)> {
+/// Name, function, files.
+type OddTable = (&'static str, &'static str, Vec<(&'static str, Vec<u8>)>);
+
+/// Odd tables. Each has columns `id` and `text`, and ids that are texts.
+fn tables() -> Vec<OddTable> {
     let csv = |text: &str| text.as_bytes().to_vec();
     let list = ListArray::from_iter_primitive::<Int64Type, _, _>([
         Some(vec![Some(1), None]),
@@ -214,7 +217,9 @@ fn is_same(found: &Value, stored: &Value) -> bool {
         (Value::String(one), Value::Number(other)) => {
             one.parse::<f64>().ok() == other.as_f64() || *one == other.to_string()
         }
-        (Value::String(one), other) => *one == other.to_string(),
+        (Value::String(one), other) => {
+            serde_json::from_str::<Value>(one).is_ok_and(|one| is_same(&one, other))
+        }
         (one, other) => one == other,
     }
 }
