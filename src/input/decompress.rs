@@ -132,8 +132,9 @@ impl Decompressor {
             return Ok(frame.map_or(Frames::Over, |frame| Frames::Within(Box::new(frame))));
         }
         // What is cut within the mark of a frame is cut.
-        let magic = self.compression.magic();
-        if magic.len() > file.look(HEAD)?.len() && magic.starts_with(file.look(HEAD)?) {
+        let ahead = file.look(HEAD)?;
+        let is_mark = self.compression.magic().iter().zip(ahead).all(|(mark, byte)| mark == byte);
+        if ahead.len() < HEAD && is_mark {
             return Err(Error::new(ErrorKind::UnexpectedEof, "a frame does not end"));
         }
         let before = self.consumed();

@@ -298,7 +298,6 @@ fn a_file_is_a_document_unless_it_looks_like_lines_of_json() {
         ("a.txt", b"plain\ntext\n".to_vec()),
         ("code.rs", b"{ not json }\n".to_vec()),
         ("b.txt.gz", gzip(b"plain\ntext\n")),
-        ("empty.txt", Vec::new()),
     ] {
         let items = read(&dir.write(name, bytes));
         assert_eq!(items.len(), 1, "{name}");
@@ -306,6 +305,7 @@ fn a_file_is_a_document_unless_it_looks_like_lines_of_json() {
         assert_eq!((&record.key, record.metadata.as_str()), (&RecordKey::Position, "{}"));
         assert_eq!(record.origin.number, 0);
     }
+    assert_eq!(read(&dir.write("empty.txt", b"")), [], "without a byte there is nothing");
     assert_eq!(texts(&read(&dir.write("lines", LINES))).len(), 3);
     let options = ReadOptions { format: InputFormat::Text, ..ReadOptions::default() };
     assert_eq!(texts(&read_with(&dir.write("lines", LINES), &options)), [LINES]);

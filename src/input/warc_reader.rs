@@ -78,9 +78,9 @@ impl WarcReader {
             NOTHING => (expected(&header), None),
             _ => self.item(&header, &payload.bytes, origin),
         };
-        // Two line ends, or that of the file: a length that is one too long takes a part of them.
+        // Two line ends, one at the end of the file, or that: a length that is one too long takes a part of them.
         let behind = stream.peek(END.len())?;
-        let is_last = behind.len() < END.len() && behind.iter().all(|b| matches!(b, b'\r' | b'\n'));
+        let is_last = behind == b"\r\n" || behind == b"\n";
         let is_end = is_last || behind == END || behind.starts_with(b"\n\n");
         stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
         let next = stream.peek(MARK.len())?;

@@ -301,12 +301,13 @@ fn folders_of_partitions_are_fields_of_their_records() {
         assert_eq!(numbers(&again, ["added", "unchanged"]), [0, 3], "{name}: {again}");
     }
     // What was stored before it lay in such a folder is the same record.
-    let plain = scratch.write("plain.jsonl", line(1) + "{\"text\":\"without an id\"}\n");
+    let plain = scratch.write("plain.jsonl", line(1));
     let corpus = fresh(&scratch, "moved");
-    ingest(&corpus, &[&plain], &["--source", "web"]);
+    let by_id = ["--source", "web", "--id-field", "id"];
+    ingest(&corpus, &[&plain], &by_id);
     let moved = scratch.write("lang=de/plain.jsonl", std::fs::read(&plain).unwrap());
-    let report = ingest(&corpus, &[&moved], &["--source", "web"]);
-    assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 2], "{report}");
+    let report = ingest(&corpus, &[&moved], &by_id);
+    assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 1], "{report}");
     let parts = scratch.arg("parts");
     let corpus = scratch.arg("folder");
     corpusdb(&["export", &corpus, "--to", &parts, "--format", "jsonl", "--partition-by", "lang"])
