@@ -23,6 +23,8 @@ use std::path::Path;
 
 /// How far lines are looked for that say what a file is.
 const PEEK: usize = 4 << 20;
+/// The longest mark of byte order.
+const MARK: usize = 4;
 /// How much of a file is looked at to tell what it is if not records.
 const HEAD: usize = 4096;
 /// How much of it is looked at to tell whether it is a table, whose rows may be long.
@@ -68,12 +70,13 @@ pub(super) fn detect_format(
     input: &InputFile,
     options: &ReadOptions,
 ) -> Result<DetectedFormat, ReadError> {
-    if !matches!(options.format, InputFormat::Arrow | InputFormat::Parquet | InputFormat::Warc)
-        && let Some(encoding) = other_encoding(stream.peek(HEAD)?)
-    {
-        let way = format!("convert it to UTF-8 (`iconv -f {encoding} -t UTF-8`)");
-        let why = format!("it is encoded as {encoding}, not as UTF-8: {way}");
-        return Ok(DetectedFormat::Sequence(foreign_reader(why, input.size)));
+    // A pipe may say no more for hours: no more is waited for than is needed.
+    let is_said = !matches!(
+        options.format,
+        InputFormat::Auto | InputFormat::Arrow | InputFormat::Parquet | InputFormat::Warc
+    );
+    if is_said && let Some(encoding) = other_encoding(stream.peek(MARK)?) {
+        return Ok(DetectedFormat::Sequence(encoded_otherwise(encoding, input)));
     }
     let read: Box<dyn FormatReader> = match options.format {
         InputFormat::Auto => return detect_by_content(stream, input, options),
@@ -87,6 +90,13 @@ pub(super) fn detect_format(
         InputFormat::Text => sequence(options),
     };
     Ok(DetectedFormat::Sequence(read))
+}
+
+/// A file that is no UTF-8: one reject, with the way out.
+fn encoded_otherwise(encoding: &str, input: &InputFile) -> Box<dyn FormatReader> {
+    let way = format!("convert it to UTF-8 (`iconv -f {encoding} -t UTF-8`)");
+    let why = format!("it is encoded as {encoding}, not as UTF-8: {way}");
+    foreign_reader(why, input.size)
 }
 
 /// By content, then by name.
@@ -104,7 +114,16 @@ fn detect_by_content(
     if stream.peek(warc_reader::MARK.len())? == warc_reader::MARK {
         return sequence_of(Box::new(WarcReader::new(options)));
     }
+    if let Some(line) = stream.peek_line(PEEK)?
+        && line.starts_with(b"{")
+        && matches!(json_record::guess_field(line), Ok(Ok(_)))
+    {
+        return sequence_of(Box::new(JsonLinesReader::new(options)));
+    }
     let head = stream.peek(HEAD)?;
+    if let Some(encoding) = other_encoding(head) {
+        return sequence_of(encoded_otherwise(encoding, input));
+    }
     if head.starts_with(PARQUET_MAGIC) && !is_file {
         return Ok(DetectedFormat::Parquet);
     }

@@ -139,6 +139,23 @@ impl ByteStream {
         (trailing > 0).then(|| (self.source.name(), trailing))
     }
 
+    /// The first line that is not blank, unless it is longer than `limit`; nothing is consumed.
+    pub(super) fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+        loop {
+            let blank = self.ahead().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let rest = self.ahead().get(blank..).unwrap_or_default();
+            if let Some(end) =
+                line_end(rest).or((self.ended && !rest.is_empty()).then_some(rest.len()))
+            {
+                return Ok(self.ahead().get(blank..blank + end));
+            }
+            if self.ended || self.ahead().len() > limit {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+    }
+
     /// Up to `limit` bytes that come next; nothing is consumed.
     pub(super) fn peek(&mut self, limit: usize) -> Result<&[u8], ReadError> {
         while self.ahead().len() < limit && !self.ended {
