@@ -5,13 +5,12 @@
 //! it sees it, and counted.
 
 use super::request::between;
-use super::stores::StoreClient;
 use async_trait::async_trait;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
     ReqwestConnector,
 };
-use object_store::list::PaginatedListOptions;
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{ClientOptions, Error, HeaderValue, ObjectMeta};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +26,7 @@ pub(super) struct Listing {
 }
 
 /// All objects whose names begin with `prefix`.
-pub(super) async fn list(client: &StoreClient, prefix: &str) -> Result<Listing, Error> {
+pub(super) async fn list(lists: &dyn PaginatedListStore, prefix: &str) -> Result<Listing, Error> {
     let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
     let (mut objects, mut left) = (Vec::new(), Vec::new());
     let mut token = None;
@@ -35,7 +34,7 @@ pub(super) async fn list(client: &StoreClient, prefix: &str) -> Result<Listing, 
         let names = OddNames::default();
         let mut options = PaginatedListOptions { page_token: token, ..Default::default() };
         options.extensions.insert(names.clone());
-        let page = client.lists.list_paginated(prefix, options).await?;
+        let page = lists.list_paginated(prefix, options).await?;
         objects.extend(page.result.objects);
         left.append(&mut names.0.lock().unwrap_or_else(PoisonError::into_inner));
         token = page.page_token;
@@ -132,7 +131,9 @@ fn without_odd_names(page: &str) -> (String, Vec<String>) {
             let is_folder = key.ends_with('/')
                 && between(object, &format!("<{size}>"), &format!("</{size}>")) == Some("0");
             if is_folder {
-            } else if is_coded || key.trim() != key || path_of(&key).is_err() {
+                continue;
+            }
+            if is_coded || key.trim() != key || path_of(&key).is_err() {
                 odd.push(key);
             } else {
                 kept.push_str(&open);

@@ -3,16 +3,16 @@
 use super::NameMatcher;
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
-use super::listing::{list, path_of};
+use super::listing::{Listing, list, path_of};
 use super::request::{
-    PendingRequest, RequestFault, RequestRuntime, RetryState, SILENCE, send, within,
+    ObjectAnswer, AnswerBody, PendingRequest, RequestFault, RequestRuntime, RetryState, SILENCE, send,
+    within,
 };
 use super::stores::{ObjectStores, StoreClient};
 use super::web::WebFile;
 use crate::model::Interrupt;
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt};
 use std::ops::Range;
@@ -155,10 +155,12 @@ pub(super) fn list_below(
     client: &StoreClient,
     prefix: String,
     name: String,
-) -> PendingRequest<super::listing::Listing> {
+) -> PendingRequest<Listing> {
     let asked = client.clone();
     client.runtime.begin(async move {
-        list(&asked, &prefix).await.map_err(|error| asked.fault(&error, &name).last(&name))
+        list(asked.lists.as_ref(), &prefix)
+            .await
+            .map_err(|error| asked.fault(&error, &name).last(&name))
     })
 }
 
@@ -299,21 +301,6 @@ impl std::fmt::Debug for RemoteObject {
 /// A version tag as it is spelled in every answer: some lists leave out the quotes.
 pub(super) fn unquoted_tag(tag: &str) -> String {
     tag.trim().trim_matches('"').to_owned()
-}
-
-/// The bytes of an answer, or why there are no more of them.
-pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, String>>;
-
-/// What a server answers to a request for bytes.
-pub(super) struct ObjectAnswer {
-    /// Bytes of the whole object, where they are told.
-    pub(super) total: Option<u64>,
-    /// It is the part that was asked for, not the whole.
-    pub(super) is_part: bool,
-    pub(super) tag: Option<String>,
-    /// In nanoseconds since 1970; 0 when it is not told.
-    pub(super) modified: i64,
-    pub(super) body: AnswerBody,
 }
 
 impl ObjectVersion {

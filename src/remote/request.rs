@@ -7,7 +7,9 @@
 use super::address::StoreKind;
 use super::error::RemoteError;
 use crate::model::Interrupt;
+use bytes::Bytes;
 use futures::channel::oneshot;
+use futures::stream::BoxStream;
 use object_store::Error;
 use std::future::Future;
 use std::io;
@@ -137,6 +139,21 @@ impl RequestFault {
 
 fn silent(limit: Duration) -> String {
     format!("the server was silent for {} seconds", limit.as_secs())
+}
+
+/// The bytes of an answer, or why there are no more of them.
+pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, String>>;
+
+/// What a server answers to a request for bytes.
+pub(super) struct ObjectAnswer {
+    /// Bytes of the whole object, where they are told.
+    pub(super) total: Option<u64>,
+    /// It is the part that was asked for, not the whole.
+    pub(super) is_part: bool,
+    pub(super) tag: Option<String>,
+    /// In nanoseconds since 1970; 0 when it is not told.
+    pub(super) modified: i64,
+    pub(super) body: AnswerBody,
 }
 
 /// Attempts at one request.

@@ -4,8 +4,9 @@
 
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
-use super::object::{AnswerBody, ObjectAnswer};
-use super::request::{RequestFault, SILENCE, access_hint, error_words, public_words, within};
+use super::request::{
+    ObjectAnswer, AnswerBody, RequestFault, SILENCE, access_hint, error_words, public_words, within,
+};
 use crate::model::timestamp_of_text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

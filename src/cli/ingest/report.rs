@@ -171,6 +171,37 @@ fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
     )
 }
 
+fn file_alarm_words(alarm: &Alarm) -> String {
+    let n = |files: &u64| print::number(*files);
+    match alarm {
+        Alarm::DamagedFiles { files, first } => format!(
+            "ALARM: {} files could not be read to their end; what stood before the damage was read, and the same command reads them when they are mended; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::ForeignFiles { files, first } => format!(
+            "ALARM: {} files have no records of the kind that is read; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::HtmlFiles { files, first } => format!(
+            "ALARM: {} HTML files were taken as they are, with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or say that you want them so with --format text; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::TrailingBytes { files, first } => format!(
+            "ALARM: of {} compressed files bytes were left that belong to no frame; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::ColumnsLeft { columns } => format!(
+            "ALARM: columns without a form in JSON were left: {} (`--drop-fields` says that they are not wanted)",
+            columns.join(", ")
+        ),
+        Alarm::ObjectsLeft { objects, first } => format!(
+            "ALARM: {} objects were left, since no request can ask for them by their names; the first:\n  {first}",
+            n(objects)
+        ),
+        _ => String::new(),
+    }
+}
+
 fn alarm_words(alarm: &Alarm) -> String {
     let pair = |example: &Option<AlarmPair>| match example {
         None => String::new(),
@@ -226,30 +257,12 @@ fn alarm_words(alarm: &Alarm) -> String {
             "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
             print::number(*files)
         ),
-        Alarm::DamagedFiles { files, first } => format!(
-            "ALARM: {} files could not be read to their end; what stood before the damage was read, and the same command reads them when they are mended; the first:\n  {first}",
-            print::number(*files)
-        ),
-        Alarm::ForeignFiles { files, first } => format!(
-            "ALARM: {} files have no records of the kind that is read; the first:\n  {first}",
-            print::number(*files)
-        ),
-        Alarm::HtmlFiles { files, first } => format!(
-            "ALARM: {} HTML files were taken as they are, with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or say that you want them so with --format text; the first:\n  {first}",
-            print::number(*files)
-        ),
-        Alarm::TrailingBytes { files, first } => format!(
-            "ALARM: of {} compressed files bytes were left that belong to no frame; the first:\n  {first}",
-            print::number(*files)
-        ),
-        Alarm::ColumnsLeft { columns } => format!(
-            "ALARM: columns without a form in JSON were left: {} (`--drop-fields` says that they are not wanted)",
-            columns.join(", ")
-        ),
-        Alarm::ObjectsLeft { objects, first } => format!(
-            "ALARM: {} objects were left, since no request can ask for them by their names; the first:\n  {first}",
-            print::number(*objects)
-        ),
+        Alarm::DamagedFiles { .. }
+        | Alarm::ForeignFiles { .. }
+        | Alarm::HtmlFiles { .. }
+        | Alarm::TrailingBytes { .. }
+        | Alarm::ColumnsLeft { .. }
+        | Alarm::ObjectsLeft { .. } => file_alarm_words(alarm),
         Alarm::UnknownFields { fields } => format!(
             "ALARM: no record has a field `{}`, which --where names: to it such a field is null",
             fields.join("` or `")
