@@ -5,8 +5,8 @@ use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
 use super::listing::{Listing, list, path_of};
 use super::request::{
-    ObjectAnswer, AnswerBody, PendingRequest, RequestFault, RequestRuntime, RetryState, SILENCE, send,
-    within,
+    AnswerBody, ObjectAnswer, PendingRequest, RequestFault, RequestRuntime, RetryState, SILENCE,
+    send, within,
 };
 use super::stores::{ObjectStores, StoreClient};
 use super::web::WebFile;

@@ -5,7 +5,7 @@
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
 use super::request::{
-    ObjectAnswer, AnswerBody, RequestFault, SILENCE, access_hint, error_words, public_words, within,
+    AnswerBody, ObjectAnswer, RequestFault, SILENCE, access_hint, error_words, public_words, within,
 };
 use crate::model::timestamp_of_text;
 use base64::Engine;
