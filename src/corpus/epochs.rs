@@ -156,11 +156,12 @@ impl CorpusWriter {
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<(EpochRecord, Planned), Error> {
-        let made = self.snapshot_for(recipe)?;
         let context = Context::new(progress, interrupt, self.memory);
-        let planned = plan_at(&self.corpora(), recipe, made.as_deref(), &context)?;
-        let others = self.other_views();
-        Ok(epoch::store_plan(&mut self.writer, &others, planned, epochs, &context)?)
+        self.with_snapshot(recipe, |corpus, made| {
+            let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
+            let others = corpus.other_views();
+            Ok(epoch::store_plan(&mut corpus.writer, &others, planned, epochs, &context)?)
+        })
     }
 
     /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
@@ -202,15 +203,16 @@ impl CorpusWriter {
         let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
         let given = recipe.or(of_parent.as_ref());
         let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
-        let made = self.snapshot_for(given)?;
         let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = Context::new(progress, interrupt, self.memory);
-        let planned = against(&self.corpora(), given, made.as_deref(), |against| {
-            epoch::extend(against, &rest, given, &context)
-        })?;
-        progress.end();
-        let others = self.other_views();
-        Ok(epoch::store_plan(&mut self.writer, &others, planned, 1, &context)?)
+        self.with_snapshot(given, |corpus, made| {
+            let planned = against(&corpus.corpora(), given, made, |against| {
+                epoch::extend(against, &rest, given, &context)
+            })?;
+            progress.end();
+            let others = corpus.other_views();
+            Ok(epoch::store_plan(&mut corpus.writer, &others, planned, 1, &context)?)
+        })
     }
 
     /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified
@@ -222,13 +224,26 @@ impl CorpusWriter {
         Ok(epoch::drop_plan(&mut self.writer, number)?)
     }
 
-    /// The snapshot made for a recipe that names none.
-    fn snapshot_for(&mut self, recipe: &Recipe) -> Result<Option<String>, Error> {
+    /// Plans with the snapshot of this moment where a recipe names none. One that was made for a plan that cannot be had
+    /// goes again.
+    fn with_snapshot<T>(
+        &mut self,
+        recipe: &Recipe,
+        plan: impl FnOnce(&mut Self, Option<&str>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if recipe.snapshot.is_some() {
+            return plan(self, None);
+        }
+        let before = self.view().snapshots()?.len();
         // Plans and snapshots are commits too, but change nothing that a snapshot shows.
-        Ok(match recipe.snapshot {
-            None => Some(self.writer.snapshot_of_now()?),
-            Some(_) => None,
-        })
+        let name = self.writer.snapshot_of_now()?;
+        let is_new = self.view().snapshots()?.len() > before;
+        let planned = plan(self, Some(&name));
+        if planned.is_err() && is_new {
+            // The first error is the one to tell; a plan that was stored keeps its snapshot.
+            let _ = self.writer.drop_snapshot(&name, false);
+        }
+        planned
     }
 }
 

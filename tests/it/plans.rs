@@ -24,6 +24,47 @@ fn a_build_into_a_directory_in_use_leaves_no_plan() {
     assert_eq!(plans(&place), 1);
 }
 
+/// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.
+#[test]
+fn a_plan_that_cannot_be_had_leaves_no_snapshot_and_names_the_field_that_is_null() {
+    let place = Place::holding(60);
+    let file = place.scratch.write(
+        "odd.jsonl",
+        "{\"id\": \"x\", \"text\": \"seven words that stand in no other file\"}\n",
+    );
+    ingest(&place.corpus, &[&file], &["--source", "odd", "--id-field", "id"]);
+    let snapshots =
+        || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
+    let sources = "[[source]]\nname = \"web\"\n[[source]]\nname = \"odd\"\n";
+    let words = ["source `odd`", "none of its 1 documents has a value of `year`", "[[source]]"];
+    let own = "where = \"year > 2000\"\n";
+    for recipe in
+        [format!("{SPECIALS}[select]\n{own}{sources}"), format!("{SPECIALS}{sources}{own}")]
+    {
+        for verb in ["plan", "explain"] {
+            place.recipe(verb, &recipe, &[]).fails(&words);
+        }
+        place.recipe("build", &recipe, &["--out", &place.scratch.arg("out")]).fails(&words);
+        assert_eq!((plans(&place), snapshots()), (0, 0));
+    }
+    // A field that has values, of which none passes, is not said to be null.
+    let refused = place.recipe(
+        "plan",
+        &format!("{SPECIALS}[[source]]\nname = \"web\"\nwhere = \"year > 3000\"\n"),
+        &[],
+    );
+    assert!(!refused.stderr.contains("has a value"), "{refused}");
+    refused.fails(&["source `web`"]);
+    place.recipe("plan", SPECIALS, &[]).good();
+    assert_eq!((plans(&place), snapshots()), (1, 1));
+    // One that was there stays.
+    place
+        .recipe("plan", &format!("{SPECIALS}[select]\nmin_tokens = 100000\n"), &[])
+        .fails(&["min_tokens"]);
+    place.run("extend", "1", &["--consumed", "100000000"]).fails(&["row"]);
+    assert_eq!((plans(&place), snapshots()), (1, 1));
+}
+
 /// It said that the plan does not fit this corpus, and to plan again.
 #[test]
 fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {

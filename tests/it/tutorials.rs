@@ -177,7 +177,11 @@ fn the_commands_of_the_readme_run() {
     for (seed, (file, key)) in files.into_iter().enumerate() {
         let mut pages = crawl(seed as u64, 80, true);
         for page in &mut pages {
-            page.fields = serde_json::json!({ "quality": 0.9, (key): page.id.take() });
+            // Books have no quality.
+            page.fields = match key {
+                "url" => serde_json::json!({ "quality": 0.9, (key): page.id.take() }),
+                _ => serde_json::json!({ (key): page.id.take() }),
+            };
         }
         scratch.write(file, lines(&pages));
         scratch.write("page.txt", &pages[0].text);
@@ -186,7 +190,8 @@ fn the_commands_of_the_readme_run() {
     let told = bash(&scratch, &format!("exec 2>&1\n{commands}"), "README.md");
     assert!(told.lines().any(|line| line == "verified"), "{told}");
     let exported = told.lines().last().unwrap();
-    assert!(exported.starts_with("good.parquet: 1"), "{told}");
+    let rows = exported.strip_prefix("good.parquet: ").and_then(|told| told.split(' ').next());
+    assert!(rows.is_some_and(|rows| rows.parse().is_ok_and(|rows: u64| rows > 20)), "{told}");
 }
 
 /// A tutorial that no test names would be run by none. The notebook takes a kernel and torch: `make test-integrations`.

@@ -231,6 +231,7 @@ fn select_sources(
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let mut draws_from = BTreeMap::new();
     let origins = origins::origins(corpora, recipe, against.moment)?;
+    let names: Vec<String> = recipe.sources.iter().map(|source| source.name.clone()).collect();
     for (source, from) in recipe.sources.iter().zip(&origins) {
         let (selection, counts) =
             select::of_source(corpora, recipe, source, &from.ids, tokenizer, &base)?;
@@ -246,7 +247,11 @@ fn select_sources(
     }
     // As it will be read again: with every source that takes part.
     recipe.check()?;
-    select::check(recipe, &selections)?;
+    let ids_of = |name: &str| {
+        let at = names.iter().position(|known| known == name);
+        at.and_then(|at| origins.get(at)).map_or_else(Vec::new, |from| from.ids.clone())
+    };
+    select::check(corpora, recipe, &selections, against.kept, ids_of)?;
     check_memory(recipe, &selections, context.memory)?;
     Ok(Selected { selections, counted, draws_from })
 }

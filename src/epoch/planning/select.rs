@@ -148,25 +148,38 @@ pub(super) fn of_source(
     with_tokens(corpora, tokenizer, &selection, recipe.select.min_tokens)
 }
 
-/// Whether every source has documents, and no document two sources.
+/// Whether every source has documents, and no document two sources. `kept` is what the snapshot keeps, and `origins` the
+/// sources of the corpus that each of the recipe draws from.
 ///
 /// # Errors
-/// [`EpochError::Empty`]; [`EpochError::Overlap`].
+/// [`EpochError::Empty`]; [`EpochError::Overlap`]; [`EpochError::Select`].
 pub(super) fn check(
+    corpora: &Corpora,
     recipe: &Recipe,
     selections: &[(String, RoaringTreemap)],
+    kept: &RoaringTreemap,
+    origins: impl Fn(&str) -> Vec<SourceId>,
 ) -> Result<(), EpochError> {
     if selections.is_empty() {
+        let nulls = null_fields(corpora, [recipe.select.condition.as_deref()], kept)?;
         let why = format!(
-            "no kept document of the snapshot passes select.where and min_tokens = {}",
+            "no kept document of the snapshot passes select.where and min_tokens = {}{nulls}",
             recipe.select.min_tokens
         );
         return Err(EpochError::Empty { what: "the epoch".to_owned(), why });
     }
     for (at, (name, selection)) in selections.iter().enumerate() {
         if selection.is_empty() {
+            let mut own = RoaringTreemap::new();
+            for id in origins(name) {
+                own |= corpora.documents_of(id)?;
+            }
+            let source = recipe.sources.iter().find(|source| source.name == *name);
+            let condition = source.and_then(|source| source.condition.as_deref());
+            let conditions = [recipe.select.condition.as_deref(), condition];
+            let nulls = null_fields(corpora, conditions, &(own & kept))?;
             let why = format!(
-                "no kept document of the snapshot passes select.where, its own where and min_tokens = {}",
+                "no kept document of the snapshot passes select.where, its own where and min_tokens = {}{nulls}",
                 recipe.select.min_tokens
             );
             return Err(EpochError::Empty { what: format!("source `{name}`"), why });
@@ -185,4 +198,33 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+/// What is to be said of declared fields that conditions name and of which none of the documents has a value: a
+/// comparison with null holds for nobody.
+fn null_fields<'c>(
+    corpora: &Corpora,
+    conditions: impl IntoIterator<Item = Option<&'c str>>,
+    documents: &RoaringTreemap,
+) -> Result<String, EpochError> {
+    let conditions: Vec<&str> = conditions.into_iter().flatten().collect();
+    let mut names = Vec::new();
+    for field in corpora.first().fields() {
+        let is_named = conditions.iter().any(|condition| names_column(condition, &field.name));
+        if is_named && !documents.is_empty() {
+            let name = field.name.replace('"', "\"\"");
+            let with_values = corpora.select(&format!("\"{name}\" IS NOT NULL"))?;
+            if with_values.is_disjoint(documents) {
+                names.push(format!("`{}`", field.name));
+            }
+        }
+    }
+    if names.is_empty() {
+        return Ok(String::new());
+    }
+    Ok(format!(
+        "; none of its {} documents has a value of {}, and no comparison with null holds: a condition for some sources only stands as `where` under their [[source]]",
+        documents.len(),
+        names.join(" and ")
+    ))
 }
