@@ -1,6 +1,6 @@
 //! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
 
-use super::chat::{ChatRenderer, ChatTemplate, TemplateMarkers};
+use super::chat::{ChatRenderer, ChatTemplate, RenderedChat, TemplateMarkers};
 use super::error::IngestError;
 use super::filter::IngestFilter;
 use super::imported_row::{ImportedRow, TokenIdsColumn, split_imported_row};
@@ -11,7 +11,9 @@ use super::report::Alarm;
 use crate::contamination::Seeds;
 use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
-use crate::model::{IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, TextForm};
+use crate::model::{
+    IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, SpelledMetadata, TextForm,
+};
 use crate::store::View;
 use crate::tokenizer::TokenizerError;
 use std::sync::Arc;
@@ -21,10 +23,26 @@ pub(super) struct ConvertedText {
     pub(super) record: ReadRecord,
     pub(super) form: Option<TextForm>,
     pub(super) given: Option<SuppliedTokens>,
+    /// A template quoted arguments of tool calls a second time.
+    pub(super) has_quoted_arguments: bool,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
     /// What older releases stored of it, where that is something else.
     pub(super) earlier: Option<EarlierText>,
+}
+
+impl ConvertedText {
+    /// A record whose text is its own.
+    const fn plain(record: ReadRecord) -> Self {
+        Self {
+            record,
+            form: None,
+            given: None,
+            has_quoted_arguments: false,
+            decided: None,
+            earlier: None,
+        }
+    }
 }
 
 /// A record as releases stored it that kept the spelling of its fields.
@@ -201,44 +219,22 @@ impl RecordConverter {
 
     /// The record as it is stored, or why it is not.
     pub(super) fn convert(&self, mut record: ReadRecord) -> Result<ConvertedText, Reject> {
-        let spelled = record.spelled.take().filter(|_| self.has_stored);
-        let (text, metadata, form, given, earlier) = match &self.kind {
+        let spelled = record.spelled.take();
+        match &self.kind {
             ConverterKind::Text => {
+                let earlier = spelled.filter(|_| self.has_stored);
                 let earlier =
-                    spelled.map(|spelled| EarlierText { metadata: spelled.json, made: None });
-                return Ok(ConvertedText {
-                    record,
-                    form: None,
-                    given: None,
-                    decided: None,
-                    earlier,
-                });
+                    earlier.map(|spelled| EarlierText { metadata: spelled.json, made: None });
+                Ok(ConvertedText { earlier, ..ConvertedText::plain(record) })
             }
-            ConverterKind::Decided(ids) => {
-                return match split_imported_row(&record.metadata, ids) {
-                    Ok((metadata, decided)) => Ok(ConvertedText {
-                        record: ReadRecord { metadata, ..record },
-                        form: None,
-                        given: None,
-                        decided: Some(decided),
-                        earlier: None,
-                    }),
-                    Err(why) => Err(self.reject(record, RejectReason::Form(why))),
-                };
-            }
-            ConverterKind::Chat(chats) => match chats.text(&record.metadata) {
-                Ok((text, form)) => {
-                    let earlier = spelled.map(|spelled| EarlierText {
-                        made: match spelled.is_other_value {
-                            true => chats.text(&spelled.json).ok(),
-                            false => None,
-                        },
-                        metadata: spelled.json,
-                    });
-                    (text, None, form, None, earlier)
+            ConverterKind::Decided(ids) => match split_imported_row(&record.metadata, ids) {
+                Ok((metadata, decided)) => {
+                    let record = ReadRecord { metadata, ..record };
+                    Ok(ConvertedText { decided: Some(decided), ..ConvertedText::plain(record) })
                 }
-                Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+                Err(why) => Err(self.reject(record, RejectReason::Form(why))),
             },
+            ConverterKind::Chat(chats) => self.convert_chat(chats, record, spelled),
             ConverterKind::Given { tokenizer, specials } => {
                 match pretokenized::read_pretokenized(&record.metadata, tokenizer, specials) {
                     Ok(made) => {
@@ -248,20 +244,54 @@ impl RecordConverter {
                             self.has_stored.then(|| pretokenized::earlier_metadata(spelled));
                         let earlier = earlier.flatten().filter(|earlier| *earlier != made.metadata);
                         let earlier = earlier.map(|metadata| EarlierText { metadata, made: None });
-                        (made.text, Some(made.metadata), made.form, Some(made.given), earlier)
+                        let (text, metadata) = (made.text, made.metadata);
+                        self.within_limit(ConvertedText {
+                            form: Some(made.form),
+                            given: Some(made.given),
+                            earlier,
+                            ..ConvertedText::plain(ReadRecord { text, metadata, ..record })
+                        })
                     }
-                    Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+                    Err(why) => Err(self.reject(record, RejectReason::Form(why))),
                 }
             }
-        };
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        }
+    }
+
+    fn convert_chat(
+        &self,
+        chats: &ChatRenderer,
+        record: ReadRecord,
+        spelled: Option<SpelledMetadata>,
+    ) -> Result<ConvertedText, Reject> {
+        let other = spelled.as_ref().filter(|spelled| spelled.is_other_value);
+        let other = other.map(|spelled| spelled.json.as_str());
+        let RenderedChat { text, form, has_quoted_arguments } =
+            match chats.render(&record.metadata, other) {
+                Ok(chat) => chat,
+                Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+            };
+        let made = other.filter(|_| self.has_stored);
+        let made = made.and_then(|spelled| chats.render(spelled, None).ok());
+        let made = made.map(|chat| (chat.text, chat.form));
+        let earlier = spelled.filter(|_| self.has_stored);
+        let earlier = earlier.map(|spelled| EarlierText { metadata: spelled.json, made });
+        self.within_limit(ConvertedText {
+            form: Some(form),
+            has_quoted_arguments,
+            earlier,
+            ..ConvertedText::plain(ReadRecord { text, ..record })
+        })
+    }
+
+    /// The text, unless it is too long.
+    fn within_limit(&self, converted: ConvertedText) -> Result<ConvertedText, Reject> {
+        let bytes = u64::try_from(converted.record.text.len()).unwrap_or(u64::MAX);
         if bytes > self.read.max_doc_bytes {
             let reason = RejectReason::TooLong { bytes, limit: self.read.max_doc_bytes };
-            return Err(self.reject(record, reason));
+            return Err(self.reject(converted.record, reason));
         }
-        let metadata = metadata.unwrap_or(record.metadata);
-        let record = ReadRecord { text, metadata, ..record };
-        Ok(ConvertedText { record, form: Some(form), given, decided: None, earlier })
+        Ok(converted)
     }
 
     fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {

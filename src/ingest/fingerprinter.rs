@@ -31,6 +31,8 @@ pub(super) struct FingerprintedRecord {
     pub(super) form: Option<TextForm>,
     /// The ids that came with it.
     pub(super) given: Option<SuppliedTokens>,
+    /// A template quoted arguments of tool calls a second time.
+    pub(super) has_quoted_arguments: bool,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
     pub(super) raw: [u8; 16],
@@ -225,7 +227,7 @@ fn fingerprint_record(
     feed: &SignalFields,
     (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
 ) -> Result<FingerprintedRecord, Box<Reject>> {
-    let ConvertedText { mut record, form, given, decided, earlier } = formed;
+    let ConvertedText { mut record, form, given, has_quoted_arguments, decided, earlier } = formed;
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
@@ -252,6 +254,7 @@ fn fingerprint_record(
     Ok(FingerprintedRecord {
         form,
         given,
+        has_quoted_arguments,
         decided,
         raw,
         content,

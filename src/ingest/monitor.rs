@@ -49,6 +49,8 @@ pub(super) struct IngestMonitor {
     are_whole_chats: bool,
     /// Of the removed, those removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
+    /// Conversations in which a template quoted arguments of tool calls a second time, and where the first stood.
+    quoted_arguments: (u64, String),
 }
 
 impl IngestMonitor {
@@ -70,6 +72,7 @@ impl IngestMonitor {
             are_whole_chats: matches!(options.form, RecordForm::Chat(_))
                 && view.policy().compared == Compared::Text,
             similar: (0, None),
+            quoted_arguments: (0, String::new()),
         }
     }
 
@@ -78,8 +81,17 @@ impl IngestMonitor {
         self.rejected.records += chunk.chunk.filtered;
         for item in chunk.items.iter().flatten() {
             self.rejected.records += 1;
-            if let FingerprintedItem::Reject(reject, _) = item {
-                self.rejected.count(reject);
+            match item {
+                FingerprintedItem::Reject(reject, _) => self.rejected.count(reject),
+                FingerprintedItem::Document(record) if record.has_quoted_arguments => {
+                    let (conversations, first) = &mut self.quoted_arguments;
+                    if *conversations == 0 {
+                        let origin = &record.record.origin;
+                        *first = format!("{}:{}", origin.path.display(), origin.number);
+                    }
+                    *conversations += 1;
+                }
+                FingerprintedItem::Document(_) => {}
             }
         }
     }
@@ -206,6 +218,10 @@ impl IngestMonitor {
         unchanged: u64,
     ) -> Result<Vec<Alarm>, StoreError> {
         let mut alarms = self.reject_alarms(records, unchanged);
+        if let (conversations @ 1.., first) = &self.quoted_arguments {
+            let (conversations, first) = (*conversations, first.clone());
+            alarms.push(Alarm::QuotedArguments { conversations, first });
+        }
         let limit = self.max_removed.unwrap_or(LOUD_SHARE);
         if self.added >= WORTH_A_WORD && self.share() > limit {
             let example = self.last.map(|(document, _)| example(view, document)).transpose()?;

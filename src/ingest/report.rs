@@ -300,6 +300,13 @@ pub enum Alarm {
         /// Tokens that it becomes.
         tokens: u64,
     },
+    /// Arguments of tool calls came as JSON texts, and the chat template quoted them a second time.
+    QuotedArguments {
+        /// Conversations in which it did.
+        conversations: u64,
+        /// The first of them: its file and number.
+        first: String,
+    },
     /// Conversations were removed as similar by their whole text, the system prompts that they share included.
     WholeChats {
         /// How many documents the ingest added.

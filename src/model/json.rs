@@ -350,6 +350,49 @@ impl Writer<'_> {
     }
 }
 
+/// What a JSON text is read into, value by value.
+pub trait JsonTree: Sized {
+    /// `null`.
+    fn null() -> Self;
+    /// `true` or `false`.
+    fn bool(value: bool) -> Self;
+    /// A number, as it is spelled.
+    fn number(spelled: &str) -> Self;
+    /// A text.
+    fn string(text: String) -> Self;
+    /// A list.
+    fn list(items: Vec<Self>) -> Self;
+    /// An object, its members in their order; of a name that comes twice the last counts.
+    fn object(members: Vec<(String, Self)>) -> Self;
+}
+
+impl JsonTree for Value {
+    fn null() -> Self {
+        Self::Null
+    }
+
+    fn bool(value: bool) -> Self {
+        Self::Bool(value)
+    }
+
+    fn number(spelled: &str) -> Self {
+        let number = serde_json::from_str::<Number>(spelled).map(Self::Number);
+        number.unwrap_or_else(|_| Self::from(spelled))
+    }
+
+    fn string(text: String) -> Self {
+        Self::String(text)
+    }
+
+    fn list(items: Vec<Self>) -> Self {
+        Self::Array(items)
+    }
+
+    fn object(members: Vec<(String, Self)>) -> Self {
+        Self::Object(members.into_iter().collect())
+    }
+}
+
 /// The value of a text that is stored, to any depth that [`canonical`] lets through; a number that no double holds is the
 /// text of its digits.
 ///
@@ -360,12 +403,20 @@ pub fn parse(json: &str) -> Result<Value, String> {
     if let Ok(value) = serde_json::from_str(json) {
         return Ok(value);
     }
+    parse_as(json)
+}
+
+/// The same, read into another tree.
+///
+/// # Errors
+/// In words, for what is no JSON.
+pub fn parse_as<T: JsonTree>(json: &str) -> Result<T, String> {
     let proved: Result<&RawValue, _> = serde_json::from_str(json);
     let proved = proved.map_err(|error| format!("not JSON: {error}"))?;
     parse_value(&mut JsonCursor { from: proved.get(), at: 0 }, 0).map_err(JsonFault::words)
 }
 
-/// The same of an object.
+/// The same as [`parse`], of an object.
 ///
 /// # Errors
 /// In words, for what is no JSON object.
@@ -376,17 +427,17 @@ pub fn parse_object(json: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn parse_value(from: &mut JsonCursor<'_>, depth: usize) -> Result<Value, JsonFault> {
+fn parse_value<T: JsonTree>(from: &mut JsonCursor<'_>, depth: usize) -> Result<T, JsonFault> {
     Ok(match from.peek() {
         Some(b'{') => {
             from.open(depth)?;
-            let mut members = Map::new();
+            let mut members = Vec::new();
             while from.has_more(b'}') {
                 let name = unescaped(from.name()?)?;
-                members.insert(name, parse_value(from, depth + 1)?);
+                members.push((name, parse_value(from, depth + 1)?));
                 from.skip_comma();
             }
-            Value::Object(members)
+            T::object(members)
         }
         Some(b'[') => {
             from.open(depth)?;
@@ -395,18 +446,14 @@ fn parse_value(from: &mut JsonCursor<'_>, depth: usize) -> Result<Value, JsonFau
                 items.push(parse_value(from, depth + 1)?);
                 from.skip_comma();
             }
-            Value::Array(items)
+            T::list(items)
         }
-        Some(b'"') => Value::String(unescaped(from.string()?)?),
-        Some(b'-' | b'0'..=b'9') => {
-            let spelled = from.number();
-            let number = serde_json::from_str::<Number>(spelled).map(Value::Number);
-            number.unwrap_or_else(|_| Value::from(spelled))
-        }
+        Some(b'"') => T::string(unescaped(from.string()?)?),
+        Some(b'-' | b'0'..=b'9') => T::number(from.number()),
         _ => match from.word()? {
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            "null" => Value::Null,
+            "true" => T::bool(true),
+            "false" => T::bool(false),
+            "null" => T::null(),
             _ => return Err(JsonFault::no_json()),
         },
     })

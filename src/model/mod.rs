@@ -42,8 +42,8 @@ pub use identity::{
 };
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{
-    CanonicalJson, JsonMembers, JsonName, JsonObject, NotFinite, canonical, is_number, json_string,
-    parse, parse_object, without_not_finite,
+    CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, is_number,
+    json_string, parse, parse_as, parse_object, without_not_finite,
 };
 pub use loss::{LossSpan, TextForm};
 pub use mersenne::MersenneTwister;

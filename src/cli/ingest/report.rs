@@ -247,6 +247,10 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::MarkerAsText { tokenizer, marker, tokens } => format!(
             "ALARM: {tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens"
         ),
+        Alarm::QuotedArguments { conversations, first } => format!(
+            "ALARM: in {} conversations the arguments of a tool call are a JSON text, which the chat template quoted a second time, as transformers does; make objects of them first, or take a template that writes texts as they are. The first: {first}",
+            print::number(*conversations)
+        ),
         Alarm::WholeChats { added, removed, example } => format!(
             "ALARM: {} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `init --profile chat` compares what is said in the turns{}",
             print::number(*removed),

@@ -4,12 +4,14 @@
 //!
 //! How long values are as text, without making the text.
 
+use super::values::write_str;
 use crate::model::Interrupt;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind};
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::fmt;
 use std::fmt::Write;
-use std::{fmt, io};
 
 /// Steps of one rendering: some 500 for each of ten thousand messages.
 pub(super) const STEPS: u64 = 5_000_000;
@@ -188,7 +190,9 @@ pub(super) fn text_len(value: &Value) -> Result<usize, Error> {
     match value.as_str() {
         Some(text) => Ok(text.len()),
         None if is_nested(value) || value.kind() == ValueKind::Plain => {
-            measure(format_args!("{value}"))
+            let mut sink = BoundedSink::new(false);
+            write_str(&mut sink, value).map_err(|_| sink.why())?;
+            Ok(sink.length)
         }
         None => Ok(SCALAR),
     }
@@ -196,15 +200,16 @@ pub(super) fn text_len(value: &Value) -> Result<usize, Error> {
 
 /// How long a value is as the engine's own notation, over several lines.
 pub(super) fn shown_in_lines(value: &Value) -> Result<usize, Error> {
-    measure(format_args!("{value:#?}"))
+    let mut sink = BoundedSink::new(false);
+    write!(sink, "{value:#?}").map_err(|_| sink.why())?;
+    Ok(sink.length)
 }
 
-fn measure(arguments: fmt::Arguments<'_>) -> Result<usize, Error> {
-    let mut sink = BoundedSink::new(Vec::new());
-    sink.is_kept = false;
-    match sink.write_fmt(arguments) {
-        Ok(()) => Ok(sink.length),
-        Err(_) => Err(sink.why()),
+/// Python's text of a value; what is made anew is taken off.
+pub(super) fn python_text(value: &Value) -> Result<Cow<'_, str>, Error> {
+    match value.as_str() {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => BoundedSink::text(|out| write_str(out, value)).map(Cow::Owned),
     }
 }
 
@@ -235,7 +240,7 @@ pub(super) fn count(value: &Value) -> Result<usize, Error> {
 
 /// Where text goes that must end: with too many bytes, or too deep.
 pub(super) struct BoundedSink {
-    bytes: Vec<u8>,
+    text: String,
     length: usize,
     limit: usize,
     stack: usize,
@@ -245,24 +250,21 @@ pub(super) struct BoundedSink {
 
 impl BoundedSink {
     /// With as many bytes as can still be made.
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes,
-            length: 0,
-            limit: bytes_left(),
-            stack: stack(),
-            is_kept: true,
-            is_deep: false,
-        }
+    fn new(is_kept: bool) -> Self {
+        let (limit, stack) = (bytes_left(), stack());
+        Self { text: String::new(), length: 0, limit, stack, is_kept, is_deep: false }
     }
 
-    /// What was written.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    /// The text that `write` writes; it is taken off.
+    pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> fmt::Result) -> Result<String, Error> {
+        let mut sink = Self::new(true);
+        write(&mut sink).map_err(|_| sink.why())?;
+        charge_made(sink.length)?;
+        Ok(sink.text)
     }
 
     /// Why it ended early.
-    pub(super) fn why(&self) -> Error {
+    fn why(&self) -> Error {
         if self.is_deep {
             let why = "the template writes a value that is nested without end, or too deep";
             return refusal(why.to_owned());
@@ -271,14 +273,14 @@ impl BoundedSink {
         refusal(why.to_owned())
     }
 
-    fn take(&mut self, bytes: &[u8]) -> bool {
+    fn take(&mut self, text: &str) -> bool {
         self.is_deep |= self.stack.abs_diff(stack()) > STACK;
-        if self.is_deep || bytes.len() > self.limit - self.length {
+        if self.is_deep || text.len() > self.limit - self.length {
             return false;
         }
-        self.length += bytes.len();
+        self.length += text.len();
         if self.is_kept {
-            self.bytes.extend_from_slice(bytes);
+            self.text.push_str(text);
         }
         true
     }
@@ -293,17 +295,7 @@ fn stack() -> usize {
 
 impl Write for BoundedSink {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.take(text.as_bytes()) { Ok(()) } else { Err(fmt::Error) }
-    }
-}
-
-impl io::Write for BoundedSink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.take(bytes) { Ok(bytes.len()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        if self.take(text) { Ok(()) } else { Err(fmt::Error) }
     }
 }
 
@@ -333,10 +325,6 @@ pub(super) fn formatted(format: &str, values: &[Value]) -> Result<usize, Error> 
     let (mut longest, mut widths) = (SCALAR, 0_usize);
     for value in values {
         longest = longest.max(text_len(value)?);
-        widths = widths.saturating_add(value.as_usize().unwrap_or(0));
-    }
-    if !format.contains('*') {
-        widths = 0;
     }
     let numbers = format.split(|letter: char| !letter.is_ascii_digit());
     for number in numbers.filter(|number| !number.is_empty()) {

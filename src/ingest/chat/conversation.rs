@@ -1,66 +1,131 @@
 //! The fields of a record as turns of a conversation.
 
 use super::options::ChatShape;
-use serde_json::{Map, Value};
+use super::values::Members;
+use crate::model::{JsonMembers, parse_as};
+use minijinja::value::{Value, ValueKind};
+
+/// What a template may name besides messages, where a record has it.
+const LISTS: [&str; 2] = ["tools", "documents"];
+const VARIABLES: &str = "chat_template_kwargs";
 
 /// A conversation, in the fields that chat templates know.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// Objects with role and content, and whatever else the record has of them.
-    pub(super) messages: Vec<Map<String, Value>>,
+    pub(super) messages: Vec<Members>,
     /// Of each message what it counts in the loss; 0 for all but the assistant's.
     pub(super) weights: Vec<f32>,
     /// What the template may name besides: tools, documents.
-    pub(super) context: Map<String, Value>,
+    pub(super) context: Members,
     /// The same without a template, if the form has one: what is read, and what is trained on.
     pub(super) plain: Option<(String, String)>,
 }
 
-/// Reads a record's turns; `field` names the list of messages when it has another name.
+/// Reads the turns of a record in its canonical form; `spelled` is the same as the input has it, where that says more.
+/// `field` names the list of messages when it has another name.
 pub(super) fn read_conversation(
-    record: &Map<String, Value>,
+    record: &str,
+    spelled: Option<&str>,
     shape: ChatShape,
     field: Option<&str>,
 ) -> Result<Conversation, String> {
-    let has = |name: &str| record.get(name).is_some_and(|value| !value.is_null());
+    let record = Members::of(&parse_as(record)?).ok_or("not a JSON object")?;
     let shape = match shape {
-        ChatShape::Auto if has(field.unwrap_or("messages")) => ChatShape::Messages,
-        ChatShape::Auto if has("conversations") => ChatShape::ShareGpt,
-        ChatShape::Auto if has("instruction") && has("output") => ChatShape::Alpaca,
-        ChatShape::Auto if has("prompt") && has("completion") => ChatShape::PromptCompletion,
-        ChatShape::Auto => {
-            let names: Vec<String> = record.keys().map(|name| format!("`{name}`")).collect();
-            return Err(format!(
-                "not a conversation: neither `messages`, `conversations`, `instruction` and `output`, nor `prompt` and `completion` is among its fields {}",
-                names.join(", ")
-            ));
-        }
+        ChatShape::Auto => shape_of(&record, field)?,
         given => given,
     };
-    let mut turns = match shape {
-        ChatShape::ShareGpt => share_gpt(record, field.unwrap_or("conversations"))?,
-        ChatShape::Alpaca => alpaca(record)?,
-        ChatShape::PromptCompletion => prompt_completion(record)?,
-        ChatShape::Auto | ChatShape::Messages => {
-            let name = field.unwrap_or("messages");
-            let mut turns = Conversation::default();
-            for message in list(record, name)? {
-                turns.push(message)?;
-            }
-            turns
-        }
+    let turns = match shape {
+        ChatShape::ShareGpt => share_gpt(&record, field.unwrap_or("conversations")),
+        ChatShape::Alpaca => alpaca(&record),
+        ChatShape::PromptCompletion => prompt_completion(&record),
+        ChatShape::Auto | ChatShape::Messages => messages(&record, field.unwrap_or("messages")),
     };
+    let mut turns = turns
+        .map_err(|why| preferences(&record).map_or(why.clone(), |way| format!("{why}; {way}")))?;
     if turns.messages.is_empty() {
         return Err("a conversation without messages".to_owned());
     }
-    turns.context = context(record)?;
+    turns.context = match spelled {
+        Some(spelled) => context(&named(spelled, record)?)?,
+        None => context(&record)?,
+    };
+    Ok(turns)
+}
+
+/// The shape that a record has by its fields.
+fn shape_of(record: &Members, field: Option<&str>) -> Result<ChatShape, String> {
+    let has = |name: &str| record.get(name).is_some_and(|value| !value.is_none());
+    if has(field.unwrap_or("messages")) {
+        return Ok(ChatShape::Messages);
+    }
+    if has("conversations") {
+        return Ok(ChatShape::ShareGpt);
+    }
+    if has("instruction") && has("output") {
+        return Ok(ChatShape::Alpaca);
+    }
+    if has("prompt") && has("completion") {
+        return Ok(ChatShape::PromptCompletion);
+    }
+    if let Some(way) = preferences(record) {
+        return Err(way);
+    }
+    let names: Vec<String> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
+    Err(format!(
+        "not a conversation: neither `messages`, `conversations`, `instruction` and `output`, nor `prompt` and `completion` is among its fields {}",
+        names.join(", ")
+    ))
+}
+
+/// What works for a record of preferences, if it is one.
+fn preferences(record: &Members) -> Option<String> {
+    let (chosen, _) = (record.get("chosen")?, record.get("rejected")?);
+    let is_list = parsed(chosen).kind() == ValueKind::Seq;
+    let way = match (record.get("prompt").is_some(), is_list) {
+        // With the prompt in front, or without.
+        (true, true) => {
+            "--chat messages --text-field chosen where that is a whole conversation, or --chat prompt-completion --map completion=chosen where it is the answer to `prompt`"
+        }
+        (true, false) => "--chat prompt-completion --map completion=chosen",
+        (false, true) => "--chat messages --text-field chosen",
+        (false, false) => "--text-field chosen without --chat",
+    };
+    Some(format!(
+        "it is a preference (`chosen`, `rejected`), of which one answer becomes the text: {way}; the other fields are kept"
+    ))
+}
+
+/// What templates name besides messages as the input spells it. Null members count there: a schema may say
+/// `"default": null`. In messages they do not, or a table, where every message has every column, would be another text.
+fn named(spelled: &str, record: Members) -> Result<Members, String> {
+    let wrong = |error: serde_json::Error| format!("not JSON: {error}");
+    let JsonMembers(members) = serde_json::from_str(spelled).map_err(wrong)?;
+    let mut found = Members::default();
+    for name in LISTS.into_iter().chain([VARIABLES]) {
+        // Of a doubled name the last counts.
+        if let Some((_, raw)) = members.iter().rev().find(|(known, _)| known == name)
+            && record.get(name).is_some()
+        {
+            found.push(name, parse_as(raw.get())?);
+        }
+    }
+    Ok(found)
+}
+
+/// A list of messages.
+fn messages(record: &Members, name: &str) -> Result<Conversation, String> {
+    let mut turns = Conversation::default();
+    for message in list(record, name)? {
+        turns.push(message)?;
+    }
     Ok(turns)
 }
 
 impl Conversation {
-    fn push(&mut self, message: Map<String, Value>) -> Result<(), String> {
+    fn push(&mut self, message: Members) -> Result<(), String> {
         let number = self.messages.len();
-        if !message.get("role").is_some_and(Value::is_string) {
+        if message.get("role").and_then(Value::as_str).is_none() {
             return Err(format!("message {number} has no role"));
         }
         self.weights.push(weight(&message).map_err(|why| format!("message {number}: {why}"))?);
@@ -69,32 +134,32 @@ impl Conversation {
     }
 
     fn push_text(&mut self, role: &str, content: String) -> Result<(), String> {
-        let mut message = Map::new();
-        message.insert("role".to_owned(), Value::from(role));
-        message.insert("content".to_owned(), Value::from(content));
+        let mut message = Members::default();
+        message.push("role", Value::from(role));
+        message.push("content", Value::from(content));
         self.push(message)
     }
 }
 
 /// What a message counts in the loss: its `weight`, unless `train` (or `training`) says no.
-fn weight(message: &Map<String, Value>) -> Result<f32, String> {
+fn weight(message: &Members) -> Result<f32, String> {
     let mut weight = 1.0;
-    match message.get("weight") {
-        None | Some(Value::Null) => {}
-        Some(given) => {
-            let number = given.as_f64().filter(|number| *number >= 0.0);
-            // From 64 to 32 bits is what the format keeps of it.
-            #[expect(clippy::cast_possible_truncation, reason = "a weight beyond f32 is refused")]
-            let narrow = number.map(|number| number as f32).filter(|number| number.is_finite());
-            weight =
-                narrow.ok_or_else(|| format!("its weight {given} is not a number of 0 or more"))?;
-        }
+    if let Some(given) = message.get("weight").filter(|given| !given.is_none()) {
+        let number = f64::try_from(given.clone()).ok().filter(|_| given.is_number());
+        let number = number.filter(|number| *number >= 0.0);
+        // From 64 to 32 bits is what the format keeps of it.
+        #[expect(clippy::cast_possible_truncation, reason = "a weight beyond f32 is refused")]
+        let narrow = number.map(|number| number as f32).filter(|number| number.is_finite());
+        weight =
+            narrow.ok_or_else(|| format!("its weight {given} is not a number of 0 or more"))?;
     }
     for name in ["train", "training"] {
-        match message.get(name) {
-            None | Some(Value::Null | Value::Bool(true)) => {}
-            Some(Value::Bool(false)) => weight = 0.0,
-            Some(other) => return Err(format!("its `{name}` is {other}, neither true nor false")),
+        let Some(given) = message.get(name).filter(|given| !given.is_none()) else { continue };
+        if given.kind() != ValueKind::Bool {
+            return Err(format!("its `{name}` is {given}, neither true nor false"));
+        }
+        if !given.is_true() {
+            weight = 0.0;
         }
     }
     let is_trained = message.get("role").and_then(Value::as_str) == Some("assistant");
@@ -102,57 +167,63 @@ fn weight(message: &Map<String, Value>) -> Result<f32, String> {
 }
 
 /// A field that is a list of objects; a string is parsed, as Parquet files often hold it.
-fn list(record: &Map<String, Value>, name: &str) -> Result<Vec<Map<String, Value>>, String> {
+fn list(record: &Members, name: &str) -> Result<Vec<Members>, String> {
     let value = record.get(name).ok_or_else(|| format!("field `{name}` is absent"))?;
-    let parsed = parsed(value);
-    let items = parsed.as_array().ok_or_else(|| format!("field `{name}` is not a list"))?;
+    let items = items(&parsed(value)).ok_or_else(|| format!("field `{name}` is not a list"))?;
     let objects = items.iter().enumerate().map(|(number, item)| {
-        let object = item.as_object().cloned();
-        object.ok_or_else(|| format!("message {number} of `{name}` is not an object"))
+        Members::of(item).ok_or_else(|| format!("message {number} of `{name}` is not an object"))
     });
     objects.collect()
 }
 
+/// The items of a list, if it is one.
+fn items(value: &Value) -> Option<Vec<Value>> {
+    if value.kind() == ValueKind::Seq { value.try_iter().ok().map(Iterator::collect) } else { None }
+}
+
 /// The value; if it is a string that holds a list or an object, that.
 fn parsed(value: &Value) -> Value {
-    let text = value.as_str().map(str::trim_start).filter(|text| text.starts_with(['[', '{']));
-    let inner = text.and_then(|text| serde_json::from_str(text).ok());
-    inner.unwrap_or_else(|| value.clone())
+    parsed_text(value).unwrap_or_else(|| value.clone())
+}
+
+/// The list or object that a string holds.
+fn parsed_text(value: &Value) -> Option<Value> {
+    let text = value.as_str().map(str::trim_start).filter(|text| text.starts_with(['[', '{']))?;
+    parse_as(text).ok()
 }
 
 /// What templates name besides messages.
-fn context(record: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-    let mut context = Map::new();
-    for name in ["tools", "documents"] {
-        match record.get(name).map(parsed) {
-            None | Some(Value::Null) => {}
-            Some(Value::Array(items)) => {
-                context.insert(name.to_owned(), Value::Array(items));
-            }
-            Some(_) => return Err(format!("field `{name}` is not a list")),
+fn context(record: &Members) -> Result<Members, String> {
+    let mut context = Members::default();
+    for name in LISTS {
+        let Some(given) = record.get(name).map(parsed).filter(|given| !given.is_none()) else {
+            continue;
+        };
+        if given.kind() != ValueKind::Seq {
+            return Err(format!("field `{name}` is not a list"));
         }
+        context.push(name, given);
     }
-    match record.get("chat_template_kwargs") {
-        None | Some(Value::Null) => {}
-        Some(Value::Object(named)) => context.extend(named.clone()),
-        Some(_) => return Err("field `chat_template_kwargs` is not an object".to_owned()),
+    if let Some(given) = record.get(VARIABLES).filter(|given| !given.is_none()) {
+        let named = Members::of(given);
+        context.extend(named.ok_or_else(|| format!("field `{VARIABLES}` is not an object"))?);
     }
     Ok(context)
 }
 
 /// Lists of `from` and `value`; those of `role` and `content` are taken as they are.
-fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Conversation, String> {
+fn share_gpt(record: &Members, name: &str) -> Result<Conversation, String> {
     let mut turns = Conversation::default();
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
         turns.push_text("system", system)?;
     }
     for mut message in list(record, name)? {
-        if message.contains_key("role") {
+        if message.get("role").is_some() {
             turns.push(message)?;
             continue;
         }
         let number = turns.messages.len();
-        let from = message.shift_remove("from");
+        let from = message.take("from");
         let role = match from.as_ref().and_then(Value::as_str) {
             Some("human" | "user") => "user",
             Some("gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" | "function_call") => {
@@ -165,10 +236,10 @@ fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Conversation, St
             }
             None => return Err(format!("message {number} does not say from whom")),
         };
-        let mut said = Map::new();
-        said.insert("role".to_owned(), Value::from(role));
-        let value = message.shift_remove("value");
-        said.insert("content".to_owned(), value.unwrap_or(Value::Null));
+        let mut said = Members::default();
+        said.push("role", Value::from(role));
+        let value = message.take("value");
+        said.push("content", value.unwrap_or_default());
         said.extend(message);
         turns.push(said)?;
     }
@@ -176,20 +247,18 @@ fn share_gpt(record: &Map<String, Value>, name: &str) -> Result<Conversation, St
 }
 
 /// An optional field that must be a string.
-fn text(record: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
-    match record.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("field `{name}` is not a string")),
-    }
+fn text(record: &Members, name: &str) -> Result<Option<String>, String> {
+    let Some(given) = record.get(name).filter(|given| !given.is_none()) else { return Ok(None) };
+    let text = given.as_str().ok_or_else(|| format!("field `{name}` is not a string"))?;
+    Ok(Some(text.to_owned()))
 }
 
-fn expect_text(record: &Map<String, Value>, name: &str) -> Result<String, String> {
+fn expect_text(record: &Members, name: &str) -> Result<String, String> {
     text(record, name)?.ok_or_else(|| format!("field `{name}` is absent or null"))
 }
 
 /// `instruction`, `input`, `output`; without a template in the words that Alpaca was trained with.
-fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
+fn alpaca(record: &Members) -> Result<Conversation, String> {
     let instruction = expect_text(record, "instruction")?;
     let output = expect_text(record, "output")?;
     let input = text(record, "input")?.filter(|input| !input.is_empty());
@@ -197,14 +266,14 @@ fn alpaca(record: &Map<String, Value>) -> Result<Conversation, String> {
     if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
         turns.push_text("system", system)?;
     }
-    let history = record.get("history").and_then(Value::as_array);
-    for pair in history.into_iter().flatten() {
-        let said = pair.as_array().map(Vec::as_slice);
-        let Some([Value::String(asked), Value::String(answered)]) = said else {
+    for pair in record.get("history").and_then(items).into_iter().flatten() {
+        let said = items(&pair).unwrap_or_default();
+        let [Some(asked), Some(answered)] = [0, 1].map(|at| said.get(at).and_then(Value::as_str))
+        else {
             return Err("field `history` is not a list of pairs of strings".to_owned());
         };
-        turns.push_text("user", asked.clone())?;
-        turns.push_text("assistant", answered.clone())?;
+        turns.push_text("user", asked.to_owned())?;
+        turns.push_text("assistant", answered.to_owned())?;
     }
     let asked = match &input {
         Some(input) => format!("{instruction}\n{input}"),
@@ -230,9 +299,9 @@ fn alpaca_prompt(instruction: &str, input: Option<&str>) -> String {
 }
 
 /// Two strings, or two lists of messages of which only the second is trained on.
-fn prompt_completion(record: &Map<String, Value>) -> Result<Conversation, String> {
+fn prompt_completion(record: &Members) -> Result<Conversation, String> {
     let mut turns = Conversation::default();
-    if record.get("prompt").is_some_and(Value::is_array) {
+    if record.get("prompt").is_some_and(|prompt| prompt.kind() == ValueKind::Seq) {
         for message in list(record, "prompt")? {
             turns.push(message)?;
         }
@@ -247,4 +316,17 @@ fn prompt_completion(record: &Map<String, Value>) -> Result<Conversation, String
     turns.push_text("assistant", completion.clone())?;
     turns.plain = Some((prompt, completion));
     Ok(turns)
+}
+
+/// Arguments of tool calls that are spelled as JSON texts, as interfaces send them: a template that expects objects quotes
+/// them a second time.
+pub(super) fn spelled_arguments(message: &Members) -> Vec<String> {
+    let function =
+        |call: &Value| call.get_attr("function").ok().filter(|named| !named.is_undefined());
+    let calls = message.get("tool_calls").and_then(items).unwrap_or_default();
+    let calls = calls.iter().map(|call| function(call).unwrap_or_else(|| call.clone()));
+    let calls = calls.chain(message.get("function_call").cloned());
+    let arguments = calls.filter_map(|call| call.get_attr("arguments").ok());
+    let spelled = arguments.filter(|given| parsed_text(given).is_some());
+    spelled.filter_map(|given| given.as_str().map(str::to_owned)).collect()
 }

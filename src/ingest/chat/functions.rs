@@ -1,11 +1,9 @@
 //! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
 
-use super::budget::{BoundedSink, charge_made, charge_written};
+use super::budget::{BoundedSink, charge_made, charge_written, is_nested, text_len};
+use super::values::{JsonStyle, write_str};
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
-use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
-use std::io;
 
 /// A calendar day, the only time that a template can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,57 +122,44 @@ fn invalid(why: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, why)
 }
 
-/// `tojson` as transformers has it: Python's separators, the order of the input, nothing escaped
-/// for HTML.
-pub(super) fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
-    let indent: Option<usize> = options.get("indent")?;
-    let _: Option<bool> = options.get("ensure_ascii")?;
-    let _: Option<bool> = options.get("sort_keys")?;
-    options.assert_all_used()?;
-    let mut out = BoundedSink::new(Vec::new());
-    let written = match indent {
-        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
-        Some(width) => {
-            charge_made(width)?;
-            let indent = vec![b' '; width];
-            let pretty = PrettyFormatter::with_indent(&indent);
-            value.serialize(&mut Serializer::with_formatter(&mut out, pretty))
-        }
+/// `tojson` as transformers has it: Python's `json.dumps`, in the order of the input, nothing escaped for HTML.
+pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<String, Error> {
+    let indent = indent(options.get::<Option<Value>>("indent")?.as_ref())?;
+    let separators: Option<Vec<String>> = options.get("separators")?;
+    let (comma, colon) = match separators.as_deref() {
+        // With an indent, a line ends at the comma.
+        None if indent.is_some() => (",", ": "),
+        None => (", ", ": "),
+        Some([comma, colon]) => (comma.as_str(), colon.as_str()),
+        Some(_) => return Err(invalid("tojson: separators are two texts".to_owned())),
     };
-    written.map_err(
-        |error| {
-            if error.is_io() { out.why() } else { invalid(format!("tojson: {error}")) }
-        },
-    )?;
-    let bytes = out.into_bytes();
-    charge_made(bytes.len())?;
-    String::from_utf8(bytes).map_err(|error| invalid(format!("tojson: {error}")))
+    let style = JsonStyle {
+        indent,
+        comma: comma.to_owned(),
+        colon: colon.to_owned(),
+        is_ascii: options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
+        is_sorted: options.get::<Option<bool>>("sort_keys")?.unwrap_or(false),
+    };
+    options.assert_all_used()?;
+    BoundedSink::text(|out| style.write(out, value, 0))
 }
 
-/// `json.dumps`: a space behind commas and colons.
-struct Spaced;
-
-impl Formatter for Spaced {
-    fn begin_array_value<W: ?Sized + io::Write>(
-        &mut self,
-        out: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
+/// An indent of Python's: a number of spaces or a text.
+fn indent(given: Option<&Value>) -> Result<Option<String>, Error> {
+    let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
+    if let Some(text) = given.as_str() {
+        charge_made(text.len())?;
+        return Ok(Some(text.to_owned()));
     }
-
-    fn begin_object_key<W: ?Sized + io::Write>(
-        &mut self,
-        out: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(b": ")
-    }
+    let width = given
+        .as_usize()
+        .ok_or_else(|| invalid("tojson: an indent is a number of spaces or a text".to_owned()))?;
+    charge_made(width)?;
+    Ok(Some(" ".repeat(width)))
 }
+
+/// Longest a number of 128 bits, a float or `False` is.
+const NUMBER: usize = 40;
 
 /// Writes a value as Python's `str` would; lists and objects, of which that makes Python source, are refused.
 pub(super) fn write(
@@ -184,16 +169,23 @@ pub(super) fn write(
 ) -> Result<(), Error> {
     // A letter is at most six bytes when it is written for HTML.
     let times = if state.auto_escape() == AutoEscape::None { 1 } else { 6 };
-    charge_written(value.as_str().map_or(32, str::len).saturating_mul(times))?;
-    match value.kind() {
-        ValueKind::Bool => Ok(out
-            .write_str(if value.is_true() { "True" } else { "False" })
-            .map_err(Error::from)?),
-        ValueKind::None => Ok(out.write_str("None").map_err(Error::from)?),
-        ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => Err(invalid(
+    if is_nested(value) {
+        return Err(invalid(
             "the template writes a list or an object as text, where a string was expected"
                 .to_owned(),
-        )),
+        ));
+    }
+    let length = match value.kind() {
+        ValueKind::Plain => text_len(value)?,
+        _ => value.as_str().map_or(NUMBER, str::len),
+    };
+    charge_written(length.saturating_mul(times))?;
+    match value.kind() {
+        ValueKind::Bool | ValueKind::None | ValueKind::Number => {
+            let mut text = String::new();
+            write_str(&mut text, value)?;
+            Ok(out.write_str(&text).map_err(Error::from)?)
+        }
         _ => minijinja::escape_formatter(out, state, value),
     }
 }

@@ -3,7 +3,8 @@
 //! Special tokens spelled inside a record: encoded as what they spell, they would end a turn or forge one.
 
 use super::template::ChatTemplate;
-use serde_json::{Map, Value};
+use super::values::Members;
+use minijinja::value::{Value, ValueKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,16 +108,18 @@ impl ForbiddenSpellings {
     }
 
     /// The first special token that a string or a name in `message` spells.
-    pub(super) fn find_in(&self, message: &Map<String, Value>) -> Option<&str> {
+    pub(super) fn find_in(&self, message: &Members) -> Option<&str> {
         message.iter().find_map(|(name, value)| self.find(name).or_else(|| self.find_value(value)))
     }
 
     pub(super) fn find_value(&self, value: &Value) -> Option<&str> {
-        match value {
-            Value::String(text) => self.find(text),
-            Value::Array(items) => items.iter().find_map(|item| self.find_value(item)),
-            Value::Object(fields) => self.find_in(fields),
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        if let Some(text) = value.as_str() {
+            return self.find(text);
+        }
+        match value.kind() {
+            ValueKind::Seq => value.try_iter().ok()?.find_map(|item| self.find_value(&item)),
+            ValueKind::Map => self.find_in(&Members::of(value)?),
+            _ => None,
         }
     }
 

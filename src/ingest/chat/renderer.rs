@@ -6,11 +6,19 @@ use super::conversation::Conversation;
 use super::options::ForbiddenSpellings;
 use super::options::{ChatOptions, SpecialInContent};
 use super::template::{ChatTemplate, MARKS};
-use crate::model::{Interrupt, LossSpan, TextForm, parse_object};
+use super::values::Members;
+use crate::model::{Interrupt, LossSpan, TextForm, json_string};
 use minijinja::value::Value;
-use serde_json::Value as Json;
 
 const RESERVED: &str = "a character that is reserved for generation marks (U+FDD0, U+FDD1)";
+
+/// What a conversation became.
+pub(in crate::ingest) struct RenderedChat {
+    pub(in crate::ingest) text: String,
+    pub(in crate::ingest) form: TextForm,
+    /// Arguments of a tool call came as a JSON text, and the template quoted that a second time.
+    pub(in crate::ingest) has_quoted_arguments: bool,
+}
 
 /// Makes texts of conversations.
 pub(in crate::ingest) struct ChatRenderer {
@@ -52,11 +60,15 @@ impl ChatRenderer {
         Self { limits: RenderLimits { steps, ..self.limits }, ..self }
     }
 
-    /// The text of one record, with its form; the reason why it is rejected otherwise.
-    pub(in crate::ingest) fn text(&self, record: &str) -> Result<(String, TextForm), String> {
-        let record = parse_object(record)?;
-        let turns =
-            conversation::read_conversation(&record, self.options.shape, self.field.as_deref())?;
+    /// The text of one record, in its canonical form; the reason why it is rejected otherwise. `spelled` is the record as
+    /// the input has it, where that says more.
+    pub(in crate::ingest) fn render(
+        &self,
+        record: &str,
+        spelled: Option<&str>,
+    ) -> Result<RenderedChat, String> {
+        let (shape, field) = (self.options.shape, self.field.as_deref());
+        let turns = conversation::read_conversation(record, spelled, shape, field)?;
         let Some(template) = &self.options.template else {
             let Some((prompt, completion)) = turns.plain else {
                 return Err("such a record needs a chat template (--chat-template)".to_owned());
@@ -65,7 +77,7 @@ impl ChatRenderer {
             let text = prompt.clone() + &completion;
             let spans = SpanBuilder::default().and(prompt.len(), text.len(), weight)?;
             let form = TextForm { specials: false, given: None, spans: Some(spans.0) };
-            return Ok((text, form));
+            return Ok(RenderedChat { text, form, has_quoted_arguments: false });
         };
         self.check_specials(&turns)?;
         let mut work = RenderBudget::new(&self.limits);
@@ -77,7 +89,14 @@ impl ChatRenderer {
         } else {
             render_by_prefixes(template, &turns, &mut work)?
         };
-        Ok((text, TextForm { specials: true, given: None, spans: Some(spans) }))
+        let has_quoted_arguments = has_quoted_arguments(&turns, &text);
+        let form = TextForm { specials: true, given: None, spans: Some(spans) };
+        Ok(RenderedChat { text, form, has_quoted_arguments })
+    }
+
+    #[cfg(test)]
+    pub(super) fn text(&self, record: &str) -> Result<(String, TextForm), String> {
+        self.render(record, None).map(|chat| (chat.text, chat.form))
     }
 
     fn check_specials(&self, turns: &Conversation) -> Result<(), String> {
@@ -122,8 +141,13 @@ impl SpanBuilder {
     }
 }
 
+fn has_quoted_arguments(turns: &Conversation, text: &str) -> bool {
+    let mut spelled = turns.messages.iter().flat_map(conversation::spelled_arguments);
+    spelled.any(|arguments| text.contains(&json_string(&arguments)))
+}
+
 fn values(turns: &Conversation) -> Vec<Value> {
-    turns.messages.iter().map(Value::from_serialize).collect()
+    turns.messages.iter().map(Members::to_value).collect()
 }
 
 /// An assistant's turn is what the template adds to the conversation before it, opened for an
@@ -205,8 +229,8 @@ fn render_by_marks(
         return Err("a generation mark that does not end".to_owned());
     }
     let said = turns.messages.iter().zip(&turns.weights);
-    let said =
-        said.filter(|(message, _)| message.get("role").and_then(Json::as_str) == Some("assistant"));
+    let said = said
+        .filter(|(message, _)| message.get("role").and_then(Value::as_str) == Some("assistant"));
     let weights: Vec<f32> = said.map(|(_, weight)| *weight).collect();
     let is_plain = weights.iter().all(|weight| weight.to_bits() == 1_f32.to_bits());
     if !is_plain && weights.len() != found.len() {

@@ -9,11 +9,15 @@
 
 use super::budget::{
     ITEM, bytes_left, charge_made, check_room, count, formatted, is_list, is_nested, joined,
-    refusal, replaced, shown_in_lines, text_len,
+    python_text, refusal, replaced, shown_in_lines, text_len,
+};
+use super::values::{
+    format_values, is_integer, is_written_anew, printf_values, rounded, truncated,
 };
 use minijinja::value::{Kwargs, ObjectRepr, Rest, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, context, functions};
 use minijinja_contrib::pycompat::unknown_method_callback;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Names of filters that no template can spell.
@@ -32,6 +36,8 @@ fn add_operators(environment: &mut Environment<'static>) {
     environment.add_filter(MULTIPLY, product);
     environment.add_filter(IN, contained);
     environment.add_test("in", contained);
+    environment.add_test("integer", |value: Value| is_integer(&value));
+    environment.add_test("number", |value: Value| value.is_number() || is_integer(&value));
     environment.add_filter(NESTED, nested);
     environment.add_filter(
         KEPT,
@@ -118,11 +124,9 @@ impl EngineOperators {
 }
 
 fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
-    charge_made(text_len(a)?.saturating_add(text_len(b)?))?;
-    Ok(Value::from(match (a.as_str(), b.as_str()) {
-        (Some(a), Some(b)) => [a, b].concat(),
-        _ => format!("{a}{b}"),
-    }))
+    let (a, b) = (python_text(a)?, python_text(b)?);
+    charge_made(a.len() + b.len())?;
+    Ok(Value::from([a, b].concat()))
 }
 
 fn sum(a: &Value, b: &Value) -> Result<Value, Error> {
@@ -250,7 +254,7 @@ const FILTERS: &[CheckedFilter] = &[
     CheckedFilter("generation", "checked:generation", FilterRule::Text),
     CheckedFilter("groupby", "checked:groupby", FilterRule::Nested),
     CheckedFilter("indent", "checked:indent", FilterRule::Told(indented)),
-    CheckedFilter("int", "checked:int", FilterRule::Refers),
+    CheckedFilter("int", "checked:int", FilterRule::Anew(int)),
     CheckedFilter("items", "checked:items", FilterRule::Passing),
     CheckedFilter("join", "checked:join", FilterRule::Told(in_one)),
     CheckedFilter("last", "checked:last", FilterRule::Refers),
@@ -266,7 +270,7 @@ const FILTERS: &[CheckedFilter] = &[
     CheckedFilter("rejectattr", "checked:rejectattr", FilterRule::Items),
     CheckedFilter("replace", "checked:replace", FilterRule::Told(with_others)),
     CheckedFilter("reverse", "checked:reverse", FilterRule::Passing),
-    CheckedFilter("round", "checked:round", FilterRule::Refers),
+    CheckedFilter("round", "checked:round", FilterRule::Anew(round)),
     CheckedFilter("safe", "checked:safe", FilterRule::Text),
     CheckedFilter("select", "checked:select", FilterRule::Items),
     CheckedFilter("selectattr", "checked:selectattr", FilterRule::Items),
@@ -315,6 +319,7 @@ fn apply(
     rule: FilterRule,
     values: &[Value],
 ) -> Result<Value, Error> {
+    let values = &written_values(name, values)?[..];
     let first = values.first().cloned().unwrap_or_default();
     match rule {
         FilterRule::Refers | FilterRule::Itself => state.apply_filter(name, values),
@@ -359,6 +364,32 @@ fn apply(
     }
 }
 
+/// What a filter is given, as Python's texts where it would write what is no text.
+fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
+    let Some((first, others)) = values.split_first() else { return Ok(Cow::Borrowed(values)) };
+    let text = |value: &Value| Ok::<_, Error>(Value::from(python_text(value)?));
+    let first = match name {
+        "capitalize" | "e" | "escape" | "indent" | "lower" | "replace" | "safe" | "string"
+        | "title" | "trim" | "upper"
+            if is_written_anew(first) =>
+        {
+            text(first)?
+        }
+        "pprint" if !is_nested(first) && is_written_anew(first) => text(first)?,
+        "join" if is_list(first) => {
+            charge_made(count(first)?.saturating_mul(ITEM))?;
+            let item = |item: Value| if is_written_anew(&item) { text(&item) } else { Ok(item) };
+            Value::from(first.try_iter()?.map(item).collect::<Result<Vec<_>, _>>()?)
+        }
+        "format" => {
+            let others = printf_values(first.as_str().unwrap_or_default(), others);
+            return Ok(Cow::Owned(std::iter::once(first.clone()).chain(others).collect()));
+        }
+        _ => return Ok(Cow::Borrowed(values)),
+    };
+    Ok(Cow::Owned(std::iter::once(first).chain(others.iter().cloned()).collect()))
+}
+
 /// The longest of what a filter is given, as text.
 fn longest(values: &[Value]) -> Result<usize, Error> {
     values.iter().try_fold(0, |longest, value| Ok(longest.max(text_len(value)?)))
@@ -391,15 +422,8 @@ pub(super) fn pieces(text: &Value, by: Option<&Value>) -> Result<(usize, usize),
 }
 
 /// A text of what is given: itself, or as it is written.
-fn text(value: Option<&Value>) -> Result<std::borrow::Cow<'_, str>, Error> {
-    let Some(value) = value else { return Ok("".into()) };
-    match value.as_str() {
-        Some(text) => Ok(text.into()),
-        None => {
-            check_room(text_len(value)?)?;
-            Ok(value.to_string().into())
-        }
-    }
+fn text(value: Option<&Value>) -> Result<Cow<'_, str>, Error> {
+    value.map_or(Ok(Cow::Borrowed("")), python_text)
 }
 
 fn with_others(values: &[Value]) -> Result<usize, Error> {
@@ -468,6 +492,28 @@ fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
         ValueKind::Seq => list(&all),
         _ => flat(&all),
     }
+}
+
+/// The engine rounds what it has multiplied, halves away from zero.
+fn round(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+    let first = values.first().cloned().unwrap_or_default();
+    let (decimals, options): (Option<i32>, Kwargs) =
+        from_args(values.get(1..).unwrap_or_default())?;
+    let decimals = decimals.or(options.get("precision")?).unwrap_or(0);
+    options.assert_all_used()?;
+    let rounded = usize::try_from(decimals).ok().and_then(|decimals| rounded(&first, decimals));
+    match rounded {
+        Some(rounded) => Ok(rounded),
+        None => state.apply_filter("round", &[first, Value::from(decimals)]),
+    }
+}
+
+/// The engine takes the largest number that it has for a larger one.
+fn int(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+    let first = values.first();
+    let truncated = first
+        .and_then(|first| truncated(first).or_else(|| is_integer(first).then(|| first.clone())));
+    truncated.map_or_else(|| state.apply_filter("int", values), Ok)
 }
 
 /// Another filter on every item: its checked form.
@@ -563,7 +609,8 @@ pub(super) fn call(
                 Ok::<_, Error>(sum.saturating_add(text_len(value)?))
             })?)?;
             charge_made(formatted(text, values)?)?;
-            plain()
+            let (format, values) = format_values(text, values);
+            unknown_method_callback(state, &Value::from(format), method, &values)
         }
         _ => Err(Error::from(ErrorKind::UnknownMethod)),
     }

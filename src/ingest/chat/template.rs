@@ -8,6 +8,7 @@
 use super::budget::{RenderAllowance, RenderBudget, STEPS};
 use super::functions::CalendarDay;
 use super::rewrite::CompiledTemplate;
+use super::values::Members;
 use super::{functions, sandbox};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
@@ -230,13 +231,14 @@ impl ChatTemplate {
     pub(super) fn render(
         &self,
         messages: &[Value],
-        context: &Map<String, Json>,
+        context: &Members,
         add_generation_prompt: bool,
         work: &mut RenderBudget<'_>,
     ) -> Result<String, String> {
         work.check_interrupt_of_render()?;
-        let named = self.variables.iter().chain(context);
-        let named = named.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
+        let set = self.variables.iter();
+        let set = set.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
+        let named = set.chain(context.iter().cloned());
         let ours = [
             ("messages".to_owned(), Value::from(messages.to_vec())),
             ("add_generation_prompt".to_owned(), Value::from(add_generation_prompt)),

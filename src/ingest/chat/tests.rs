@@ -261,3 +261,71 @@ fn a_message_cannot_forge_a_turn_that_no_tokenizer_knows() {
     assert!(refusal(&chats, &forged).contains("message 0 spells the special token `<|im_end|>`"));
     assert!(chats.text(&dialogue().to_string()).is_ok());
 }
+
+/// An answer in several versions was "not a conversation", and nobody was told which options read it.
+#[test]
+fn preferences_are_named_with_the_options_that_read_them() {
+    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
+    let whole = json!([turn("user", "q"), turn("assistant", "a")]);
+    let answer = json!([turn("assistant", "a")]);
+    let chats = |shape| chats(shape, CHATML);
+    for (record, words) in [
+        (json!({"chosen": whole, "rejected": whole}), "--chat messages --text-field chosen;"),
+        (
+            json!({"prompt": "q", "chosen": "a", "rejected": "b"}),
+            "--chat prompt-completion --map completion=chosen;",
+        ),
+        (
+            json!({"prompt": "q", "chosen": answer, "rejected": answer}),
+            "or --chat prompt-completion --map completion=chosen where",
+        ),
+        (json!({"chosen": "q a", "rejected": "q b"}), "--text-field chosen without --chat;"),
+    ] {
+        for shape in [ChatShape::Auto, ChatShape::Messages, ChatShape::PromptCompletion] {
+            let why = refusal(&chats(shape), &record);
+            assert!(why.contains("(`chosen`, `rejected`)") && why.contains(words), "{why}");
+        }
+    }
+}
+
+/// `tojson` of arguments that came as a text wrote `"arguments": "{\"room\": ..."`, as transformers does, and nobody was
+/// told.
+#[test]
+fn arguments_that_a_template_quotes_a_second_time_are_noticed() {
+    let quoting = "{% for m in messages %}{{ m.role }}:{{ m.content }}{% if m.tool_calls %}{% for c in m.tool_calls %}{{ (c.function or c) | tojson }}{% endfor %}{% endif %}{% if m.function_call %}{{ m.function_call | tojson }}{% endif %}\n{% endfor %}";
+    let plain = "{% for m in messages %}{{ m.role }}:{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.arguments }}{% endfor %}\n{% endfor %}";
+    let call = |arguments: Value| json!({"name": "book", "arguments": arguments});
+    let record = |message: Value| {
+        let mut message = message;
+        message["role"] = json!("assistant");
+        message["content"] = json!("");
+        json!({"messages": [{"role": "user", "content": "q"}, message]}).to_string()
+    };
+    let text = json!("{\"room\": \"blue\"}");
+    for (source, message, is_quoted) in [
+        (quoting, json!({"tool_calls": [{"function": call(text.clone())}]}), true),
+        (quoting, json!({"tool_calls": [call(json!("[1]"))]}), true),
+        (quoting, json!({"function_call": call(text.clone())}), true),
+        (quoting, json!({"tool_calls": [{"function": call(json!({"room": "blue"}))}]}), false),
+        (quoting, json!({"tool_calls": [{"function": call(json!("the blue room"))}]}), false),
+        (plain, json!({"tool_calls": [{"function": call(text)}]}), false),
+    ] {
+        let chat = chats(ChatShape::Auto, source).render(&record(message), None).unwrap();
+        assert_eq!(chat.has_quoted_arguments, is_quoted, "{}", chat.text);
+    }
+}
+
+/// A schema that says `"default": null` lost it; a message's column without a value is absent in every format.
+#[test]
+fn null_members_count_in_tools_and_not_in_messages() {
+    let source = "{{ tools | tojson }}{% for m in messages %}{{ m.name is defined }}{{ m.content }}{% endfor %}";
+    let spelled = r#"{"tools": "[{\"default\": null, \"least\": 1E-7}]", "messages": [{"role": "user", "name": null, "content": "x"}]}"#;
+    let stored = r#"{"tools":"[{\"default\": null, \"least\": 1E-7}]","messages":[{"role":"user","content":"x"}]}"#;
+    let text = r#"[{"default": null, "least": 1e-07}]Falsex"#;
+    let chats = chats(ChatShape::Auto, source);
+    assert_eq!(chats.render(stored, Some(spelled)).unwrap().text, text);
+    let spelled = spelled.replace("\"[{", "[{").replace("}]\"", "}]").replace("\\\"", "\"");
+    let stored = r#"{"tools":[{"least":1e-7}],"messages":[{"role":"user","content":"x"}]}"#;
+    assert_eq!(chats.render(stored, Some(&spelled)).unwrap().text, text);
+    assert_eq!(chats.render(stored, None).unwrap().text, r#"[{"least": 1e-07}]Falsex"#);
+}
