@@ -2,6 +2,7 @@
 
 use crate::decide::DecideError;
 use crate::model::DocId;
+use crate::output::OutputError;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
@@ -16,6 +17,9 @@ pub enum CurateError {
     /// A tokenizer that refused a text, a file or a training.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// A name that nothing is written under, or a file that could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A decision that could not be taken.
     #[error(transparent)]
     Decide(DecideError),

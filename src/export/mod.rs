@@ -48,6 +48,7 @@ mod selection;
 mod staging;
 mod write;
 
+pub use crate::output::{OutputError, OutputFile, OutputWriter};
 pub use answer::{AnswerOptions, write_answer};
 pub use error::ExportError;
 pub use manifest::{ExportColumn, ExportManifest, ExportedFile};

@@ -1,13 +1,17 @@
-//! The decisions file: one JSON line a record, as it stands when the ingest has ended. Complete or absent.
+//! The decisions file: one JSON line a record, as it stands when the ingest has ended. Complete, or what was there.
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
-use crate::model::DocId;
-use crate::store::{View, sync_directory};
+use crate::model::{DocId, parse_object};
+use crate::output::{OutputFile, OutputWriter};
+use crate::store::View;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+/// Bytes of a line of decisions, which has keys.
+const LONGEST_LINE: u64 = 1 << 20;
 
 #[derive(Default, Serialize)]
 struct DecisionLine<'a> {
@@ -29,48 +33,26 @@ impl<'a> DecisionLine<'a> {
 }
 
 /// Notes each record's outcome while the ingest runs, and writes the decisions when it has ended: what one commit decided
-/// a later one may change. Under the final name there is a whole file, or none.
+/// a later one may change. Under the final name there is a whole file, or what was there.
 pub(super) struct DecisionsFile {
     path: PathBuf,
-    /// Beside it: a line a record, the id of its document or the finished line of one that is none.
-    noted: TempFile,
-}
-
-/// A file that is removed when nobody needs it any more.
-struct TempFile {
-    path: PathBuf,
-    out: BufWriter<File>,
-}
-
-impl TempFile {
-    /// Beside `path`, with `ending` behind its name.
-    fn beside(path: &Path, ending: &str) -> Result<Self, IngestError> {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(ending);
-        let path = path.with_file_name(name);
-        let file = File::create(&path).map_err(failed(&path))?;
-        Ok(Self { path, out: BufWriter::new(file) })
-    }
-
-    fn line(&mut self, line: &str) -> Result<(), IngestError> {
-        writeln!(self.out, "{line}").map_err(failed(&self.path))
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> IngestError {
-    let path = path.to_path_buf();
-    move |source| IngestError::Io { path, source }
+    /// A line a record, the id of its document or the finished line of one that is none.
+    notes: BufWriter<File>,
+    written: OutputWriter,
 }
 
 impl DecisionsFile {
-    pub(super) fn create(path: &Path) -> Result<Self, IngestError> {
-        Ok(Self { path: path.to_path_buf(), noted: TempFile::beside(path, ".noted")? })
+    /// Begins a file under a name that stands for none of the `inputs`, nor for a file of another kind; `notes` is a file
+    /// without a name.
+    pub(super) fn create<P: AsRef<Path>>(
+        path: &Path,
+        inputs: &[P],
+        notes: File,
+    ) -> Result<Self, IngestError> {
+        let judged = OutputFile::judge(path)?.beside_inputs(inputs)?;
+        let judged = judged.replacing("no decisions of an ingest", has_decisions)?;
+        let written = judged.create()?;
+        Ok(Self { path: path.to_path_buf(), notes: BufWriter::new(notes), written })
     }
 
     /// Notes what became of records that were committed, in their order.
@@ -89,30 +71,42 @@ impl DecisionsFile {
                     ..DecisionLine::of("purged")
                 }),
             };
-            self.noted.line(&line)?;
+            writeln!(self.notes, "{line}").map_err(|source| self.failed(source))?;
         }
         Ok(())
     }
 
     /// Writes the decisions as they stand in `view`.
     pub(super) fn finish(mut self, view: &View) -> Result<(), IngestError> {
-        self.noted.out.flush().map_err(failed(&self.noted.path))?;
-        let mut written = TempFile::beside(&self.path, ".partial")?;
-        let noted = File::open(&self.noted.path).map_err(failed(&self.noted.path))?;
-        for line in BufReader::new(noted).lines() {
-            let line = line.map_err(failed(&self.noted.path))?;
-            match line.parse() {
-                Ok(id) => written.line(&decision(view, DocId(id))?)?,
-                Err(_) => written.line(&line)?,
-            }
+        let rewound = self.notes.flush().and_then(|()| self.notes.get_ref().rewind());
+        rewound.map_err(|source| self.failed(source))?;
+        for line in BufReader::new(self.notes.get_ref()).lines() {
+            let line = line.map_err(|source| self.failed(source))?;
+            let line = match line.parse() {
+                Ok(id) => decision(view, DocId(id))?,
+                Err(_) => line,
+            };
+            let written = writeln!(self.written, "{line}");
+            written.map_err(|source| IngestError::Io { path: self.path.clone(), source })?;
         }
-        let synced = written.out.flush().and_then(|()| written.out.get_ref().sync_all());
-        synced.map_err(failed(&written.path))?;
-        std::fs::rename(&written.path, &self.path).map_err(failed(&self.path))?;
-        // The name is on the disk once its directory is.
-        let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
-        Ok(sync_directory(directory.unwrap_or_else(|| Path::new(".")))?)
+        Ok(self.written.finish()?)
     }
+
+    fn failed(&self, source: std::io::Error) -> IngestError {
+        IngestError::Io { path: self.path.clone(), source }
+    }
+}
+
+/// Whether a file has decisions of an earlier ingest, or nothing: it may be replaced.
+fn has_decisions(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let mut line = String::new();
+    if BufReader::new(file.take(LONGEST_LINE)).read_line(&mut line).is_err() {
+        return false;
+    }
+    let names = ["key", "id", "standing", "witness", "jaccard"];
+    line.is_empty()
+        || parse_object(&line).is_ok_and(|line| names.iter().all(|name| line.contains_key(*name)))
 }
 
 /// The line of a stored document.

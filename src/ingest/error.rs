@@ -5,6 +5,7 @@ use super::options::JoinReport;
 use super::report::IngestReport;
 use crate::decide::DecideError;
 use crate::input::ReadError;
+use crate::output::OutputError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,9 @@ pub enum IngestError {
         /// What was done until then.
         report: Box<JoinReport>,
     },
+    /// A name that nothing is written under, or a file that could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A file beside the corpus.
     #[error("writing {}", path.display())]
     Io {

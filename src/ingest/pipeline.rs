@@ -33,6 +33,7 @@ use crate::input::LeftRole;
 use crate::model::{Context, DocId, IncomingFilter, Progress};
 use crate::store::Writer;
 use rayon::ThreadPool;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
@@ -76,6 +77,11 @@ pub fn ingest(
     let inputs_size = inlets.iter().map(IngestInput::size).sum();
     let settlement = RejectSettlement::of(&inlets, writer.view(), options)?;
     let paths = inlets.iter().map(IngestInput::path).collect::<Result<Vec<_>, _>>()?;
+    let files: Vec<&Path> = inlets.iter().filter_map(IngestInput::file).collect();
+    let decisions = match &options.decisions {
+        Some(file) => Some(DecisionsFile::create(file, &files, writer.unnamed_file()?)?),
+        None => None,
+    };
     let mut numbers = FileNumbers::of(paths, writer.view(), options)?;
     let inputs = load_input_states(inlets, &mut numbers, writer.view(), options)?;
     let report = IngestReport {
@@ -85,7 +91,6 @@ pub fn ingest(
         tokens: tokenizers.iter().map(|tokenizer| (tokenizer.name.clone(), 0)).collect(),
         ..IngestReport::default()
     };
-    let decisions = options.decisions.as_deref().map(DecisionsFile::create).transpose()?;
     let fields = FieldTally::of(writer.view().fields());
     let mut commits = Committer {
         options,

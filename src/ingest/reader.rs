@@ -13,6 +13,7 @@ use crate::remote::RemoteError;
 use crate::store::{FileRecord, View};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -182,6 +183,15 @@ impl<'m> IngestInput<'m> {
             Self::Memory(records) => records.input()?.path,
         };
         Ok(path.as_os_str().as_bytes().to_vec())
+    }
+
+    /// The file that it reads, where it reads one: not an object of a store, nor a program's records.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(input) if input.is_stdin => Some(Path::new("/dev/stdin")),
+            Self::File(input) if input.object.is_none() => Some(input.path.as_path()),
+            Self::File(_) | Self::Memory(_) => None,
+        }
     }
 
     /// Bytes of a file; 0 when not known.

@@ -56,7 +56,7 @@ pub(crate) use check::{check, digest};
 pub(crate) use database::counted;
 pub(crate) use database::tuning::Memory;
 pub use error::StoreError;
-pub(crate) use files::directory::{Lock, sync_directory};
+pub(crate) use files::directory::Lock;
 pub use files::twin::Twin;
 pub use migrate::current as format_version;
 pub(crate) use opening::{

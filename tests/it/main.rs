@@ -52,6 +52,7 @@ mod misfits;
 mod one_record;
 mod opening;
 mod other_files;
+mod output_names;
 mod plan_verbs;
 mod plans;
 mod properties;

@@ -9,7 +9,10 @@ pub use summary::summary;
 use super::setup::{Context, on_disk};
 use super::{Outcome, card, print};
 use anyhow::Context as _;
+use corpusdb::export::OutputFile;
 use corpusdb::report::ReportOptions;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Make the data card of a corpus: one page that needs nothing else, or the same figures as JSON
@@ -72,7 +75,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.croissant {
         let described = croissant(&report, before.as_deref())
             .with_context(|| format!("describing the corpus in {}", file.display()))?;
-        write_page(file, &described.text)?;
+        // It was read before: what is filled in by hand stays.
+        write_file(file, described.text.as_bytes())?;
         let blanks: Vec<String> =
             described.blanks.iter().map(|(name, what)| format!("  {name}: {what}")).collect();
         if !blanks.is_empty() {
@@ -105,8 +109,24 @@ fn read(file: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
+/// Bytes by which a page is known.
+const BEGINNING: usize = 12;
+
+/// Writes a page. One that was made before is made anew; a file of another kind stays.
 pub(super) fn write_page(file: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+    let is_page = |path: &Path| {
+        let mut begins = Vec::new();
+        let read = File::open(path);
+        let read = read.and_then(|file| file.take(BEGINNING as u64).read_to_end(&mut begins));
+        read.is_ok() && (begins.is_empty() || text.as_bytes().starts_with(&begins))
+    };
+    let file = OutputFile::judge(file)?.replacing("no page of this kind", is_page)?;
+    Ok(file.write(text.as_bytes())?)
+}
+
+/// Writes a file that may take the place of any other.
+pub(super) fn write_file(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    Ok(OutputFile::judge(file)?.write(bytes)?)
 }
 
 /// What a corpus is called: the name of its directory.

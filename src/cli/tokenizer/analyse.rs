@@ -1,8 +1,8 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
+use crate::cli::report::write_page;
 use crate::cli::setup::{Context, bytes, on_disk};
 use crate::cli::{print, tokenizer_page};
-use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::curate::{AnalyseOptions, Grouping};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
@@ -70,7 +70,7 @@ pub(super) fn run(verb: &Analyse, context: &Context) -> anyhow::Result<()> {
     if let Some(file) = &verb.html {
         let title = verb.corpus.file_name().unwrap_or(verb.corpus.as_os_str());
         let page = tokenizer_page::page(&report, &title.to_string_lossy());
-        std::fs::write(file, page).with_context(|| format!("writing {}", file.display()))?;
+        write_page(file, &page)?;
     }
     if context.json {
         return print::typed("tokenizer_analysis", &report);

@@ -1,5 +1,6 @@
 //! `corpusdb tokenizer export`: a tokenizer as a file.
 
+use crate::cli::report::write_file;
 use crate::cli::setup::{Context, on_disk};
 use anyhow::Context as _;
 use std::io::Write;
@@ -33,20 +34,16 @@ pub(super) fn run(verb: &Export, context: &Context) -> anyhow::Result<()> {
         std::fs::create_dir(&verb.file)
             .with_context(|| format!("making the new directory {}", verb.file.display()))?;
         for (name, bytes) in files {
-            write(&verb.file.join(name), &bytes)?;
+            write_file(&verb.file.join(name), &bytes)?;
         }
         return Ok(());
     }
     if verb.file.extension().is_some_and(|end| end == "model") {
-        return write(&verb.file, &corpus.sentencepiece_model(&verb.name)?);
+        return write_file(&verb.file, &corpus.sentencepiece_model(&verb.name)?);
     }
     let json = corpus.tokenizer_json(&verb.name)?;
     if verb.file == Path::new("-") {
         return Ok(std::io::stdout().lock().write_all(&json)?);
     }
-    write(&verb.file, &json)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+    write_file(&verb.file, &json)
 }

@@ -3,6 +3,7 @@
 use super::told;
 use crate::cli::Outcome as Answer;
 use crate::cli::print;
+use crate::cli::report::write_file;
 use crate::cli::setup::{Context, on_disk};
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -189,8 +190,7 @@ fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
         ("embedding_map.safetensors", tensors.map_err(corpusdb::Error::from)?),
     ];
     for (name, bytes) in files {
-        let path = out.join(name);
-        std::fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        write_file(&out.join(name), &bytes)?;
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use crate::curate::error::CurateError;
 use crate::model::shown_timestamp;
+use crate::output::OutputFile;
 use crate::store::{StoreError, View};
 use serde::Serialize;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 /// What a search for purged documents came to. [`Certificate::is_clean`] is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -125,12 +125,9 @@ pub fn write_certificate(
     certificate: &Certificate,
     path: &Path,
 ) -> Result<(), CurateError> {
-    let mut partial = path.as_os_str().to_os_string();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
     let failed = || StoreError::io("writing", path);
     let json = |error: serde_json::Error| failed()(std::io::Error::from(error));
-    let mut out = BufWriter::new(File::create(&partial).map_err(failed())?);
+    let mut out = OutputFile::judge(path)?.create()?;
     let head = serde_json::to_string_pretty(certificate).map_err(json)?;
     let head = head.strip_suffix("\n}").unwrap_or(&head);
     write!(out, "{head},\n  \"clean\": {},\n  \"documents\": [", certificate.is_clean())
@@ -155,10 +152,7 @@ pub fn write_certificate(
         }
     }
     writeln!(out, "\n  ]\n}}").map_err(failed())?;
-    let file = out.into_inner().map_err(|error| failed()(error.into_error()))?;
-    file.sync_all().map_err(failed())?;
-    std::fs::rename(&partial, path).map_err(failed())?;
-    Ok(())
+    Ok(out.finish()?)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

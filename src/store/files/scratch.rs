@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Locked as long as the owner lives.
 const ALIVE: &str = "alive";
 
+/// The kind of directory in which a file is made that has no name then.
+pub(in crate::store) const NOTES: &str = "notes";
+
 /// A directory of this process.
 #[derive(Debug)]
 pub(in crate::store) struct Scratch {
@@ -52,6 +55,15 @@ impl Drop for Scratch {
         let _ = std::fs::remove_dir_all(&self.path);
         let _ = self.alive.unlock();
     }
+}
+
+/// A file that only its owner sees, for what is noted on the way.
+pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, StoreError> {
+    let notes = Scratch::make(place, NOTES)?;
+    let path = notes.path().join(NOTES);
+    let file = File::options().read(true).write(true).create_new(true).open(&path);
+    // The name goes with the directory; the file stays as long as it is open.
+    file.map_err(StoreError::io("creating", &path))
 }
 
 /// Removes the directories of `kinds` whose owners are gone. What cannot be removed stays: it takes room, and

@@ -25,6 +25,7 @@ use rocksdb::{
     checkpoint::Checkpoint,
 };
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,6 +132,14 @@ impl Writer {
         self.batch_bytes
     }
 
+    /// A file of the corpus's disk without a name: gone when it is closed.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be made.
+    pub(crate) fn unnamed_file(&self) -> Result<File, StoreError> {
+        scratch::unnamed_file(&self.place)
+    }
+
     /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
     ///
     /// # Errors
@@ -139,7 +148,7 @@ impl Writer {
         let place = CorpusDirectory::new(path);
         let found = place.read_format()?;
         let lock = place.lock()?;
-        scratch::sweep(&place, &[held::KIND, twin::KIND]);
+        scratch::sweep(&place, &[held::KIND, twin::KIND, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
         let noted = Noted::read(&place)?;

@@ -1,0 +1,383 @@
+//! One place judges what a name for output stands for, and makes the file under it: whole, or not at all.
+//!
+//! Nothing or a regular file: the file is made beside the name and takes its place when it is whole. A pipe, a device,
+//! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
+
+use std::ffi::OsString;
+use std::fs;
+use std::fs::{File, Metadata, Permissions};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Links that lead to one another before there is no end to them.
+const MOST_LINKS: usize = 40;
+
+/// A name that no file can be made under, or a file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// A directory, or the name of none.
+    #[error("{}: it is a directory; name a file in it", path.display())]
+    Directory {
+        /// The name.
+        path: PathBuf,
+    },
+    /// Neither a file nor anything that can be written to from front to end.
+    #[error("{}: it is a {what}, which nothing is written to; name a file, a pipe or /dev/stdout", path.display())]
+    Unsuitable {
+        /// The name.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// What is read stands there.
+    #[error("{}: it is read by this very command ({}), and would be written over; give another path", path.display(), input.display())]
+    Input {
+        /// The name.
+        path: PathBuf,
+        /// The input that it is.
+        input: PathBuf,
+    },
+    /// A file stands there that nobody asked to replace.
+    #[error("{}: there is a file already, and it is {instead}; remove it, or give another path", path.display())]
+    Taken {
+        /// The name.
+        path: PathBuf,
+        /// What it would have to be.
+        instead: &'static str,
+    },
+    /// The file system.
+    #[error("{action} {}", path.display())]
+    Io {
+        /// What was done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl OutputError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// A name for output, and what stands there.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// As it was given.
+    name: PathBuf,
+    /// Where the file will stand: links are followed.
+    path: PathBuf,
+    found: FoundOutput,
+}
+
+#[derive(Debug)]
+enum FoundOutput {
+    Nothing,
+    /// A regular file, of which the permissions stay.
+    File(Permissions),
+    /// A pipe, a device or a descriptor.
+    Stream,
+}
+
+impl OutputFile {
+    /// Judges a name.
+    ///
+    /// # Errors
+    /// [`OutputError::Directory`], [`OutputError::Unsuitable`]; [`OutputError::Io`] when it cannot be looked at.
+    pub fn judge(name: &Path) -> Result<Self, OutputError> {
+        let (path, is_descriptor) = followed(name)?;
+        let judged = |found| Ok(Self { name: name.to_path_buf(), path: path.clone(), found });
+        let unsuitable = |what| Err(OutputError::Unsuitable { path: name.to_path_buf(), what });
+        let found = match fs::metadata(name) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound && path.file_name().is_some() => {
+                return judged(FoundOutput::Nothing);
+            }
+            Err(error) => return Err(OutputError::io("looking at", name)(error)),
+        };
+        let kind = found.file_type();
+        if kind.is_dir() {
+            return Err(OutputError::Directory { path: name.to_path_buf() });
+        }
+        if kind.is_block_device() {
+            return unsuitable("device of blocks");
+        }
+        if kind.is_socket() && !is_descriptor {
+            return unsuitable("socket");
+        }
+        match is_descriptor || !kind.is_file() {
+            true => judged(FoundOutput::Stream),
+            false => judged(FoundOutput::File(found.permissions())),
+        }
+    }
+
+    /// Where the file will stand.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a regular file stands there, which it would replace.
+    #[must_use]
+    pub const fn is_taken(&self) -> bool {
+        matches!(self.found, FoundOutput::File(_))
+    }
+
+    /// The same, unless it is one of the files that are read, under whatever name.
+    ///
+    /// # Errors
+    /// [`OutputError::Input`].
+    pub fn beside_inputs<P: AsRef<Path>>(
+        self,
+        inputs: impl IntoIterator<Item = P>,
+    ) -> Result<Self, OutputError> {
+        let identity = |of: &Metadata| (of.dev(), of.ino());
+        // A terminal may well be read and written.
+        let Some(own) = fs::metadata(&self.name).ok().filter(Metadata::is_file) else {
+            return Ok(self);
+        };
+        for input in inputs {
+            let input = input.as_ref();
+            if fs::metadata(input).is_ok_and(|input| identity(&input) == identity(&own)) {
+                return Err(OutputError::Input { path: self.name, input: input.to_path_buf() });
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same, unless a file stands there for which `is_replaced` does not hold; `instead` says of it in words what it
+    /// is not ("no ...").
+    ///
+    /// # Errors
+    /// [`OutputError::Taken`].
+    pub fn replacing(
+        self,
+        instead: &'static str,
+        is_replaced: impl FnOnce(&Path) -> bool,
+    ) -> Result<Self, OutputError> {
+        if self.is_taken() && !is_replaced(&self.path) {
+            return Err(OutputError::Taken { path: self.name, instead });
+        }
+        Ok(self)
+    }
+
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`].
+    pub fn create(self) -> Result<OutputWriter, OutputError> {
+        let Self { path, found, .. } = self;
+        let permissions = match found {
+            FoundOutput::Stream => {
+                let failed = OutputError::io("opening", &path);
+                // Behind what a file that is a descriptor has by now.
+                let out = File::options().append(true).open(&path).map_err(failed)?;
+                return Ok(OutputWriter { path, partial: None, out: BufWriter::new(out) });
+            }
+            FoundOutput::File(permissions) => Some(permissions),
+            FoundOutput::Nothing => None,
+        };
+        let (partial, file) = beside(&path)?;
+        let writer = OutputWriter { path, partial: Some(partial), out: BufWriter::new(file) };
+        if let Some(permissions) = permissions {
+            let file = writer.out.get_ref();
+            file.set_permissions(permissions).map_err(OutputError::io("creating", &writer.path))?;
+        }
+        Ok(writer)
+    }
+
+    /// Writes a file of these bytes.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`].
+    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+        let mut writer = self.create()?;
+        writer.write_all(bytes).map_err(OutputError::io("writing", &writer.path))?;
+        writer.finish()
+    }
+}
+
+/// Where a name leads, link by link, and whether on the way it is a descriptor of a process.
+fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
+    let mut path = name.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let is_of_process =
+            path.starts_with("/proc") && path.parent().is_some_and(|of| of.ends_with("fd"));
+        if path.starts_with("/dev/fd") || is_of_process {
+            return Ok((path, true));
+        }
+        match fs::read_link(&path) {
+            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
+            // No link, or nothing.
+            Err(_) => return Ok((path, false)),
+        }
+    }
+    Err(OutputError::io("looking at", name)(std::io::Error::other("links without end")))
+}
+
+/// A new file beside a path, under a name that nobody has.
+fn beside(path: &Path) -> Result<(PathBuf, File), OutputError> {
+    let own = path.file_name().unwrap_or_default();
+    for number in 0_u32.. {
+        let mut name = OsString::from(".");
+        name.push(own);
+        name.push(format!(".partial-{}-{number}", std::process::id()));
+        let partial = path.with_file_name(name);
+        match File::create_new(&partial) {
+            Ok(file) => return Ok((partial, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(OutputError::io("creating", path)(error)),
+        }
+    }
+    Err(OutputError::io("creating", path)(ErrorKind::AlreadyExists.into()))
+}
+
+/// A file under way. Dropped unfinished, it leaves nothing, but for what a stream has got.
+#[derive(Debug)]
+pub struct OutputWriter {
+    path: PathBuf,
+    partial: Option<PathBuf>,
+    out: BufWriter<File>,
+}
+
+impl OutputWriter {
+    /// All is written: the file takes its place.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`].
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        self.out.flush().map_err(OutputError::io("writing", &self.path))?;
+        let Some(partial) = &self.partial else { return Ok(()) };
+        let file = self.out.get_ref();
+        file.sync_all().map_err(OutputError::io("writing", &self.path))?;
+        fs::rename(partial, &self.path).map_err(OutputError::io("renaming to", &self.path))?;
+        self.partial = None;
+        // The name is on the disk once its directory is.
+        let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
+        let directory = directory.unwrap_or(Path::new("."));
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        synced.map_err(OutputError::io("syncing", directory))
+    }
+}
+
+impl Write for OutputWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for OutputWriter {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::process::Command;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_whole_or_what_it_was_and_keeps_its_permissions() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("page");
+        OutputFile::judge(&path).unwrap().write(b"one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let judged = OutputFile::judge(&path).unwrap();
+        assert!(judged.is_taken());
+        let mut writer = judged.create().unwrap();
+        writer.write_all(b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        drop(writer);
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(directory.path())),
+            (b"one".to_vec(), vec!["page".to_owned()])
+        );
+        OutputFile::judge(&path).unwrap().write(b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        let kept = OutputFile::judge(&path).unwrap().replacing("no page", |_| false);
+        assert!(matches!(kept, Err(OutputError::Taken { .. })));
+    }
+
+    #[test]
+    fn links_are_followed_and_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("sub/file"), "old").unwrap();
+        for (link, to) in [("a", "sub/file"), ("b", "a"), ("new", "sub/new")] {
+            symlink(to, at(link)).unwrap();
+        }
+        for (link, file) in [("b", "sub/file"), ("new", "sub/new")] {
+            OutputFile::judge(&at(link)).unwrap().write(b"text").unwrap();
+            assert!(at(link).is_symlink());
+            assert_eq!(fs::read(at(file)).unwrap(), b"text");
+        }
+        symlink("round", at("round")).unwrap();
+        assert!(matches!(OutputFile::judge(&at("round")), Err(OutputError::Io { .. })));
+        assert!(matches!(OutputFile::judge(&at("sub")), Err(OutputError::Directory { .. })));
+    }
+
+    #[test]
+    fn pipes_and_devices_are_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                let mut text = String::new();
+                File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+                text
+            }
+        });
+        OutputFile::judge(&pipe).unwrap().beside_inputs([&pipe]).unwrap().write(b"text").unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+        OutputFile::judge(Path::new("/dev/null")).unwrap().write(b"text").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert_eq!(names(directory.path()), ["pipe"]);
+        let socket = directory.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(matches!(OutputFile::judge(&socket), Err(OutputError::Unsuitable { .. })));
+    }
+
+    #[test]
+    fn what_is_read_is_not_written_under_any_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("in"), "text").unwrap();
+        fs::write(at("other"), "text").unwrap();
+        symlink("in", at("link")).unwrap();
+        fs::hard_link(at("in"), at("hard")).unwrap();
+        for name in ["in", "link", "hard", "./in"] {
+            let judged =
+                OutputFile::judge(&at(name)).unwrap().beside_inputs([at("other"), at("in")]);
+            assert!(matches!(judged, Err(OutputError::Input { .. })), "{name}");
+        }
+        assert!(OutputFile::judge(&at("new")).unwrap().beside_inputs([at("in")]).is_ok());
+    }
+}
