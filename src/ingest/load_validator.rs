@@ -104,9 +104,10 @@ impl LoadValidator {
                 };
                 let is_new = new.next_if(|new| new.id == id);
                 let holder = match is_new {
-                    Some(new) => {
-                        new.supersedes.filter(|holder| !self.superseded.contains(holder.0))
-                    }
+                    Some(new) => match new.supersedes {
+                        Some(holder) if self.may_supersede(view, holder)? => None,
+                        holder => holder,
+                    },
                     None if id.0 < view.documents() => {
                         let header = view.expect_header(id)?;
                         let file = sources.file(at, sources.source(&prepared.record));
@@ -130,6 +131,13 @@ impl LoadValidator {
         }
         self.last = last;
         Ok(())
+    }
+
+    /// Whether a row may have the key of a stored document: of one that is said to go, or of one that was removed, about
+    /// which an export says nothing and for whose sake nobody stands as he does.
+    fn may_supersede(&self, view: &View, holder: DocId) -> Result<bool, IngestError> {
+        Ok(self.superseded.contains(holder.0)
+            || holder.0 < self.before && is_out(view.standing(holder)?))
     }
 
     /// Has a session take over what the rows say of its newcomers.
@@ -184,8 +192,13 @@ impl LoadValidator {
             })
         };
         session.settle_given(given.clone(), self.takeover()).map_err(named)?;
-        for PendingDocument { id, prepared, .. } in new {
+        for PendingDocument { id, prepared, supersedes, .. } in new {
             let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
+            let holder = supersedes.map(|holder| view.standing(holder)).transpose()?;
+            if found.standing == Standing::Blocked && holder.is_some_and(is_out) {
+                // As an ingest takes it: the removal keeps its key out.
+                continue;
+            }
             match given.get(id) {
                 Some(Given::Later) => {}
                 Some(given) if self.changes && awaits_changes(*given, &found) => later += 1,
@@ -329,6 +342,11 @@ pub(super) fn load_row_error(
         return of_row;
     }
     IngestError::Decide(error)
+}
+
+/// Whether a document was removed by a person, or came in under the key of one that was.
+const fn is_out(standing: Standing) -> bool {
+    matches!(standing, Standing::Removed | Standing::Blocked)
 }
 
 /// Whether a document has the standing that its row says.

@@ -7,7 +7,7 @@ use crate::support::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
-use corpusdb::dedup::{KeepOrder, MatchKind, StandingsDigest};
+use corpusdb::dedup::{KeepOrder, MatchKind, Standing, StandingsDigest};
 use corpusdb::ingest::{InputFormat, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
@@ -417,6 +417,56 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     pour(&mut writer, &[file], &IngestOptions::new("web"));
     let why = refused(load(&mut writer, &directory, &options));
     assert!(why.contains("a corpus of 90 documents, and this one holds 91"), "{why}");
+}
+
+/// A load refused a row with the key of a removed document, which an ingest takes: as `blocked`, or as kept where the
+/// removal lets keys in.
+#[test]
+fn a_key_that_a_removed_document_holds_is_taken_as_an_ingest_takes_it() {
+    let policy = Policy::new(DedupMode::Witness, 0.6).unwrap();
+    let mut stored = documents(905, 160);
+    let rows = stored.split_off(90);
+    let (mut rows, is_changed) = decide_against(&policy, &stored, rows);
+    assert!(!is_changed);
+    let is_witness = |key: &Value| rows.iter().any(|row| row["_witness"] == *key);
+    let kept = |row: &&Value| row["_standing"] == "kept" && !is_witness(&row["key"]);
+    let at = rows.iter().position(|row| kept(&row)).unwrap();
+    let options = LoadOptions::default();
+    let scratch = Scratch::new();
+    let mut writer = make(&scratch.path("corpus"), &policy);
+    pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
+    let view = writer.view();
+    let lonely = |id: &u64| {
+        let id = DocId(*id);
+        view.standing(id).unwrap() == Standing::Kept
+            && view.members(id).unwrap().is_empty()
+            && !is_witness(&stored[id.0 as usize]["key"])
+    };
+    let gone = (0..90).find(lonely).unwrap();
+    let own = &stored[gone as usize];
+    (rows[at]["key"], rows[at]["source"]) = (own["key"].clone(), own["source"].clone());
+    (rows[at]["_cluster"], rows[at]["year"]) = (Value::Null, json!(1999));
+    drop(writer);
+    let directory = scratch.path("load");
+    write_load_against(&directory, &policy, &rows, stored.len());
+    for (more, standing) in [(&["--no-block"][..], Standing::Kept), (&[], Standing::Blocked)] {
+        let (loaded, ingested) = (format!("loaded-{standing:?}"), format!("ingested-{standing:?}"));
+        for name in [&loaded, &ingested] {
+            copy(&scratch.path("corpus"), &scratch.path(name));
+            let (corpus, which) = (scratch.arg(name), format!("id = {gone}"));
+            corpusdb(&[&["remove", corpus.as_str(), "--where", &which][..], more].concat()).good();
+        }
+        let mut writer = self::writer(&scratch.path(&ingested));
+        same_ingest(&mut writer, &directory);
+        let expected = sound_digest(&writer.corpus());
+        assert_eq!(writer.view().standing(DocId(90 + at as u64)).unwrap(), standing);
+        let mut writer = self::writer(&scratch.path(&loaded));
+        let done =
+            load(&mut writer, &directory, &LoadOptions { batch_bytes: 2000, ..options.clone() });
+        assert_eq!(done.unwrap().ingest.added, rows.len() as u64);
+        assert_eq!(sound_digest(&writer.corpus()), expected);
+        assert_eq!(load(&mut writer, &directory, &options).unwrap().ingest.added, 0);
+    }
 }
 
 #[test]

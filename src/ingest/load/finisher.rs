@@ -213,7 +213,9 @@ fn pending_removals(
         };
         let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
         block = Some((at, standings));
-        if one.is_current(view, standing, matched.as_ref())? {
+        // It has the key of a document that was removed: that was looked at when it came.
+        let is_kept_out = !is_stored && standing == Standing::Blocked;
+        if is_kept_out || one.is_current(view, standing, matched.as_ref())? {
             continue;
         }
         match matched {

@@ -21,9 +21,10 @@ use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
 use crate::dedup::StandingsDigest;
 use crate::input::{InputFile, InputFormat, ReadOptions};
-use crate::model::{Context, DocId, KeepOrder, Standing};
+use crate::model::{Context, DocId, KeepOrder, Standing, key_identity};
 use crate::remote::ObjectStores;
-use crate::store::{View, Writer};
+use crate::store::{Blocked, View, Writer};
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
@@ -155,6 +156,18 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
     }
 }
 
+/// How many blocked documents came in under keys of removed ones, so that nothing was done to them since.
+fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, IngestError> {
+    let mut count = 0;
+    for document in blocked {
+        let header = view.expect_header(DocId(document))?;
+        let Some(key) = &header.key else { continue };
+        let identity = key_identity(view.source_name(header.source), key);
+        count += u64::from(!view.blockers(Blocked::Identity, identity)?.is_empty());
+    }
+    Ok(count)
+}
+
 /// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
 fn refuse_others(
     view: &View,
@@ -174,6 +187,9 @@ fn refuse_others(
         let mut these = view.documents_standing(standing)?;
         these.remove_range(..before);
         changed += these.len();
+        if standing == Standing::Blocked {
+            changed -= came_blocked(view, &these)?;
+        }
     }
     if of_load + before == documents && changed == 0 {
         return refuse_others_before(view, manifest);
