@@ -250,11 +250,9 @@ pub fn path_fields(path: &Path) -> Vec<(String, Option<String>)> {
     let path = path.to_string_lossy();
     let folder = split(path.split_once('?').map_or(&path, |(path, _)| path)).0;
     for (name, value) in folder.split('/').filter_map(partition) {
-        let value = (value != NULL).then_some(value);
-        if let Some((_, earlier)) = fields.iter_mut().find(|(field, _)| field == name) {
-            *earlier = value;
-        } else {
-            fields.push((name.to_owned(), value));
+        match fields.iter_mut().find(|(field, _)| *field == name) {
+            Some((_, known)) => *known = value,
+            None => fields.push((name, value)),
         }
     }
     fields
@@ -263,13 +261,15 @@ pub fn path_fields(path: &Path) -> Vec<(String, Option<String>)> {
 /// What Hive and Spark write for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The name and the value of a folder of a partition.
-fn partition(part: &str) -> Option<(&str, String)> {
+/// The name and the value of a folder of a partition; no value where that is null.
+fn partition(part: &str) -> Option<(String, Option<String>)> {
     let (name, value) = part.split_once('=')?;
+    let name = unescape(name);
     let is_start = |first: char| first.is_alphabetic() || first == '_';
     let is_name = name.starts_with(is_start)
         && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.'));
-    (is_name && !value.is_empty()).then(|| (name, unescape(value)))
+    // A value that is spelled as null is escaped.
+    (is_name && !value.is_empty()).then(|| (name, (value != NULL).then(|| unescape(value))))
 }
 
 /// Writers escape what no name of a folder can hold as `%2F`.
@@ -278,6 +278,7 @@ fn unescape(value: &str) -> String {
     let mut rest = value.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.filter(|code| code.iter().all(u8::is_ascii_hexdigit));
         let code = code.and_then(|code| std::str::from_utf8(code).ok());
         match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
             Some(byte) => {
@@ -461,6 +462,8 @@ mod tests {
         assert_eq!(of("/d/lang=__HIVE_DEFAULT_PARTITION__/x"), [("lang".to_owned(), None)]);
         assert_eq!(of("/d/=de/lang=/a b=c/1=2/k=v.parquet"), []);
         assert_eq!(of("/d/q=%zz%4/x"), [field("q", "%zz%4")]);
+        let escaped = "/d/q=%5F_HIVE_DEFAULT_PARTITION__/x";
+        assert_eq!(of(escaped), [field("q", "__HIVE_DEFAULT_PARTITION__")]);
     }
 
     #[test]
