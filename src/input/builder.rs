@@ -23,8 +23,11 @@ pub struct RecordBuilder {
     options: Arc<ReadOptions>,
     roles: FieldRoles,
     /// The path of the record that was made last, and the fields that its folders say.
-    folders: Option<(Arc<PathBuf>, Vec<(String, String)>)>,
+    folders: Option<SaidByFolders>,
 }
+
+/// A path, and the names and values that its folders say.
+type SaidByFolders = (Arc<PathBuf>, Vec<(String, String)>);
 
 impl RecordBuilder {
     /// One that makes records as the options say.

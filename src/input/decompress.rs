@@ -59,7 +59,7 @@ enum FrameReader {
     Gzip(flate2::bufread::GzDecoder<CountedFile>),
     Zstd(zstd::stream::read::Decoder<'static, CountedFile>),
     Bzip2(bzip2::bufread::BzDecoder<CountedFile>),
-    Xz(lzma_rust2::XzReader<CountedFile>),
+    Xz(Box<lzma_rust2::XzReader<CountedFile>>),
     Lz4(FrameDecoder<EofWatch>),
 }
 
@@ -193,7 +193,8 @@ impl FrameReader {
             }
             InputCompression::Bzip2 => Self::Bzip2(bzip2::bufread::BzDecoder::new(file)),
             InputCompression::Xz => {
-                Self::Xz(lzma_rust2::XzReader::new_mem_limit(file, false, XZ_MEMORY))
+                let decoder = lzma_rust2::XzReader::new_mem_limit(file, false, XZ_MEMORY);
+                Self::Xz(Box::new(decoder))
             }
             InputCompression::Lz4 => {
                 Self::Lz4(FrameDecoder::new(EofWatch { inner: file, is_starved: false }))

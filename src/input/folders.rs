@@ -181,7 +181,7 @@ impl FolderRules {
             let (folder, file) = split(name);
             if is_hidden(name) || marker(name).is_some() {
                 // Who writes markers writes datasets.
-                let is_success = file.to_ascii_lowercase() == "_success";
+                let is_success = file.eq_ignore_ascii_case("_success");
                 rules.note(folder, Below { is_dataset: is_success, ..Below::default() });
                 continue;
             }

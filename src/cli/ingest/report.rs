@@ -61,19 +61,7 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
     if report.filtered > 0 {
         print::line(&format!("  {} passed over by --where", n(report.filtered)))?;
     }
-    let SkippedContent { html, gone, other } = report.passed;
-    if gone > 0 {
-        print::line(&format!(
-            "  {} answers say that their page is gone (404, 410): `corpusdb remove` takes out what is stored of one",
-            n(gone)
-        ))?;
-    }
-    if html + other > 0 {
-        let (html, other) = (n(html), n(other));
-        print::line(&format!(
-            "  {html} HTML pages and {other} other contents of web archives passed over"
-        ))?;
-    }
+    passed(report.passed)?;
     misfits(&report.misfits)?;
     for (name, tokens) in &report.tokens {
         print::line(&format!("  {} tokens of {name}", n(*tokens)))?;
@@ -90,6 +78,25 @@ pub(in crate::cli) fn show(report: &IngestReport, dry_run: bool) -> anyhow::Resu
         print::talk(&alarm_words(alarm));
     }
     print::capped(report.dedup.capped)
+}
+
+/// What of web archives is no text.
+fn passed(passed: SkippedContent) -> anyhow::Result<()> {
+    let n = print::number;
+    let SkippedContent { html, gone, other } = passed;
+    if gone > 0 {
+        print::line(&format!(
+            "  {} answers say that their page is gone (404, 410): `corpusdb remove` takes out what is stored of one",
+            n(gone)
+        ))?;
+    }
+    if html + other > 0 {
+        let (html, other) = (n(html), n(other));
+        print::line(&format!(
+            "  {html} HTML pages and {other} other contents of web archives passed over"
+        ))?;
+    }
+    Ok(())
 }
 
 /// How many files were read, and by reason those that were not. What is damaged is an alarm.
@@ -171,6 +178,7 @@ fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
     )
 }
 
+/// What is to be said of files and what they hold.
 fn file_alarm_words(alarm: &Alarm) -> String {
     let n = |files: &u64| print::number(*files);
     match alarm {
@@ -197,6 +205,14 @@ fn file_alarm_words(alarm: &Alarm) -> String {
         Alarm::ObjectsLeft { objects, first } => format!(
             "ALARM: {} objects were left, since no request can ask for them by their names; the first:\n  {first}",
             n(objects)
+        ),
+        Alarm::NotText { files, first } => format!(
+            "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::Html { pages } => format!(
+            "ALARM: {} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
+            n(pages)
         ),
         _ => String::new(),
     }
@@ -257,11 +273,9 @@ fn alarm_words(alarm: &Alarm) -> String {
             print::number(*added),
             pair(example)
         ),
-        Alarm::NotText { files, first } => format!(
-            "ALARM: {} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
-            print::number(*files)
-        ),
-        Alarm::DamagedFiles { .. }
+        Alarm::NotText { .. }
+        | Alarm::Html { .. }
+        | Alarm::DamagedFiles { .. }
         | Alarm::ForeignFiles { .. }
         | Alarm::HtmlFiles { .. }
         | Alarm::TrailingBytes { .. }
@@ -270,10 +284,6 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::UnknownFields { fields } => format!(
             "ALARM: no record has a field `{}`, which --where names: to it such a field is null",
             fields.join("` or `")
-        ),
-        Alarm::Html { pages } => format!(
-            "ALARM: {} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
-            print::number(*pages)
         ),
         Alarm::FieldAbsent { field, member, documents, similar } => {
             absent_words(field, member, *documents, similar.as_deref())

@@ -270,7 +270,7 @@ fn write_quoted(out: &mut dyn Write, text: &str) -> fmt::Result {
 /// but for marks at the beginning of a text.
 fn is_printable(character: char) -> bool {
     let behind_a_letter = String::from_iter(['a', character]);
-    !behind_a_letter.escape_debug().nth(1).is_some_and(|escaped| escaped == '\\')
+    behind_a_letter.escape_debug().nth(1) != Some('\\')
 }
 
 /// How Python's `json.dumps` is asked to write.
