@@ -368,6 +368,13 @@ fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_
             assert_eq!(found, ["alpha", "beta", "gamma", "delta"], "{alignment} {is_legacy}");
         }
     }
+    // Polars describes the columns without a length before the description.
+    let items = golden_items("polars.arrow");
+    assert_eq!(texts(&items), ["alpha one", "beta two", "gamma three"]);
+    assert_eq!(record(&items[2]).metadata, r#"{"id":"3","lang":"de"}"#);
+    let bytes = arrow_file(8, false);
+    let bare = dir.write("bare.arrow", [&bytes[..8], &bytes[16..]].concat());
+    assert_eq!(texts(&read(&bare)), ["alpha", "beta", "gamma", "delta"]);
     let bytes = arrow_file(64, false);
     // A writer that does not say that its messages end.
     let end = [&[0xff; 4][..], &[0; 4]].concat();

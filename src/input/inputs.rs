@@ -140,7 +140,7 @@ impl InputList {
         let entries = self.walk(&absolute)?;
         let read = |(file, _): &(PathBuf, Metadata)| first_bytes(File::open(file).ok()?);
         let is_seen = self.files.len();
-        for (file, metadata) in self.sort_out(path, entries, read)? {
+        for (file, metadata) in self.sort_out(&absolute, entries, read)? {
             self.add_file(file, &metadata);
         }
         let is_empty = self.files.len() == is_seen && self.left.len() == before;

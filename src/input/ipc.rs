@@ -25,6 +25,10 @@ const PADDING: [u8; 8] = [0; 8];
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// The description of a message, or of columns, is no longer than this.
 const MOST_METADATA: u64 = 64 << 20;
+/// How far the first message is looked for behind a description of columns that stands bare, and how many places that
+/// look like its beginning are tried.
+const MOST_SCHEMA: usize = 4 << 20;
+const TRIED_MARKS: usize = 64;
 /// LZ4 makes at most so much of a byte.
 const LZ4_RATIO: u64 = 255;
 
@@ -74,7 +78,7 @@ impl ArrowReader {
                 take(&mut stream, byte_len(PADDING.len()))?;
             }
         }
-        Ok(Self {
+        let mut reader = Self {
             stream,
             decoder: StreamDecoder::new(),
             ready: VecDeque::new(),
@@ -84,7 +88,30 @@ impl ArrowReader {
             batches: 0,
             limit,
             fault: None,
-        })
+        };
+        if let Some(bytes) = reader.bare_schema()? {
+            let at = reader.stream.offset();
+            if let Some(schema) = take(&mut reader.stream, byte_len(bytes))? {
+                let decoded = reader.decode(framed(&schema).into());
+                reader.fault = decoded.err().map(|what| ArrowDamage::Damaged { at, what });
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Bytes up to the first message of a file where the description of its columns stands bare, without a length before
+    /// it, as Polars writes it.
+    fn bare_schema(&mut self) -> Result<Option<usize>, ReadError> {
+        if !self.is_file || self.stream.peek(CONTINUATION.len())? == CONTINUATION {
+            return Ok(None);
+        }
+        let ahead = self.stream.peek(MOST_SCHEMA)?;
+        let marks =
+            ahead.chunks_exact(8).enumerate().filter(|(_, eight)| eight.starts_with(&CONTINUATION));
+        Ok(marks.map(|(at, _)| at * 8).take(TRIED_MARKS).find(|bytes| {
+            let schema = root_as_message(ahead.get(..*bytes).unwrap_or_default());
+            schema.is_ok_and(|message| message.header_as_schema().is_some())
+        }))
     }
 
     /// Bytes of the file as stored that were consumed.
@@ -133,12 +160,8 @@ impl ArrowReader {
         }
         let is_batch = |message: Message<'_>| message.header_as_record_batch().is_some();
         self.batches += usize::from(root_as_message(&metadata).is_ok_and(is_batch));
-        let mut head = Vec::with_capacity(metadata.len() + 8);
-        head.extend_from_slice(&CONTINUATION);
-        head.extend_from_slice(&u32::try_from(bytes).unwrap_or_default().to_le_bytes());
-        head.extend_from_slice(&metadata);
         Ok(self
-            .decode(head.into())
+            .decode(framed(&metadata).into())
             .and_then(|()| self.decode(body.into()))
             .map_or_else(|what| Err(ArrowDamage::Damaged { at, what }), |()| Ok(true)))
     }
@@ -181,6 +204,15 @@ impl ArrowReader {
             Err(what) => Err(ArrowDamage::Damaged { at, what }),
         })
     }
+}
+
+/// A message with what stands before one.
+fn framed(message: &[u8]) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(message.len() + 8);
+    framed.extend_from_slice(&CONTINUATION);
+    framed.extend_from_slice(&u32::try_from(message.len()).unwrap_or_default().to_le_bytes());
+    framed.extend_from_slice(message);
+    framed
 }
 
 /// Record batches that the table of contents of a file says there are: it stands last, with its length and the mark

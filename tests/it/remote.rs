@@ -469,3 +469,36 @@ fn no_proxy_for_all_means_all() {
         }
     }
 }
+
+/// A prefix of a bucket is a folder: what describes data is left, folders say fields, and a saved dataset is its files.
+#[test]
+fn a_prefix_is_a_folder_with_the_rules_of_one() {
+    let scratch = Scratch::new();
+    let server = Server::start(State::default());
+    let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
+    let put = |name: &str, bytes: Vec<u8>| server.state().files.insert(format!("b/{name}"), bytes);
+    put("set/_SUCCESS", b"x".to_vec());
+    put("set/README.md", b"# About\n".to_vec());
+    put("set/lang=de/part-00000-0a-c000.jsonl", text(1));
+    put("set/lang=fr/part-00000-0a-c000.jsonl", text(2));
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "lang:keyword", "--mode", "none"]);
+    let report = ingest(&server, &corpus, &["s3://b/set/"]);
+    assert_eq!(numbers(&report["files"], ["seen", "read", "left"]), [4, 2, 2], "{report}");
+    let left: Vec<_> = report["files"]["left_files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| &file["path"])
+        .collect();
+    assert_eq!(left, ["s3://b/set/README.md", "s3://b/set/_SUCCESS"]);
+    let count = corpusdb(&["count", &corpus, "--where", "lang = 'fr'"]).good().stdout;
+    assert!(count.contains("10"), "{count}");
+    // What a saved dataset lists must be there, and nothing else is read.
+    let state = r#"{"_data_files":[{"filename":"a.arrow"}]}"#;
+    put("saved/state.json", state.as_bytes().to_vec());
+    put("saved/dataset_info.json", b"{}".to_vec());
+    put("saved/other.jsonl", text(3));
+    with(&server, &["ingest", &corpus, "s3://b/saved", "--source", "web"])
+        .fails(&["s3://b/saved/a.arrow"]);
+}

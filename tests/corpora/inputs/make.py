@@ -119,10 +119,20 @@ def warc(writer: WARCWriter) -> None:
             url, "request", http_headers=request, warc_headers_dict=header(url)))
 
 
+def polars_file() -> None:
+    """An Arrow file whose description of the columns has no length before it; a column of categories is a dictionary."""
+    import polars as pl
+
+    columns = {"id": ["1", "2", "3"], "text": ["alpha one", "beta two", "gamma three"]}
+    table = pl.DataFrame(columns | {"lang": pl.Series(["de", "fr", "de"], dtype=pl.Categorical)})
+    table.write_ipc(HERE / "polars.arrow", compression="zstd")
+
+
 def main() -> None:
     (HERE / "records.jsonl").write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS))
     tables()
     arrow()
+    polars_file()
     folders()
     archive("wet.warc", False, wet)
     archive("wet.warc.gz", True, wet)
