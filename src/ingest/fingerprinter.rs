@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::signals::{Signal, scores, spelled};
 use crate::store::{Indexed, View, indexed, with_fields};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -112,7 +113,13 @@ pub(super) struct FingerprintContext<'a> {
     pub(super) signals: &'a SignalFields,
     pub(super) converter: &'a RecordConverter,
     pub(super) on_error: OnError,
+    /// The threads that do it.
+    pub(super) pool: &'a ThreadPool,
 }
+
+/// Records that the pool is given at once. Whoever decides the chunk before is served between two pieces: behind a whole
+/// chunk, decisions came late, and the last of them had nothing beside them.
+const PIECE: usize = 512;
 
 /// Decodes and fingerprints every record of a chunk, in parallel. Where a bad record ends the ingest, the chunk is cut
 /// before the first one.
@@ -183,6 +190,21 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
 }
 
 fn fingerprint_records(
+    records: Vec<RawRecord>,
+    context: &FingerprintContext<'_>,
+) -> Vec<FingerprintedItem> {
+    let mut items = Vec::with_capacity(records.len());
+    let mut records = records.into_iter();
+    loop {
+        let piece: Vec<RawRecord> = records.by_ref().take(PIECE).collect();
+        if piece.is_empty() {
+            return items;
+        }
+        items.extend(context.pool.install(|| fingerprint_piece(piece, context)));
+    }
+}
+
+fn fingerprint_piece(
     records: Vec<RawRecord>,
     context: &FingerprintContext<'_>,
 ) -> Vec<FingerprintedItem> {

@@ -213,10 +213,11 @@ fn in_stages(
                 signals: feed,
                 converter: former,
                 on_error: options.on_error,
+                pool,
             };
             for chunk in receive_raw {
                 let started = Instant::now();
-                let ready = pool.install(|| fingerprint_chunk(chunk, &context));
+                let ready = fingerprint_chunk(chunk, &context);
                 seconds += started.elapsed().as_secs_f64();
                 if former.is_interrupted() {
                     break;
