@@ -26,6 +26,9 @@ pub struct RecordBuilder {
     folders: Option<SaidByFolders>,
 }
 
+/// What exports call the folders of sources.
+const SOURCE: &str = "source";
+
 /// A path, and the names and values that its folders say.
 type SaidByFolders = (Arc<PathBuf>, Vec<(String, String)>);
 
@@ -122,9 +125,13 @@ impl RecordBuilder {
             return;
         };
         let Ok(members) = parsed(&record.metadata) else { return };
-        let roles = [&self.options.text_field, &self.options.id_field];
+        let ReadOptions { text_field, id_field, source_field, .. } = &*self.options;
+        let roles = [text_field, id_field];
+        // The folder of a source is no field of its documents.
+        let is_source = |name: &str| name == SOURCE && source_field.as_deref() != Some(SOURCE);
         let has = |name: &str| {
-            members.iter().any(|(field, _)| field == name)
+            is_source(name)
+                || members.iter().any(|(field, _)| field == name)
                 || roles.iter().any(|role| role.as_deref() == Some(name))
         };
         let mut all = JsonObject::default();

@@ -139,11 +139,10 @@ impl InputList {
         let before = self.left.len();
         let entries = self.walk(&absolute)?;
         let read = |(file, _): &(PathBuf, Metadata)| first_bytes(File::open(file).ok()?);
-        let is_seen = self.files.len();
+        let is_empty = entries.is_empty() && self.left.len() == before;
         for (file, metadata) in self.sort_out(&absolute, entries, read)? {
             self.add_file(file, &metadata);
         }
-        let is_empty = self.files.len() == is_seen && self.left.len() == before;
         match is_empty {
             true => Err(ReadError::EmptyDirectory { path: path.to_path_buf() }),
             false => Ok(()),

@@ -228,6 +228,7 @@ fn same_ingest_without(writer: &mut CorpusWriter, directory: &Path, columns: &[&
         id_field: Some("key".to_owned()),
         source_field: Some("source".to_owned()),
         drop_fields: columns.iter().map(|name| (*name).to_owned()).collect(),
+        partitions: false,
         ..ReadOptions::default()
     };
     let options = IngestOptions { read, ..IngestOptions::new("web") };
