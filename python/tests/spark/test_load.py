@@ -22,7 +22,7 @@ def ingested(path: Path, load: Path, dropped: tuple[str, ...]) -> str:
     with corpusdb.open(path, mode="w", memory="128MiB") as w:
         folder = load / "documents" if (load / "documents").exists() else load
         w.ingest([str(folder / "*" / "*.parquet")], source="documents", source_from="source", id_field="key",
-                 text_field="text", format="parquet", drop_fields=dropped)
+                 text_field="text", format="parquet", drop_fields=[*dropped, "part", "shard"])
         return w.digest()
 
 
