@@ -28,8 +28,8 @@ pub enum ReadError {
         /// The parser's words.
         why: String,
     },
-    /// A directory without files; hidden ones are not looked at.
-    #[error("{}: no files in this directory (hidden ones are skipped)", path.display())]
+    /// A directory without files that are read.
+    #[error("{}: no files in this directory (hidden ones, markers, descriptions and corpora are left)", path.display())]
     EmptyDirectory {
         /// As given.
         path: PathBuf,

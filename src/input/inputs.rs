@@ -136,17 +136,16 @@ impl InputList {
             self.add_file(absolute, &metadata);
             return Ok(());
         }
-        let before = self.left.len();
         let entries = self.walk(&absolute)?;
         let read = |(file, _): &(PathBuf, Metadata)| first_bytes(File::open(file).ok()?);
-        let is_empty = entries.is_empty() && self.left.len() == before;
-        for (file, metadata) in self.sort_out(&absolute, entries, read)? {
+        let data = self.sort_out(&absolute, entries, read)?;
+        if data.is_empty() {
+            return Err(ReadError::EmptyDirectory { path: path.to_path_buf() });
+        }
+        for (file, metadata) in data {
             self.add_file(file, &metadata);
         }
-        match is_empty {
-            true => Err(ReadError::EmptyDirectory { path: path.to_path_buf() }),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// The files of a folder that hold records, in byte order of their names; the others are noted.
