@@ -1,7 +1,7 @@
 //! Directories by the values of columns: `source=web/language=en`, as Hive, Spark, DuckDB and PyArrow read them.
 
 use super::error::ExportError;
-use crate::model::{FieldId, SourceId, TermId};
+use crate::model::{FieldId, HIVE_NULL, SourceId, TermId};
 use crate::query::{keyword_field, select};
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
@@ -10,8 +10,6 @@ use std::fmt::Write as _;
 
 /// Partitions that an export may have: a manifest names them all, and each is at least a file.
 const MOST: usize = 10_000;
-/// Stands for no value.
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Bytes of a value in the name of a directory, which file systems bound.
 const NAME_MAX: usize = 160;
 
@@ -68,7 +66,7 @@ impl Partition {
                 path,
                 "{}={}/",
                 escaped(name),
-                value.as_deref().map_or(NULL.to_owned(), value_name)
+                value.as_deref().map_or(HIVE_NULL.to_owned(), value_name)
             );
         }
         path
@@ -149,7 +147,7 @@ fn unfit(view: &View, name: &str, why: &str) -> ExportError {
 /// has it whole.
 fn value_name(value: &str) -> String {
     let name = escaped(value);
-    if name == NULL {
+    if name == HIVE_NULL {
         return name.replacen('_', "%5F", 1);
     }
     if name.len() <= NAME_MAX {
@@ -193,7 +191,7 @@ mod tests {
             "",
             "a%2Fb",
             "a/b",
-            NULL,
+            HIVE_NULL,
             "日本",
             "\0",
             "a\nb",
@@ -205,7 +203,7 @@ mod tests {
             assert!(name.len() <= 200 && !name.contains(['/', '\0', '=', '\\', '\n']), "{name}");
         }
         assert_eq!(names.get(1..3), Some(&["..%2Fx".to_owned(), "a%2Fb%3Dc".to_owned()][..]));
-        assert!(!names.contains(&NULL.to_owned()));
+        assert!(!names.contains(&HIVE_NULL.to_owned()));
         names.sort();
         names.dedup();
         assert_eq!(names.len(), values.len());

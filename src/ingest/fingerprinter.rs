@@ -195,21 +195,22 @@ fn fingerprint_records(
 ) -> Vec<FingerprintedItem> {
     let mut items = Vec::with_capacity(records.len());
     let mut records = records.into_iter();
+    let builder = RecordBuilder::new(context.converter.read());
     loop {
         let piece: Vec<RawRecord> = records.by_ref().take(PIECE).collect();
         if piece.is_empty() {
             return items;
         }
-        items.extend(context.pool.install(|| fingerprint_piece(piece, context)));
+        items.extend(context.pool.install(|| fingerprint_piece(piece, &builder, context)));
     }
 }
 
 fn fingerprint_piece(
     records: Vec<RawRecord>,
+    builder: &RecordBuilder,
     context: &FingerprintContext<'_>,
 ) -> Vec<FingerprintedItem> {
     let FingerprintContext { source, policy, signals, converter, .. } = *context;
-    let builder = RecordBuilder::new(converter.read());
     let read = records.into_par_iter().with_min_len(8);
     let read = read.map_init(|| builder.clone(), |builder, raw| builder.build(raw));
     let read: Vec<ReadItem> = match converter.sieve() {

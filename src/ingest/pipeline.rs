@@ -148,18 +148,17 @@ fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
         first.map_or_else(String::new, |file| format!("{}: {}", file.path, file.why))
     };
     let mut alarms = Vec::new();
-    let count = |role| files.count(role);
-    if count(LeftRole::Damaged) > 0 {
+    if files.count(LeftRole::Damaged) > 0 {
         let first = named(LeftRole::Damaged);
-        alarms.push(Alarm::DamagedFiles { files: count(LeftRole::Damaged), first });
+        alarms.push(Alarm::DamagedFiles { files: files.count(LeftRole::Damaged), first });
     }
-    if count(LeftRole::Foreign) > 0 {
+    if files.count(LeftRole::Foreign) > 0 {
         let first = named(LeftRole::Foreign);
-        alarms.push(Alarm::ForeignFiles { files: count(LeftRole::Foreign), first });
+        alarms.push(Alarm::ForeignFiles { files: files.count(LeftRole::Foreign), first });
     }
-    if count(LeftRole::Unreachable) > 0 {
+    if files.count(LeftRole::Unreachable) > 0 {
         let first = named(LeftRole::Unreachable);
-        alarms.push(Alarm::ObjectsLeft { objects: count(LeftRole::Unreachable), first });
+        alarms.push(Alarm::ObjectsLeft { objects: files.count(LeftRole::Unreachable), first });
     }
     if let Some(first) = files.first_page.clone() {
         alarms.push(Alarm::HtmlFiles { files: files.pages, first });

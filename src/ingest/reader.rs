@@ -333,21 +333,6 @@ pub(super) const fn is_interrupt(error: &IngestError) -> bool {
     matches!(error, IngestError::Read(ReadError::Remote(RemoteError::Interrupted)))
 }
 
-/// An error with what caused it, in one line.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !words.contains(&more) {
-            words.push_str(": ");
-            words.push_str(&more);
-        }
-        cause = error.source();
-    }
-    words
-}
-
 struct ChunkReader<'a> {
     options: &'a IngestOptions,
     reads: &'a ReadOptions,
@@ -433,16 +418,14 @@ impl ChunkReader<'_> {
     /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is no
     /// file's, or ends the ingest.
     fn leave(&mut self, path: &str, error: IngestError) -> Result<(), IngestError> {
-        let role = match &error {
-            IngestError::Read(error) => error.blames_file(),
-            _ => None,
+        let (role, why) = match &error {
+            IngestError::Read(error) => (error.blames_file(), error.words_of(path)),
+            _ => (None, String::new()),
         };
         let Some(role) = role.filter(|_| self.options.on_damaged_file == OnDamagedFile::Skip)
         else {
             return Err(error);
         };
-        let why = error_chain(&error);
-        let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(&why).to_owned();
         self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why });
         self.first_fault.get_or_insert(error);
         Ok(())

@@ -18,6 +18,14 @@ const XZ_MEMORY: u32 = 513 << 10;
 /// Bytes that tell how a file is compressed.
 const HEAD: usize = 10;
 
+/// Ends of names that say how a file is compressed.
+const ENDINGS: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
+
+/// The name of a file, in small letters, without the end that says how it is compressed.
+pub fn without_compression(name: &str) -> &str {
+    ENDINGS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
 /// Decompressed bytes of one file.
 pub(super) struct Decompressor {
     frames: Frames,

@@ -3,6 +3,7 @@
 use super::block::FormatReader;
 use super::csv_reader::CsvReader;
 use super::csv_rows;
+use super::decompress::without_compression;
 use super::error::ReadError;
 use super::foreign::{
     begins_as_object, describe_foreign, is_json_value, is_marked, other_encoding,
@@ -34,8 +35,6 @@ pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 const LINES: [&str; 3] = [".jsonl", ".ndjson", ".json"];
 /// Lines that vote on what a file is.
 const VOTES: usize = 64;
-/// Ends of names that say how a file is compressed.
-const COMPRESSED: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
 /// What an input is read as.
 pub(super) enum DetectedFormat {
@@ -132,7 +131,7 @@ fn detect_by_content(
         return sequence_of(foreign_reader(why.to_owned(), input.size));
     }
     let name = input.name();
-    let name = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let name = without_compression(&name);
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     if let (true, Some(why)) = (is_marked(head), describe_foreign(head, name)) {
         return sequence_of(foreign_reader(why, input.size));

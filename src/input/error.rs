@@ -1,6 +1,7 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
 use super::folders::LeftRole;
+use crate::model::error_words;
 use crate::remote::RemoteError;
 use std::path::PathBuf;
 
@@ -175,6 +176,17 @@ impl ReadError {
             }
             _ => None,
         }
+    }
+
+    /// What is wrong with a file that is named beside it: its words and those of what is behind it, without its path.
+    #[must_use]
+    pub(crate) fn words_of(&self, path: &str) -> String {
+        let words = error_words(self);
+        words
+            .strip_prefix(path)
+            .and_then(|words| words.strip_prefix(": "))
+            .unwrap_or(&words)
+            .to_owned()
     }
 
     /// For `map_err` on operations on `path`.

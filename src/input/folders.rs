@@ -6,6 +6,8 @@
 //! * A repository of the Hub has a page, a licence and scripts beside its shards.
 //! * `lang=de/` says a field of all records below: see [`path_fields`].
 
+use super::decompress::without_compression;
+use crate::model::HIVE_NULL;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -76,9 +78,8 @@ const DATA: [&str; 12] = [
     ".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".csv", ".tsv", ".warc", ".wet",
     ".wat", ".pq",
 ];
-/// Ends of names that say how a file is compressed.
-const COMPRESSED: [&str; 11] =
-    [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".snappy", ".bgz", ".zlib", ".z"];
+/// Ends of names of compressed files that other programs write beside those that are read by their names.
+const COMPRESSED: [&str; 6] = [".gzip", ".zstd", ".snappy", ".bgz", ".zlib", ".z"];
 /// Names that describe what stands beside them, whatever their ending.
 const PAGES: [&str; 9] = [
     "readme",
@@ -258,9 +259,6 @@ pub fn path_fields(path: &Path) -> Vec<(String, Option<String>)> {
     fields
 }
 
-/// What Hive and Spark write for null.
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
-
 /// The name and the value of a folder of a partition; no value where that is null.
 fn partition(part: &str) -> Option<(String, Option<String>)> {
     let (name, value) = part.split_once('=')?;
@@ -269,7 +267,7 @@ fn partition(part: &str) -> Option<(String, Option<String>)> {
     let is_name = name.starts_with(is_start)
         && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.'));
     // A value that is spelled as null is escaped.
-    (is_name && !value.is_empty()).then(|| (name, (value != NULL).then(|| unescape(value))))
+    (is_name && !value.is_empty()).then(|| (name, (value != HIVE_NULL).then(|| unescape(value))))
 }
 
 /// Writers escape what no name of a folder can hold as `%2F`.
@@ -354,8 +352,8 @@ fn marker(path: &str) -> Option<&'static str> {
 /// The name in small letters, without the end that says the compression.
 fn plain(name: &str) -> String {
     let name = name.to_ascii_lowercase();
-    let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    plain.to_owned()
+    let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end));
+    plain.unwrap_or_else(|| without_compression(&name)).to_owned()
 }
 
 fn is_data(name: &str) -> bool {

@@ -3,6 +3,9 @@
 use super::FieldId;
 use serde::{Deserialize, Serialize};
 
+/// What stands in the name of a folder (`lang=..`) where a field has no value, as Hive and Spark write it.
+pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
 /// What a declared field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

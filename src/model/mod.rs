@@ -6,6 +6,7 @@ mod cases;
 mod compared;
 mod contain;
 mod context;
+mod error_words;
 mod field;
 mod field_value;
 mod id;
@@ -30,7 +31,8 @@ pub use cases::cases;
 pub use compared::compared_text;
 pub use contain::{contain, is_contained};
 pub use context::Context;
-pub use field::{FieldDeclaration, FieldKind, sortable_float, unsortable_float};
+pub use error_words::error_words;
+pub use field::{FieldDeclaration, FieldKind, HIVE_NULL, sortable_float, unsortable_float};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId,

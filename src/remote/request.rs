@@ -6,7 +6,7 @@
 
 use super::address::StoreKind;
 use super::error::RemoteError;
-use crate::model::Interrupt;
+use crate::model::{Interrupt, error_words};
 use bytes::Bytes;
 use futures::channel::oneshot;
 use futures::stream::BoxStream;
@@ -284,20 +284,6 @@ pub(super) const fn access_hint(kind: StoreKind) -> &'static str {
             "give an address that is open to you: one with its login, or one that is signed"
         }
     }
-}
-
-/// The words of an error and of what is behind it, without what stands there twice.
-pub(super) fn error_words(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut told = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let more = source.to_string();
-        if !told.contains(&more) {
-            told = format!("{told}: {more}");
-        }
-        next = source.source();
-    }
-    told
 }
 
 /// Words that may be shown: without logins and queries of addresses, without what a server said beside the name of the

@@ -5,9 +5,9 @@
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
 use super::request::{
-    AnswerBody, ObjectAnswer, RequestFault, SILENCE, access_hint, error_words, public_words, within,
+    AnswerBody, ObjectAnswer, RequestFault, SILENCE, access_hint, public_words, within,
 };
-use crate::model::timestamp_of_text;
+use crate::model::{error_words, timestamp_of_text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;

@@ -1,13 +1,10 @@
 //! Which files a path or pattern of a statement stands for: those that an ingest would read, and that end as the
 //! function's do.
 
-use crate::input::{InputFile, ReadError, ReadOptions, expand, path_fields};
+use crate::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
 use crate::model::Interrupt;
 use crate::query::error::QueryError;
 use std::path::Path;
-
-/// Ends of names of files that are compressed. Parquet compresses within.
-const COMPRESSED: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
 /// What files hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +56,8 @@ impl DataFile {
     /// Whether its name ends so, compressed or not.
     pub(super) fn ends_with(&self, ending: &str) -> bool {
         let name = self.input.name();
-        COMPRESSED
-            .iter()
-            .filter_map(|compressed| name.strip_suffix(compressed))
-            .any(|name| name.strip_suffix(ending).is_some_and(|name| name.ends_with('.')))
+        let name = without_compression(&name);
+        name.strip_suffix(ending).is_some_and(|name| name.ends_with('.'))
     }
 
     /// The value of a column of its directories, of which it is one.

@@ -369,11 +369,5 @@ fn read_fault(file: &DataFile, error: &ReadError) -> QueryError {
         let why = format!("a quote that opens on line {line} is not closed before the end");
         return file.fault(&why);
     }
-    let (mut words, mut source) = (error.to_string(), std::error::Error::source(error));
-    while let Some(cause) = source {
-        words.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    let path = format!("{}: ", file.input.path.display());
-    file.fault(words.strip_prefix(&path).unwrap_or(&words))
+    file.fault(&error.words_of(&file.input.path.to_string_lossy()))
 }
