@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::TokenIdsColumn;
-use crate::input::{InputFormat, InputReader, ReadItem, ReadOptions, expand};
+use crate::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
 use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;
 use serde::Deserialize;
@@ -95,7 +95,11 @@ impl LoadManifest {
             stores: options.stores.clone(),
             ..ReadOptions::default()
         };
-        let files = expand(std::slice::from_ref(&path), &read, interrupt)?.files;
+        let files = match expand(std::slice::from_ref(&path), &read, interrupt) {
+            Ok(inputs) => inputs.files,
+            Err(ReadError::EmptyDirectory { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
         // Spark leaves marks of its own beside what it writes.
         let mut files = files.iter().filter(|file| !file.name().starts_with(['_', '.']));
         let (Some(file), None) = (files.next(), files.next()) else {
