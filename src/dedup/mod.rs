@@ -24,7 +24,8 @@
 //!    asks for a published signature;
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
 //! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]);
-//! 6. `crowd`: of very many sets that are much alike, the few that may be similar to another ([`Family`]).
+//! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`Family`]), by what is
+//!    rare among them (`rarity`).
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
 //! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
@@ -34,35 +35,32 @@
 //! [`Policy::shingle`]: crate::model::Policy::shingle
 
 mod bands;
-mod block;
-mod crowd;
+mod family;
 mod fingerprint;
 mod mix;
-mod ngrams;
 mod normalise;
-mod places;
 mod rank;
-mod scope;
+mod rarity;
+mod sha1;
 mod shingle;
 mod similarity;
 mod sketch;
 mod standings;
 #[cfg(test)]
 mod tests;
+mod token_places;
 
 pub use crate::model::{
     Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError,
     PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing,
 };
-pub use bands::{BandHash, bands, bands_into};
-pub use block::block_keys;
-pub use crowd::{Family, Sought};
+pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
+pub use family::{Family, Sought};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
-pub(crate) use places::{Places, TokenHashes};
 pub use rank::Rank;
-pub use scope::band_keys;
 pub use similarity::{estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
 pub use standings::StandingsDigest;
+pub(crate) use token_places::{Places, TokenHashes};

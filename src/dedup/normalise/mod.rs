@@ -1,7 +1,6 @@
 //! Text to tokens, in a form that case, spacing and (for `web`) punctuation do not change.
 //!
-//! `web` and `code` are ours, the others in files of their own are those of published pipelines
-//! (`bigcode.rs`, `fineweb.rs`, `slimpajama.rs`), whatever they do to other scripts.
+//! `web` and `code` are ours, the others those of published pipelines (`published`).
 //!
 //! Our two work on the lower-cased text in NFC. Lower case comes first, since a lower-case
 //! letter may compose with a mark where its capital does not; it is taken letter by letter, and a
@@ -9,7 +8,7 @@
 //!
 //! `web` takes the words of UAX-29: a segment with at least one alphanumeric character is a token,
 //! without white space at its ends. Digits and diacritics stay. In scripts written without spaces
-//! (`scripts.rs`) every character is a token, with the marks upon it. Other segments are dropped as
+//! every character is a token, with the marks upon it. Other segments are dropped as
 //! punctuation and space, except pictographs and Braille cells: a text of emoji is not empty.
 //!
 //! `code` takes runs of letters, digits, marks and underscores, so `a.b` and `a .b` are the same three
@@ -21,15 +20,10 @@
 //! white space, where no rule of lower case, NFC or UAX-29 that could change a token looks across: nothing composes
 //! with white space; a mark after it belongs to the stretch that begins with that white space, and is trimmed of it.
 
-mod ascii;
-mod bigcode;
 mod categories;
-mod fineweb;
 mod general;
-mod scan;
-mod scripts;
+mod published;
 mod simple;
-mod slimpajama;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +37,7 @@ pub(super) struct Scratch {
     ascii: Vec<u8>,
     simple: simple::Buffers,
     general: general::Buffers,
-    fineweb: fineweb::Buffers,
+    fineweb: published::Buffers,
 }
 
 impl Scratch {
@@ -84,16 +78,16 @@ pub(super) fn tokens(
     match normaliser {
         Normaliser::Web => by_rules(text, Rules::Web, scratch, sink),
         Normaliser::Code => by_rules(text, Rules::Code, scratch, sink),
-        Normaliser::Bigcode => bigcode::tokens(text, sink),
-        Normaliser::Fineweb => fineweb::tokens(text, &mut scratch.fineweb, sink),
-        Normaliser::Slimpajama => slimpajama::tokens(text, sink),
+        Normaliser::Bigcode => published::bigcode_tokens(text, sink),
+        Normaliser::Fineweb => published::fineweb_tokens(text, &mut scratch.fineweb, sink),
+        Normaliser::Slimpajama => published::slimpajama_tokens(text, sink),
     }
 }
 
 fn by_rules(text: &str, rules: Rules, scratch: &mut Scratch, sink: &mut impl FnMut(&[u8])) {
     for stretch in Stretches::new(text) {
         match stretch {
-            Stretch::Ascii(bytes) => ascii::tokens(bytes, rules, &mut scratch.ascii, sink),
+            Stretch::Ascii(bytes) => simple::ascii_tokens(bytes, rules, &mut scratch.ascii, sink),
             Stretch::General(text) => {
                 if !simple::tokens(text, rules, &mut scratch.simple, sink) {
                     general::tokens(text, rules, &mut scratch.general, sink);

@@ -1,21 +1,17 @@
-//! Tokens of a stretch of characters that the byte scanner can class: letters and digits that stand for
-//! themselves, ideographs and kana, punctuation and spaces. Marks, joiners and whatever NFC might
-//! change are not among them; a stretch with one of those takes the general path.
+//! Tokens by the class of every byte: of ASCII, and of a stretch of other characters that the byte scanner can class:
+//! letters and digits that stand for themselves, ideographs and kana, punctuation and spaces. Marks, joiners and
+//! whatever NFC might change are not among them; a stretch with one of those takes the general path.
 //!
-//! The classes are asked of the general path's own tables, by what becomes of a character between
-//! others, once per block of 256 characters that a text makes use of.
+//! The scanner's rules of words are for texts in which one character, and the one after a joining mark, decide. The
+//! classes beyond ASCII are asked of the general path's own tables, by what becomes of a character between others, once
+//! per block of 256 characters that a text makes use of.
 #![expect(
     clippy::indexing_slicing,
-    reason = "a page has an entry for every low byte of a code point"
+    reason = "tables have an entry for every byte, cursors stay within the length tested"
 )]
 
 use super::Rules;
-use super::ascii;
-use super::general::lower_case;
-use super::scan::{
-    CONTINUED, DIGIT, JOINS_DIGITS, JOINS_LETTERS, LETTER, MARK, SINGLE, WORD, code, web,
-};
-use super::scripts::{is_format, is_pictograph, is_unspaced};
+use super::general::{is_format, is_pictograph, is_unspaced, lower_case};
 use std::sync::OnceLock;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
@@ -59,7 +55,7 @@ pub(super) fn tokens(
                 return false;
             }
             lower.push(byte);
-            classes.push(ascii::class(byte));
+            classes.push(class(byte));
             before = Kind::Class(0);
             continue;
         }
@@ -199,6 +195,133 @@ fn kind(character: char) -> Kind {
         }
         _ => Kind::Complex,
     }
+}
+
+/// Class of every byte of ASCII; capitals are letters too, though the text is lower-cased before.
+static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let class = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            b'.' | b'\'' => JOINS_LETTERS | JOINS_DIGITS | MARK,
+            b':' => JOINS_LETTERS | MARK,
+            b',' | b';' => JOINS_DIGITS | MARK,
+            b'!'..=b'~' => MARK,
+            _ => 0,
+        };
+        classes[byte as usize] = class;
+        byte += 1;
+    }
+    classes
+}
+
+/// Class of an ASCII byte; 0 for others.
+pub(super) fn class(byte: u8) -> u8 {
+    CLASS[usize::from(byte)]
+}
+
+/// Calls `sink` with every token of an ASCII stretch; `lower` is scratch.
+pub(super) fn ascii_tokens(
+    text: &[u8],
+    rules: Rules,
+    lower: &mut Vec<u8>,
+    sink: &mut impl FnMut(&[u8]),
+) {
+    lower.clear();
+    lower.extend_from_slice(text);
+    lower.make_ascii_lowercase();
+    let class = |at: usize| lower.get(at).map_or(0, |byte| class(*byte));
+    match rules {
+        Rules::Web => web(lower, class, sink),
+        Rules::Code => code(lower, class, sink),
+    }
+}
+
+pub(super) const LETTER: u8 = 1;
+pub(super) const DIGIT: u8 = 2;
+pub(super) const UNDERSCORE: u8 = 4;
+/// Any two of these stay together (WB5, WB8 to WB10, WB13a, WB13b).
+pub(super) const WORD: u8 = LETTER | DIGIT | UNDERSCORE;
+/// Joins two letters (WB6, WB7).
+pub(super) const JOINS_LETTERS: u8 = 8;
+/// Joins two digits (WB11, WB12).
+pub(super) const JOINS_DIGITS: u8 = 16;
+/// A token in code only.
+pub(super) const MARK: u8 = 32;
+/// A token by itself.
+pub(super) const SINGLE: u8 = 64;
+/// A byte of a character that began before; bytes of letters and digits repeat their class instead.
+pub(super) const CONTINUED: u8 = 128;
+
+/// Tokens of `web`; `class` gives the class of a byte of `text`, and 0 beyond its end.
+pub(super) fn web(text: &[u8], class: impl Fn(usize) -> u8, sink: &mut impl FnMut(&[u8])) {
+    let after = |at: usize| after(at, &class);
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        let mut seen = class(at);
+        if seen & (WORD | SINGLE) == 0 {
+            at += 1;
+            continue;
+        }
+        if seen == SINGLE {
+            at = after(at);
+            sink(&text[start..at]);
+            continue;
+        }
+        let mut last = seen;
+        loop {
+            at += 1;
+            let next = class(at);
+            if next & WORD != 0 {
+                last = next;
+                seen |= next;
+                continue;
+            }
+            let joins = (next & JOINS_LETTERS != 0 && last == LETTER)
+                || (next & JOINS_DIGITS != 0 && last == DIGIT);
+            if !(joins && class(after(at)) == last) {
+                break;
+            }
+            at = after(at) - 1;
+        }
+        if seen != UNDERSCORE {
+            sink(&text[start..at]);
+        }
+    }
+}
+
+/// Tokens of `code`, in the same way.
+pub(super) fn code(text: &[u8], class: impl Fn(usize) -> u8, sink: &mut impl FnMut(&[u8])) {
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        let first = class(at);
+        if first & WORD != 0 {
+            while class(at) & WORD != 0 {
+                at += 1;
+            }
+        } else {
+            at = after(at, &class);
+        }
+        if first & (WORD | MARK | SINGLE) != 0 {
+            sink(&text[start..at]);
+        }
+    }
+}
+
+/// Where the character after the one at `at` begins.
+fn after(at: usize, class: impl Fn(usize) -> u8) -> usize {
+    let mut at = at + 1;
+    while class(at) == CONTINUED {
+        at += 1;
+    }
+    at
 }
 
 #[cfg(test)]

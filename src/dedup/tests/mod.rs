@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 mod banding;
+mod family;
+mod sketch;
 mod statistics;
 
 fn policy(normaliser: Normaliser) -> Policy {

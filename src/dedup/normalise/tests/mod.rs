@@ -1,7 +1,7 @@
 //! What becomes of texts in many scripts, and the laws the two paths keep.
 
+use super::general::is_uncased;
 use super::general::{Buffers, tokens as general_tokens};
-use super::scripts::is_uncased;
 use super::simple::{Buffers as SimpleBuffers, tokens as simple_tokens};
 use super::{Rules, Stretch, Stretches, words};
 use crate::model::Normaliser;

@@ -1,6 +1,6 @@
 //! The published signature, held to vectors that `benches/peers/signature_vectors.py` made with numpy.
 
-use super::{Permutations, Sketch};
+use crate::dedup::sketch::{Permutations, Sketch};
 use crate::dedup::{Fingerprinter, bands};
 use crate::model::{Policy, Profile};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -1,10 +1,14 @@
-//! Sets that are much alike, and those of them that may be similar to another.
+//! Finding the similar ones among many sets that are much alike, without comparing with all of them.
+//!
+//! Documents of one template share most of their shingles, so that buckets of sketches hold them all and
+//! an estimate tells few of them apart. What tells them apart is what is rare among them (`rarity`). [`Family`] is
+//! an exact join by prefix filter over such sets, as published for all pairs by Bayardo et al. (2007) and Xiao
+//! et al. (2008), with both prefixes cut for each pair of sizes. The answer holds every set that reaches the threshold,
+//! whatever the order of shingles: that decides only what it costs.
 
-use super::common::{Common, Commons};
-use super::order::Order;
-use super::postings::Postings;
-use crate::dedup::similarity::{largest_similar, least_shared, smallest_similar};
-use crate::dedup::sketch::Sketch;
+use super::rarity::{Common, Commons, Mixed, Order, Postings};
+use super::similarity::{largest_similar, least_shared, smallest_similar};
+use super::sketch::Sketch;
 use crate::model::DocId;
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,7 +26,7 @@ pub struct Family {
     order: Order,
     documents: Vec<DocId>,
     /// Member by document.
-    known: HashMap<DocId, u32, super::order::Mixed>,
+    known: HashMap<DocId, u32, Mixed>,
     sketches: Vec<Sketch>,
     sizes: Vec<u32>,
     /// Where the keys of each member end.
@@ -365,7 +369,7 @@ impl Family {
 struct Needed {
     size: usize,
     threshold: f64,
-    known: HashMap<u32, Option<usize>, super::order::Mixed>,
+    known: HashMap<u32, Option<usize>, Mixed>,
     last: (u32, Option<usize>),
 }
 

@@ -95,8 +95,8 @@ fn hash(text: &str, scratch: &mut Scratch, hashes: &mut Vec<u64>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::words;
     use super::*;
-    use crate::dedup::words;
     use proptest::prelude::*;
 
     fn placed(text: &str) -> Vec<(String, String)> {

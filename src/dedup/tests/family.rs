@@ -1,6 +1,6 @@
 //! The join against brute force: nothing similar is missed, and of a template little is walked.
 
-use super::{Family, Sought};
+use crate::dedup::family::{Family, Sought};
 use crate::dedup::similarity::reaches;
 use crate::dedup::sketch::Sketch;
 use crate::dedup::{shared, shared_at_least};
