@@ -7,7 +7,7 @@
 
 use super::eligible::Eligible;
 use super::error::DecideError;
-use super::forest::{Forest, root_of};
+use super::forest::{DocumentSets, root_of};
 use super::linked::{Linking, look_up_eligible};
 use super::neighbours::{Verdict, Verifier, look_up, overlap};
 use super::rank::Rank;
@@ -35,7 +35,7 @@ impl Session {
         let ids: BTreeSet<DocId> = self.queue.iter().map(|rank| rank.document).collect();
         self.queue.clear();
         let loose = self.linked_in_store(&ids)?;
-        let mut forest = Forest::default();
+        let mut forest = DocumentSets::default();
         // Clusters that something was linked to, by their kept documents.
         let mut touched = BTreeSet::new();
         let mut beyond = BucketMap::default();
@@ -204,7 +204,7 @@ impl Session {
         document: DocId,
         sketch: &Sketch,
         bands: &[u64],
-        forest: &mut Forest,
+        forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
         let is_unverified = self.mode() == DedupMode::Lsh;
         let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };

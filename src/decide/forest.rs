@@ -3,23 +3,21 @@
 use super::crowd::Crowd;
 use super::error::DecideError;
 use super::scene::Scene;
+use crate::dedup::DisjointSets;
 use crate::model::{DocId, Standing};
 use std::collections::HashMap;
 
 /// Disjoint sets of documents; a set is named by its smallest member.
 #[derive(Default)]
-pub(super) struct Forest(HashMap<DocId, DocId>);
+pub(super) struct DocumentSets {
+    numbers: HashMap<DocId, usize>,
+    sets: DisjointSets<DocId>,
+}
 
-impl Forest {
-    pub(super) fn find(&mut self, document: DocId) -> DocId {
-        let mut at = document;
-        while let Some(parent) = self.0.get(&at).copied() {
-            if let Some(above) = self.0.get(&parent).copied() {
-                self.0.insert(at, above);
-            }
-            at = parent;
-        }
-        at
+impl DocumentSets {
+    pub(super) fn find(&self, document: DocId) -> DocId {
+        let number = self.numbers.get(&document);
+        number.and_then(|number| self.sets.least(*number)).unwrap_or(document)
     }
 
     /// Joins the sets of two documents, also where the crowd knows them.
@@ -27,8 +25,13 @@ impl Forest {
         let (a, b) = (self.find(a), self.find(b));
         if a != b {
             crowd.link(a, b);
-            self.0.insert(a.max(b), a.min(b));
+            let (a, b) = (self.number(a), self.number(b));
+            self.sets.join(a, b);
         }
+    }
+
+    fn number(&mut self, document: DocId) -> usize {
+        *self.numbers.entry(document).or_insert_with(|| self.sets.add(document))
     }
 }
 

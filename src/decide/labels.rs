@@ -1,5 +1,6 @@
 //! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names.
 
+use crate::dedup::DisjointSets;
 use crate::model::DocId;
 use std::collections::HashMap;
 
@@ -10,10 +11,8 @@ pub(super) type Label = u32;
 #[derive(Default)]
 pub(super) struct Labels {
     of: HashMap<DocId, Label>,
-    /// The name that each name gave way to; itself when it is in use.
-    above: Vec<Label>,
-    /// Documents that ever were in the set of each name.
-    sizes: Vec<u32>,
+    /// Which names are of one set, whose size is the documents that ever were in it.
+    sets: DisjointSets,
     /// Documents of the set that the crowd holds.
     held: Vec<u32>,
 }
@@ -25,11 +24,7 @@ impl Labels {
 
     /// The name in use of the set that another one names.
     pub(super) fn root(&self, label: Label) -> Label {
-        let mut at = label;
-        while let Some(above) = self.above.get(at as usize).copied().filter(|above| *above != at) {
-            at = above;
-        }
-        at
+        Label::try_from(self.sets.root(label as usize)).unwrap_or(label)
     }
 
     /// The set that a document is in, if it is in any.
@@ -42,9 +37,7 @@ impl Labels {
         if let Some(label) = self.of(document) {
             return label;
         }
-        let label = Label::try_from(self.above.len()).unwrap_or(Label::MAX);
-        self.above.push(label);
-        self.sizes.push(1);
+        let label = Label::try_from(self.sets.add(())).unwrap_or(Label::MAX);
         self.held.push(0);
         self.of.insert(document, label);
         label
@@ -53,20 +46,10 @@ impl Labels {
     /// Two documents are of one cluster.
     pub(super) fn join(&mut self, a: DocId, b: DocId) {
         let (a, b) = (self.note(a), self.note(b));
-        if a == b {
-            return;
-        }
-        let size = |label: Label| self.sizes.get(label as usize).copied().unwrap_or(0);
-        // The smaller one gives way, so that no way up is longer than a logarithm.
-        let (stays, goes) = if size(a) >= size(b) { (a, b) } else { (b, a) };
-        if let Some(above) = self.above.get_mut(goes as usize) {
-            *above = stays;
-        }
-        for counts in [&mut self.sizes, &mut self.held] {
-            let more = counts.get(goes as usize).copied().unwrap_or(0);
-            if let Some(count) = counts.get_mut(stays as usize) {
-                *count = count.saturating_add(more);
-            }
+        let Some((stays, goes)) = self.sets.join(a as usize, b as usize) else { return };
+        let more = self.held.get(goes).copied().unwrap_or(0);
+        if let Some(held) = self.held.get_mut(stays) {
+            *held = held.saturating_add(more);
         }
     }
 
@@ -75,9 +58,7 @@ impl Labels {
         let label = self.root(label);
         if self.of(document) != Some(label) {
             self.of.insert(document, label);
-            if let Some(size) = self.sizes.get_mut(label as usize) {
-                *size = size.saturating_add(1);
-            }
+            self.sets.enlarge(label as usize);
         }
     }
 
@@ -117,7 +98,7 @@ impl Labels {
     /// Every name that a set has had, ascending.
     pub(super) fn names(&self, label: Label) -> Vec<Label> {
         let root = self.root(label);
-        let all = 0..Label::try_from(self.above.len()).unwrap_or(Label::MAX);
+        let all = 0..Label::try_from(self.sets.len()).unwrap_or(Label::MAX);
         all.filter(|label| self.root(*label) == root).collect()
     }
 
@@ -128,12 +109,12 @@ impl Labels {
 
     /// Whether most names are of nobody.
     pub(super) fn is_waste(&self) -> bool {
-        self.above.len() > 4 * (self.of.len() + 1024)
+        self.sets.len() > 4 * (self.of.len() + 1024)
     }
 
     /// Bytes held, about.
     pub(super) fn bytes(&self) -> usize {
-        self.of.len() * Self::ROW + self.above.len() * Self::NAME
+        self.of.len() * Self::ROW + self.sets.len() * Self::NAME
     }
 }
 

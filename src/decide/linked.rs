@@ -4,7 +4,7 @@ use super::crowd::{CROWDED, Crowd, WHOLE};
 use super::eligible::Eligible;
 use super::entrant::{Entrant, share_a_bucket};
 use super::error::DecideError;
-use super::forest::{Forest, root_of};
+use super::forest::{DocumentSets, root_of};
 use super::labels::Label;
 use super::neighbours::{Found, Verdict, Verifier, look_up};
 use super::scene::Scene;
@@ -24,7 +24,7 @@ pub(super) struct Linking<'l> {
     pub(super) document: DocId,
     pub(super) sketch: &'l Sketch,
     pub(super) bands: &'l [u64],
-    pub(super) forest: &'l mut Forest,
+    pub(super) forest: &'l mut DocumentSets,
     /// Clusters that something was linked to, by their kept documents.
     pub(super) touched: &'l mut BTreeSet<DocId>,
 }
@@ -110,7 +110,7 @@ impl Session {
         &mut self,
         bands: &[u64],
         taken: &[usize],
-        forest: &mut Forest,
+        forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
         for (key, taken) in (0..=u8::MAX).zip(bands.iter().copied()).zip(taken) {
             let joined = self.scene.local(key.0, key.1);

@@ -35,6 +35,7 @@
 //! [`Policy::shingle`]: crate::model::Policy::shingle
 
 mod bands;
+mod disjoint_sets;
 mod family;
 mod fingerprint;
 mod mix;
@@ -55,12 +56,13 @@ pub use crate::model::{
     PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing,
 };
 pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
+pub(crate) use disjoint_sets::DisjointSets;
 pub use family::{Family, Sought};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
 pub use rank::Rank;
-pub use similarity::{estimate_floor, reaches, shared, shared_at_least};
+pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
 pub use standings::StandingsDigest;
 pub(crate) use token_places::{Places, TokenHashes};

@@ -1,7 +1,53 @@
 //! The exact overlap of two shingle sets, and the comparison that decides.
 
-use crate::model::{Policy, Signature};
+use crate::model::{Policy, Signature, jaccard};
 use std::cmp::Ordering;
+
+/// The overlap of the shingle sets of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// Distinct shingles that both have.
+    pub shared: u32,
+    /// Distinct shingles of the first.
+    pub left: u32,
+    /// Distinct shingles of the second.
+    pub right: u32,
+}
+
+impl Overlap {
+    /// The overlap of two sets of shingles.
+    #[must_use]
+    pub fn of(left: &[u64], right: &[u64]) -> Self {
+        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
+        Self { shared: shared(left, right), left: count(left), right: count(right) }
+    }
+
+    /// The overlap of two equal sets.
+    #[must_use]
+    pub const fn whole(shingles: u32) -> Self {
+        Self { shared: shingles, left: shingles, right: shingles }
+    }
+
+    /// The same overlap, seen from the second.
+    #[must_use]
+    pub const fn turned(self) -> Self {
+        Self { shared: self.shared, left: self.right, right: self.left }
+    }
+
+    /// Whether it reaches a threshold: the comparison by which a corpus decides.
+    #[must_use]
+    pub fn reaches(self, threshold: f64) -> bool {
+        let [shared, left, right] = [self.shared, self.left, self.right]
+            .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        reaches(shared, left, right, threshold)
+    }
+
+    /// Exact Jaccard similarity, as a corpus shows it.
+    #[must_use]
+    pub fn jaccard(self) -> f64 {
+        jaccard(self.shared, self.left, self.right)
+    }
+}
 
 /// Number of values that two sorted lists of distinct values share.
 #[must_use]

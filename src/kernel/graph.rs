@@ -1,13 +1,11 @@
-//! What stays of documents whose similarities are known: the same rule by which a corpus decides.
+//! What stays of documents whose similarities are known: the same rule by which a corpus decides; and which documents
+//! are connected.
 //!
 //! Documents of equal text have the same neighbours, so that the best-ranked of them decides for all: if it is kept, it
 //! is the witness of the others; if not, its witness is theirs.
 
-use super::forest::Forest;
-use super::outcome::{Outcome, Witness};
-use super::overlap::Overlap;
-use crate::dedup::Rank;
-use crate::model::{DedupMode, Policy, Standing};
+use crate::dedup::{DisjointSets, Overlap, Rank};
+use crate::model::{DedupMode, MatchKind, Policy, Standing};
 use std::collections::BTreeMap;
 
 /// A document to be decided.
@@ -139,12 +137,14 @@ impl<'m> Graph<'m> {
 
     /// The best-ranked of every component.
     fn connected(&self) -> Vec<Decided> {
-        let mut forest = Forest::new(self.leaders.len());
+        let mut sets: DisjointSets<usize> = (0..self.leaders.len()).collect();
         for (leader, neighbours) in self.better.iter().enumerate() {
-            neighbours.iter().for_each(|(other, _)| forest.join(leader, *other));
+            neighbours.iter().for_each(|(other, _)| {
+                sets.join(leader, *other);
+            });
         }
         let one = |(leader, neighbours): (usize, &Vec<(usize, Overlap)>)| {
-            let root = forest.find(leader);
+            let root = sets.least(leader).unwrap_or(leader);
             if root == leader {
                 return Decided::Kept;
             }
@@ -178,4 +178,66 @@ impl<'m> Graph<'m> {
         let witness = Witness { rank: kept.rank, kind, overlap };
         Outcome { rank, standing: Some(standing), witness: Some(witness) }
     }
+}
+
+/// What became of one document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The document.
+    pub rank: Rank,
+    /// Its standing; none while candidates that it was not compared with may decide it.
+    pub standing: Option<Standing>,
+    /// What explains its removal.
+    pub witness: Option<Witness>,
+}
+
+/// The kept document that explains a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// The kept document.
+    pub rank: Rank,
+    /// How the two relate.
+    pub kind: MatchKind,
+    /// Their overlap, the removed document's shingles first; none where no edge tells it, which the transitive modes
+    /// lead to.
+    pub overlap: Option<Overlap>,
+}
+
+impl Witness {
+    /// The similarity that is shown.
+    #[must_use]
+    pub fn jaccard(&self) -> Option<f64> {
+        if self.kind == MatchKind::Exact {
+            return Some(1.0);
+        }
+        self.overlap.map(Overlap::jaccard)
+    }
+}
+
+impl Outcome {
+    /// The document that names its cluster: itself when it is kept, else its witness.
+    #[must_use]
+    pub fn cluster(&self) -> Option<Rank> {
+        match self.standing {
+            Some(Standing::Kept) => Some(self.rank),
+            _ => self.witness.map(|witness| witness.rank),
+        }
+    }
+}
+
+/// Every document that a link names, ascending, with the best-ranked one that it is connected to.
+#[must_use]
+pub fn components(links: &[(Rank, Rank)]) -> Vec<(Rank, Rank)> {
+    let mut ranks: Vec<Rank> = links.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let places: BTreeMap<Rank, usize> = ranks.iter().copied().zip(0..).collect();
+    let mut sets: DisjointSets<Rank> = ranks.iter().copied().collect();
+    for (a, b) in links {
+        if let (Some(a), Some(b)) = (places.get(a), places.get(b)) {
+            sets.join(*a, *b);
+        }
+    }
+    let name = |(at, rank): (usize, &Rank)| (*rank, sets.least(at).unwrap_or(*rank));
+    ranks.iter().enumerate().map(name).collect()
 }

@@ -32,22 +32,14 @@
 //! assert_eq!(outcomes[1].standing, Some(Standing::Near));
 //! ```
 
-mod bucket;
-mod crowd;
-mod forest;
 mod graph;
-mod outcome;
-mod overlap;
+mod pairs;
 mod print;
 #[cfg(test)]
 mod tests;
 
-pub use crate::dedup::Rank;
+pub use crate::dedup::{Overlap, Rank};
 pub use crate::model::sortable_float;
-pub use bucket::{Seat, near_in_bucket};
-pub use crowd::similar_in_bucket;
-pub use forest::components;
-pub use graph::{Edge, Member, decide};
-pub use outcome::{Outcome, Witness};
-pub use overlap::{Overlap, Overlaps};
+pub use graph::{Edge, Member, Outcome, Witness, components, decide};
+pub use pairs::{Overlaps, Seat, near_in_bucket, similar_in_bucket};
 pub use print::{Print, Printer};

@@ -1,12 +1,65 @@
-//! The similar pairs of a crowded bucket by its texts: where sketches leave more pairs than can be compared one by one.
+//! The similar pairs of documents: of a crowded bucket by sketches, or by texts where sketches leave too many; and of
+//! two texts their overlap.
 
-use super::bucket::{Seat, open};
-use super::forest::Forest;
 use super::graph::Edge;
-use super::overlap::Overlap;
-use crate::dedup::{Family, Fingerprinter, Rank, Sought, estimate_floor};
+use crate::dedup::{
+    DisjointSets, Family, Fingerprinter, Overlap, Rank, Sketch, Sought, estimate_floor,
+};
 use crate::model::{DocId, Policy};
 use std::collections::BTreeMap;
+
+/// A document in a bucket.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// Its rank.
+    pub rank: Rank,
+    /// Its sketch.
+    pub sketch: Sketch,
+    /// Only documents of better rank than this are of interest to it: its own rank, or that of the witness it has.
+    pub bound: Rank,
+    /// Whether it may be kept, as far as is known: only such are compared with those behind them. Who is removed goes
+    /// on looking for a better witness.
+    pub is_live: bool,
+    /// What it is connected to already, where a second link says nothing new.
+    pub cluster: Option<Rank>,
+}
+
+/// Pairs of a bucket whose sketches are close enough for their texts to be compared: of its first `most` live documents
+/// in rank order with every document that they are of interest to. Each pair is (better-ranked, other); and the
+/// documents to which a live one beyond the first `most` is of interest, whose pairs are not all named, come with it.
+#[must_use]
+pub fn near_in_bucket(
+    seats: &[Seat],
+    policy: &Policy,
+    most: usize,
+) -> (Vec<(Rank, Rank)>, Vec<Rank>) {
+    let floor = estimate_floor(policy);
+    let mut sorted: Vec<&Seat> = seats.iter().collect();
+    sorted.sort_unstable_by_key(|seat| seat.rank);
+    let mut live = sorted.iter().filter(|seat| seat.is_live);
+    let mut pairs = Vec::new();
+    for first in live.by_ref().take(most) {
+        let behind = sorted.partition_point(|seat| seat.rank <= first.rank);
+        for other in sorted.iter().skip(behind) {
+            let is_known = first.cluster.is_some() && first.cluster == other.cluster;
+            if first.rank < other.bound
+                && !is_known
+                && first.sketch.estimate(&other.sketch) >= floor
+            {
+                pairs.push((first.rank, other.rank));
+            }
+        }
+    }
+    let beyond = live.next().map(|seat| seat.rank);
+    (pairs, open(sorted.iter().copied(), beyond))
+}
+
+/// To whom the first live document that was not compared with those behind it matters.
+fn open<'s>(seats: impl Iterator<Item = &'s Seat>, beyond: Option<Rank>) -> Vec<Rank> {
+    let Some(beyond) = beyond else { return Vec::new() };
+    let waits = |seat: &&Seat| seat.rank > beyond && seat.bound > beyond;
+    seats.filter(waits).map(|seat| seat.rank).collect()
+}
 
 /// Texts whose shingles tell what is rare in the bucket, at most.
 const SAMPLE: usize = 1024;
@@ -76,7 +129,7 @@ fn place<'s, 't>(sorted: &[&'s (Seat, &'t str)], at: DocId) -> Option<&'s (Seat,
 /// What is connected, by edges found before and here.
 struct Clusters {
     places: BTreeMap<Rank, usize>,
-    forest: Forest,
+    sets: DisjointSets,
 }
 
 impl Clusters {
@@ -84,21 +137,22 @@ impl Clusters {
         let mut names: Vec<Rank> = seats.iter().map(|(seat, _)| name(seat)).collect();
         names.sort_unstable();
         names.dedup();
-        Self { forest: Forest::new(names.len()), places: names.into_iter().zip(0..).collect() }
+        let sets = names.iter().map(|_| ()).collect();
+        Self { sets, places: names.into_iter().zip(0..).collect() }
     }
 
-    fn of_seat(&mut self, seat: &Seat) -> Option<usize> {
+    fn of_seat(&self, seat: &Seat) -> Option<usize> {
         let place = self.places.get(&name(seat))?;
-        Some(self.forest.find(*place))
+        Some(self.sets.root(*place))
     }
 
-    fn are_one(&mut self, a: &Seat, b: &Seat) -> bool {
+    fn are_one(&self, a: &Seat, b: &Seat) -> bool {
         self.of_seat(a) == self.of_seat(b)
     }
 
     fn join(&mut self, a: &Seat, b: &Seat) {
         if let (Some(a), Some(b)) = (self.of_seat(a), self.of_seat(b)) {
-            self.forest.join(a, b);
+            self.sets.join(a, b);
         }
     }
 }
@@ -106,4 +160,31 @@ impl Clusters {
 /// By what the cluster of a document is known.
 fn name(seat: &Seat) -> Rank {
     seat.cluster.unwrap_or(seat.rank)
+}
+
+/// Compares texts under one policy. Remembers the first text of the last pair, so that pairs sorted by it cost less.
+#[derive(Clone, Debug)]
+pub struct Overlaps {
+    craft: Fingerprinter,
+    last: Option<(String, Vec<u64>)>,
+}
+
+impl Overlaps {
+    /// For texts under this policy.
+    #[must_use]
+    pub fn new(policy: &Policy) -> Self {
+        Self { craft: Fingerprinter::new(policy), last: None }
+    }
+
+    /// The overlap of two texts.
+    pub fn of(&mut self, left: &str, right: &str) -> Overlap {
+        let own = match self.last.take() {
+            Some(last) if last.0 == left => last,
+            _ => (left.to_owned(), self.craft.shingles(left)),
+        };
+        let other = self.craft.shingles(right);
+        let overlap = Overlap::of(&own.1, &other);
+        self.last = Some(own);
+        overlap
+    }
 }
