@@ -1,7 +1,7 @@
 //! A uniform sample of documents of so many bytes, which depends on their ids and lengths alone.
 
 use super::error::CurateError;
-use crate::model::DocId;
+use crate::model::{DocId, GOLDEN, mix64};
 use crate::store::{View, fields};
 use roaring::RoaringTreemap;
 
@@ -108,10 +108,7 @@ fn threshold(view: &View, documents: &RoaringTreemap, limit: u64) -> Result<u64,
     Ok(documents.iter().map(hash).min().map_or(threshold, |least| threshold.max(least)))
 }
 
-/// The finaliser of splitmix64: a fixed permutation without pattern.
+/// A fixed permutation without pattern.
 const fn hash(document: u64) -> u64 {
-    let mut hash = document.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    mix64(document.wrapping_add(GOLDEN))
 }

@@ -6,10 +6,10 @@
 //! et al. (2008), with both prefixes cut for each pair of sizes. The answer holds every set that reaches the threshold,
 //! whatever the order of shingles: that decides only what it costs.
 
-use super::rarity::{Common, Commons, Mixed, Order, Postings};
+use super::rarity::{Common, Commons, Order, Postings};
 use super::similarity::{largest_similar, least_shared, smallest_similar};
 use super::sketch::Sketch;
-use crate::model::DocId;
+use crate::model::{DocId, PremixedState};
 use std::collections::{BTreeMap, HashMap};
 
 /// Sets whose shares give the order, at most: more tell no more.
@@ -26,7 +26,7 @@ pub struct Family {
     order: Order,
     documents: Vec<DocId>,
     /// Member by document.
-    known: HashMap<DocId, u32, Mixed>,
+    known: HashMap<DocId, u32, PremixedState>,
     sketches: Vec<Sketch>,
     sizes: Vec<u32>,
     /// Where the keys of each member end.
@@ -369,7 +369,7 @@ impl Family {
 struct Needed {
     size: usize,
     threshold: f64,
-    known: HashMap<u32, Option<usize>, Mixed>,
+    known: HashMap<u32, Option<usize>, PremixedState>,
     last: (u32, Option<usize>),
 }
 

@@ -38,7 +38,6 @@ mod bands;
 mod disjoint_sets;
 mod family;
 mod fingerprint;
-mod mix;
 mod normalise;
 mod rank;
 mod rarity;
@@ -46,14 +45,13 @@ mod sha1;
 mod shingle;
 mod similarity;
 mod sketch;
-mod standings;
 #[cfg(test)]
 mod tests;
 mod token_places;
 
 pub use crate::model::{
     Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError,
-    PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing,
+    PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing, StandingsDigest,
 };
 pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
 pub(crate) use disjoint_sets::DisjointSets;
@@ -64,5 +62,4 @@ pub use normalise::words;
 pub use rank::Rank;
 pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
-pub use standings::StandingsDigest;
 pub(crate) use token_places::{Places, TokenHashes};

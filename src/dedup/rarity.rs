@@ -1,39 +1,13 @@
 //! What is rare in a family of sets: the order that sorts shingles by it, the bits that say what of the common ones a
 //! set has, and the sets that have a key among their first ones.
 
+use crate::model::PremixedState;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// Hashes what is a hash already. The order of iteration means nothing and is never used.
-pub(super) type Mixed = BuildHasherDefault<MixedHasher>;
-
-/// One multiplication, so that all bits of a key reach the top.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MixedHasher(u64);
-
-impl Hasher for MixedHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 ^= self.0 >> 32;
-    }
-}
 
 /// Shingles as keys of 32 bits that sort the rarest first, by their shares in a sample of sets. What is in none or one of them counts as rarest.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    shares: HashMap<u64, Share, Mixed>,
+    shares: HashMap<u64, Share, PremixedState>,
     /// Shingles that have a bit.
     bits: u32,
     /// The class from which they have.
@@ -60,14 +34,14 @@ impl Order {
 
     /// The order by the shares in `sets`.
     pub(super) fn of<S: AsRef<[u64]>>(sets: &[S]) -> Self {
-        let mut counts: HashMap<u64, u32, Mixed> = HashMap::default();
+        let mut counts: HashMap<u64, u32, PremixedState> = HashMap::default();
         for shingle in sets.iter().flat_map(|set| set.as_ref()) {
             *counts.entry(*shingle).or_default() += 1;
         }
         let all = u64::try_from(sets.len()).unwrap_or(u64::MAX).max(1);
         let class = |count: u32| 1 + u64::from(count).saturating_mul(Self::CLASSES) / all;
         let shared = counts.into_iter().filter(|(_, count)| *count > 1);
-        let mut shares: HashMap<u64, Share, Mixed> = shared
+        let mut shares: HashMap<u64, Share, PremixedState> = shared
             .map(|(shingle, count)| {
                 let class = u8::try_from(class(count)).unwrap_or(u8::MAX).min(63);
                 (shingle, Share { class, bit: Self::NONE })
@@ -218,9 +192,9 @@ const SHORT: u32 = 32;
 /// those in whose first ones it comes too late for a pair are not walked.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
-    heads: HashMap<u32, Head, Mixed>,
+    heads: HashMap<u32, Head, PremixedState>,
     links: Vec<Link>,
-    long: HashMap<u32, BTreeMap<Place, Vec<u32>>, Mixed>,
+    long: HashMap<u32, BTreeMap<Place, Vec<u32>>, PremixedState>,
     /// Members and groups in `long`.
     grouped: usize,
     groups: usize,

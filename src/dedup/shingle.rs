@@ -4,7 +4,7 @@
 //! `G` the golden step and `M` an odd constant. It is a rolling hash, and being mixed at the end its
 //! bits serve as the uniform values that sketch and sort rely on.
 
-use super::mix::{GOLDEN, mix64};
+use crate::model::{GOLDEN, mix64};
 
 const MULTIPLIER: u64 = 0xd6e8_feb8_6659_fd93;
 

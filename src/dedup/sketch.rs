@@ -19,8 +19,8 @@
 //! policy's permutations (a, b). The product wraps before the prime is taken, there as here. The permutations are drawn
 //! in turn, a from 1 and b from 0 to 2^61 - 2, by numpy's `RandomState` of seed 42.
 
-use super::mix::{GOLDEN, mix32, mix64};
 use super::sha1::sha1_32;
+use crate::model::{GOLDEN, mix32, mix64};
 use crate::model::{MersenneTwister, Policy, Signature};
 
 /// What stands for a set of shingles: 256 slots of 8 bits, or slots of 32 bits, as the policy's

@@ -1,6 +1,5 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
-mod bucket_map;
 #[cfg(test)]
 mod cases;
 mod compared;
@@ -9,12 +8,12 @@ mod context;
 mod error_words;
 mod field;
 mod field_value;
+mod hash;
 mod id;
 mod identity;
 mod incoming;
 mod json;
 mod loss;
-mod mersenne;
 mod number;
 mod policy;
 mod policy_settings;
@@ -25,7 +24,6 @@ mod suite;
 mod time_unit;
 mod timestamp;
 
-pub use bucket_map::BucketMap;
 #[cfg(test)]
 pub use cases::cases;
 pub use compared::compared_text;
@@ -34,6 +32,7 @@ pub use context::Context;
 pub use error_words::error_words;
 pub use field::{FieldDeclaration, FieldKind, HIVE_NULL, sortable_float, unsortable_float};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
+pub use hash::{BucketMap, GOLDEN, MersenneTwister, PremixedState, mix32, mix64};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId,
     TokenizerId,
@@ -48,7 +47,6 @@ pub use json::{
     json_string, parse, parse_as, parse_object, without_not_finite,
 };
 pub use loss::{LossSpan, TextForm};
-pub use mersenne::MersenneTwister;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,
@@ -56,7 +54,7 @@ pub use policy::{
 pub use policy_settings::PolicySettings;
 pub use progress::{Interrupt, Progress, Silent, Tally};
 pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason, SpelledMetadata};
-pub use standing::{Match, MatchKind, Standing, jaccard};
+pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
     ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuiteVerdict, WholeItem,

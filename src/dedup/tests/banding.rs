@@ -1,8 +1,8 @@
 //! Bands: their number by the policy, their hashes by the sketch, and what they find.
 
 use super::policy;
-use crate::dedup::mix::mix64;
 use crate::dedup::{Fingerprinter, Sketch, bands};
+use crate::model::mix64;
 use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

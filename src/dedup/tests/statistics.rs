@@ -1,7 +1,7 @@
 //! What sketches estimate, over many sets of a fixed seed.
 
 use crate::dedup::Sketch;
-use crate::dedup::mix::mix64;
+use crate::model::mix64;
 
 /// Sets of `each` members that share `common` of them, the `trial`-th pair of a seed.
 fn pair(each: u64, common: u64, seed: u64, trial: u64) -> (Vec<u64>, Vec<u64>) {

@@ -12,6 +12,8 @@
 //!   and stand as at first after the eighth.
 //! * A result of `n` or more is permuted again until it is below `n` (cycle walking).
 
+use crate::model::mix64;
+
 const ROUNDS: usize = 8;
 const MIN_BITS: u32 = 6;
 /// Indices that go through the rounds side by side.
@@ -110,7 +112,7 @@ impl Permutation {
         for key in self.keys {
             let low = mask(left_bits);
             for (left, right) in left.iter_mut().zip(&mut right) {
-                let mixed = mix(right.wrapping_add(key)) & low;
+                let mixed = mix64(right.wrapping_add(key)) & low;
                 (*left, *right) = (*right, *left ^ mixed);
             }
             (left_bits, right_bits) = (right_bits, left_bits);
@@ -125,7 +127,7 @@ impl Permutation {
         let mut left = value >> right_bits;
         let mut right = value & mask(right_bits);
         for key in self.keys {
-            let mixed = mix(right.wrapping_add(key)) & mask(left_bits);
+            let mixed = mix64(right.wrapping_add(key)) & mask(left_bits);
             (left, right) = (right, left ^ mixed);
             (left_bits, right_bits) = (right_bits, left_bits);
         }
@@ -136,12 +138,6 @@ impl Permutation {
 const fn mask(bits: u32) -> u64 {
     // `bits` is at most 32: half of a 64-bit domain.
     (1 << bits) - 1
-}
-
-const fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

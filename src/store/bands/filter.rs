@@ -1,7 +1,7 @@
 //! The filter in memory: which buckets surely have no member. A blocked Bloom filter (Putze, Sanders,
 //! Singler 2007): one cache line a question. It grows by layers, so it is never built again.
 
-use crate::model::Generation;
+use crate::model::{GOLDEN, Generation, mix64};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -117,12 +117,9 @@ fn places(hash: u64) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Mixes generation and bucket (splitmix64's finaliser); the filter's files depend on it.
-fn hash(generation: Generation, bucket: u64) -> u64 {
-    let mut mixed = bucket ^ u64::from(generation.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+/// Mixes generation and bucket; the filter's files depend on it.
+const fn hash(generation: Generation, bucket: u64) -> u64 {
+    mix64(bucket ^ (generation.0 as u64).wrapping_mul(GOLDEN))
 }
 
 #[cfg(test)]
