@@ -3,7 +3,7 @@
 use super::grams::piece_key;
 use super::pieces::Pieces;
 use super::{MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
-use crate::dedup::{Places, TokenHashes};
+use crate::dedup::{TokenHashes, TokenPlaces};
 use crate::model::{
     ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteId, WholeItem,
 };
@@ -80,7 +80,7 @@ impl<T> Table<T> {
 #[derive(Default)]
 pub struct Looker {
     hashes: Vec<u64>,
-    places: Places,
+    places: TokenPlaces,
 }
 
 /// What is found of a suite, in tokens.
@@ -244,7 +244,7 @@ impl Found {
         self.runs.sort_unstable();
     }
 
-    fn placed(mut self, text: &str, places: &mut Places) -> Sightings {
+    fn placed(mut self, text: &str, places: &mut TokenPlaces) -> Sightings {
         self.prune();
         let ends = |token: u64, tokens: u64| [token, token + tokens.saturating_sub(1)];
         let long = |count: u32| u64::from(count) + SEED as u64 - 1;

@@ -9,7 +9,7 @@ use super::entrant::{Entrant, Read, family_like};
 use super::error::DecideError;
 use super::labels::Labels;
 use super::shallow::Shallow;
-use crate::dedup::{Family, Sought};
+use crate::dedup::{FamilyIndex, FamilyQuery};
 use crate::model::{BucketMap, DocId, Generation};
 use crate::store::Batch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,7 +45,7 @@ pub(super) struct Crowd {
     budget: usize,
     /// It was made with more room than a commit has otherwise.
     is_wide: bool,
-    pub(super) families: Vec<Family>,
+    pub(super) families: Vec<FamilyIndex>,
     pub(super) buckets: BucketMap<Held>,
     /// The family that each member came into first.
     pub(super) homes: HashMap<DocId, u32>,
@@ -58,7 +58,7 @@ pub(super) struct Crowd {
     pub(super) labels: Labels,
     pub(super) shallow: Shallow,
     /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
-    late: Option<Family>,
+    late: Option<FamilyIndex>,
     /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
     /// They are no crowd: a family of so few would be in no good order for those that come.
     few: BucketMap<Box<[DocId]>>,
@@ -187,7 +187,7 @@ impl Crowd {
             + self.labels.bytes()
             + self.shallow.bytes()
             + rows * ROW
-            + self.families.len() * size_of::<Family>()
+            + self.families.len() * size_of::<FamilyIndex>()
     }
 
     /// Bytes that may be held.
@@ -240,7 +240,7 @@ impl Crowd {
         Ok(())
     }
 
-    pub(super) fn family(&self, at: Option<u32>) -> Option<&Family> {
+    pub(super) fn family(&self, at: Option<u32>) -> Option<&FamilyIndex> {
         self.families.get(at? as usize)
     }
 
@@ -320,7 +320,7 @@ impl Crowd {
     /// much like these.
     pub(super) fn await_late(&mut self, like: &[Arc<[u64]>]) {
         if self.late.is_none() {
-            self.late = Some(Family::new(self.threshold, like));
+            self.late = Some(FamilyIndex::new(self.threshold, like));
         }
     }
 
@@ -337,7 +337,7 @@ impl Crowd {
     /// Those that joined buckets that are not whole, that `admit` lets pass and that may be similar.
     pub(super) fn find_late(
         &mut self,
-        sought: Sought<'_>,
+        sought: FamilyQuery<'_>,
         admit: impl Fn(DocId) -> bool,
     ) -> Vec<DocId> {
         self.late.as_mut().map_or_else(Vec::new, |late| late.find(sought, admit))
@@ -348,7 +348,7 @@ impl Crowd {
     pub(super) fn find(
         &mut self,
         buckets: &[(u8, u64)],
-        sought: Sought<'_>,
+        sought: FamilyQuery<'_>,
         admit: impl Fn(DocId) -> bool,
     ) -> BTreeSet<DocId> {
         let mut found = BTreeSet::new();
@@ -393,7 +393,7 @@ impl Crowd {
                 continue;
             };
             // The old one goes before the new one is made, so that there is never room for both needed.
-            let old = std::mem::replace(family, Family::new::<&[u64]>(self.threshold, &[]));
+            let old = std::mem::replace(family, FamilyIndex::new::<&[u64]>(self.threshold, &[]));
             self.bytes = self.bytes.saturating_sub(old.bytes());
             let members: Vec<DocId> =
                 old.documents().iter().copied().filter(|one| is_kept(*one)).collect();
@@ -403,7 +403,7 @@ impl Crowd {
             let sample: Vec<DocId> = members.iter().copied().step_by(step).collect();
             let sample: Vec<Arc<[u64]>> =
                 read(&sample)?.into_iter().map(|entrant| entrant.shingles).collect();
-            let mut fresh = Family::new(self.threshold, &sample);
+            let mut fresh = FamilyIndex::new(self.threshold, &sample);
             for part in members.chunks(READ) {
                 for Entrant { document, sketch, shingles } in read(part)? {
                     fresh.insert_in(group_of(document), document, sketch, &shingles);

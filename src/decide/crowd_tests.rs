@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::left::{leave, take};
 use super::shallow::Depth;
 use super::twins::Twins;
-use crate::dedup::{Sketch, Sought};
+use crate::dedup::{FamilyQuery, Sketch};
 use crate::model::{DedupMode, DocId, Generation, Policy};
 use crate::store::{CommitRecord, Memory, Writer, create};
 
@@ -99,7 +99,7 @@ fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
     assert!(crowd.held(0, 7).is_some_and(|held| held.is_whole));
     crowd.join(&[(0, 7)], || Ok(entrant(DocId(3)))).unwrap();
     let Entrant { sketch, shingles, .. } = entrant(DocId(3));
-    let sought = Sought { shingles: &shingles, sketch: &sketch, floor: 0.0 };
+    let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor: 0.0 };
     assert!(crowd.find(&[(0, 7)], sought, |_| true).contains(&DocId(3)));
 }
 

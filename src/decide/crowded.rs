@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::neighbours::closest;
 use super::rank::Rank;
 use super::session::Session;
-use crate::dedup::{Sketch, Sought, estimate_floor};
+use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
 use crate::model::DocId;
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ impl Session {
         }
         let shingles = self.scene.shingles(document, &mut self.craft)?;
         let floor = estimate_floor(self.scene.view.policy());
-        let sought = Sought { shingles: &shingles, sketch, floor };
+        let sought = FamilyQuery { shingles: &shingles, sketch, floor };
         let scene = &self.scene;
         let admitted = |other: DocId| {
             other != document

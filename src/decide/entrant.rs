@@ -1,7 +1,7 @@
 //! Documents with what is compared of them, and families made of such.
 
 use super::error::DecideError;
-use crate::dedup::{Family, Sketch};
+use crate::dedup::{FamilyIndex, Sketch};
 use crate::model::DocId;
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub(super) struct Entrant {
 pub(super) type Read<'r> = dyn Fn(&[DocId]) -> Result<Vec<Entrant>, DecideError> + 'r;
 
 /// An empty family in an order for documents like these.
-pub(super) fn family_like(threshold: f64, entrants: &[Entrant]) -> Family {
+pub(super) fn family_like(threshold: f64, entrants: &[Entrant]) -> FamilyIndex {
     let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
-    Family::new(threshold, &sample)
+    FamilyIndex::new(threshold, &sample)
 }
 
 /// A family of the documents that `next` gives part by part, in an order for those of the first part: until there
@@ -27,8 +27,8 @@ pub(super) fn gather(
     threshold: f64,
     budget: usize,
     mut next: impl FnMut() -> Result<Option<Vec<Entrant>>, DecideError>,
-) -> Result<Option<Family>, DecideError> {
-    let mut gathered: Option<Family> = None;
+) -> Result<Option<FamilyIndex>, DecideError> {
+    let mut gathered: Option<FamilyIndex> = None;
     while gathered.as_ref().is_none_or(|family| family.bytes() < budget) {
         let Some(entrants) = next()? else { break };
         let family = gathered.get_or_insert_with(|| family_like(threshold, &entrants));

@@ -9,7 +9,7 @@ use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::neighbours::{Verdict, Verifier, closest};
 use super::session::Session;
-use crate::dedup::{Family, Fingerprinter, Sought, estimate_floor};
+use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing};
 use crate::store::Roots;
 use crate::store::TextKind;
@@ -29,7 +29,7 @@ pub(super) struct Leavers {
     texts: HashMap<(TextKind, [u8; 16]), DocId>,
     buckets: BucketMap<Vec<DocId>>,
     /// Those of full buckets, joined by what is rare among them.
-    family: Option<Family>,
+    family: Option<FamilyIndex>,
     /// The buckets of each that has any.
     bands: HashMap<DocId, Vec<u64>>,
     roots: HashMap<DocId, Roots>,
@@ -249,7 +249,7 @@ impl Session {
             if let Some(family) = family {
                 let shingles = self.scene.shingles(document, craft)?;
                 let floor = estimate_floor(self.scene.view.policy());
-                let sought = Sought { shingles: &shingles, sketch: &sketch, floor };
+                let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor };
                 let shares = |other: &DocId| {
                     leavers.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
                 };

@@ -10,7 +10,7 @@ use super::neighbours::{Found, Verdict, Verifier, look_up};
 use super::scene::Scene;
 use super::session::Session;
 use super::shallow::Depth;
-use crate::dedup::{Sketch, Sought, estimate_floor};
+use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
 use crate::model::{BucketMap, DocId, Standing};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
@@ -219,7 +219,7 @@ impl Session {
     ) -> Result<(), DecideError> {
         let shingles = self.scene.shingles(one.document, &mut self.craft)?;
         let floor = estimate_floor(self.scene.view.policy());
-        let sought = Sought { shingles: &shingles, sketch: one.sketch, floor };
+        let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
         let Crowd { families, labels, .. } = &mut self.crowd;
         let own = labels.of(one.document);
         // Who has no label is to be decided, or went.

@@ -4,7 +4,7 @@ use super::crowd::{Crowd, WHOLE};
 use super::entrant::{gather, share_a_bucket};
 use super::error::DecideError;
 use super::scene::Scene;
-use crate::dedup::{Family, Fingerprinter, Sketch, Sought, estimate_floor};
+use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Sketch, estimate_floor};
 use crate::model::{DocId, Interrupt};
 use roaring::RoaringTreemap;
 use std::collections::{HashMap, HashSet};
@@ -86,7 +86,7 @@ pub(super) fn pass(
     while let Some(mut part) = read_part(scene, crowd, &mut members, policy.threshold, interrupt)? {
         for one in &asking {
             let shingles = scene.shingles(one.document, &mut craft)?;
-            let sought = Sought { shingles: &shingles, sketch: &one.sketch, floor };
+            let sought = FamilyQuery { shingles: &shingles, sketch: &one.sketch, floor };
             for other in part.find(sought, |other| other != one.document) {
                 let Some(sketch) = part.sketch(other) else { continue };
                 let theirs = scene.band_keys(other, sketch)?;
@@ -127,7 +127,7 @@ fn read_part(
     members: &mut impl Iterator<Item = DocId>,
     threshold: f64,
     interrupt: &Interrupt,
-) -> Result<Option<Family>, DecideError> {
+) -> Result<Option<FamilyIndex>, DecideError> {
     gather(threshold, crowd.budget(), || {
         if interrupt.is_raised() {
             return Err(DecideError::Interrupted);

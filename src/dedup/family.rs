@@ -1,12 +1,12 @@
 //! Finding the similar ones among many sets that are much alike, without comparing with all of them.
 //!
 //! Documents of one template share most of their shingles, so that buckets of sketches hold them all and
-//! an estimate tells few of them apart. What tells them apart is what is rare among them (`rarity`). [`Family`] is
+//! an estimate tells few of them apart. What tells them apart is what is rare among them (`rarity`). [`FamilyIndex`] is
 //! an exact join by prefix filter over such sets, as published for all pairs by Bayardo et al. (2007) and Xiao
 //! et al. (2008), with both prefixes cut for each pair of sizes. The answer holds every set that reaches the threshold,
 //! whatever the order of shingles: that decides only what it costs.
 
-use super::rarity::{Common, Commons, Order, Postings};
+use super::rarity::{CommonBits, CommonShingles, PrefixPostings, RarityOrder};
 use super::similarity::{largest_similar, least_shared, smallest_similar};
 use super::sketch::Sketch;
 use crate::model::{DocId, PremixedState};
@@ -21,9 +21,9 @@ const MET: u64 = 64;
 
 /// Documents much alike, by their shingles and sketches.
 #[derive(Debug)]
-pub struct Family {
+pub struct FamilyIndex {
     threshold: f64,
-    order: Order,
+    order: RarityOrder,
     documents: Vec<DocId>,
     /// Member by document.
     known: HashMap<DocId, u32, PremixedState>,
@@ -32,10 +32,10 @@ pub struct Family {
     /// Where the keys of each member end.
     ends: Vec<usize>,
     keys: Vec<u32>,
-    postings: Postings,
-    common: Common,
+    postings: PrefixPostings,
+    common: CommonShingles,
     /// Those of members that are asked for apart, by group.
-    apart: BTreeMap<u32, Postings>,
+    apart: BTreeMap<u32, PrefixPostings>,
     /// The question in which each member was met last, and the present one.
     met: Vec<u32>,
     question: u32,
@@ -48,7 +48,7 @@ pub struct Family {
 
 /// A set to find similar ones of.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub struct FamilyQuery<'a> {
     /// Its shingles, ascending and distinct.
     pub shingles: &'a [u64],
     /// Its sketch.
@@ -57,17 +57,17 @@ pub struct Sought<'a> {
     pub floor: f64,
 }
 
-impl Family {
+impl FamilyIndex {
     /// An empty family of sets like those of `sample`, of which similar ones at `threshold`, above 0, are
     /// to be found.
     #[must_use]
     pub fn new<S: AsRef<[u64]>>(threshold: f64, sample: &[S]) -> Self {
         let step = sample.len().div_ceil(SAMPLE).max(1);
         let sample: Vec<&[u64]> = sample.iter().step_by(step).map(AsRef::as_ref).collect();
-        let order = Order::of(&sample);
+        let order = RarityOrder::of(&sample);
         Self {
             threshold,
-            common: Common::new(order.words()),
+            common: CommonShingles::new(order.words()),
             order,
             documents: Vec::new(),
             known: HashMap::default(),
@@ -75,7 +75,7 @@ impl Family {
             sizes: Vec::new(),
             ends: Vec::new(),
             keys: Vec::new(),
-            postings: Postings::default(),
+            postings: PrefixPostings::default(),
             apart: BTreeMap::new(),
             met: Vec::new(),
             question: 0,
@@ -170,7 +170,11 @@ impl Family {
     /// The members that `admit` lets pass whose estimate reaches the floor and whose similarity may
     /// reach the threshold: every one whose similarity does is among them. In no order, and without those
     /// of groups.
-    pub fn find(&mut self, sought: Sought<'_>, admit: impl FnMut(DocId) -> bool) -> Vec<DocId> {
+    pub fn find(
+        &mut self,
+        sought: FamilyQuery<'_>,
+        admit: impl FnMut(DocId) -> bool,
+    ) -> Vec<DocId> {
         self.find_in(None, sought, admit)
     }
 
@@ -179,11 +183,11 @@ impl Family {
         self.apart.keys().copied()
     }
 
-    /// [`Family::find`] among the members of a group, or among those of none.
+    /// [`FamilyIndex::find`] among the members of a group, or among those of none.
     pub fn find_in(
         &mut self,
         group: Option<u32>,
-        sought: Sought<'_>,
+        sought: FamilyQuery<'_>,
         mut admit: impl FnMut(DocId) -> bool,
     ) -> Vec<DocId> {
         let size = sought.shingles.len();
@@ -215,7 +219,7 @@ impl Family {
         group: Option<u32>,
         size: usize,
         keys: &[u32],
-        commons: &Commons,
+        commons: &CommonBits,
     ) -> Vec<u32> {
         self.question = self.question.checked_add(1).unwrap_or_else(|| {
             self.met.fill(0);
@@ -225,7 +229,7 @@ impl Family {
         let wide = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let least = wide(smallest_similar(size, self.threshold));
         let most = wide(largest_similar(size, self.threshold));
-        let mut needed = Needed::new(size, self.threshold);
+        let mut needed = RequiredOverlap::new(size, self.threshold);
         let (mut members, mut steps) = (Vec::new(), 0_usize);
         let asked = match group {
             Some(group) => self.apart.get(&group),
@@ -233,7 +237,7 @@ impl Family {
         };
         let Some(postings) = asked else { return members };
         let met = &mut self.met;
-        let mut take = |member: u32, place: usize, needed: &mut Needed| {
+        let mut take = |member: u32, place: usize, needed: &mut RequiredOverlap| {
             let Some(last) = met.get_mut(member as usize) else { return };
             if *last != question
                 && let Some(needed) = needed.of(size_of(sizes, member))
@@ -357,7 +361,7 @@ impl Family {
         self.order.bytes()
             + self.postings.bytes()
             + self.common.bytes()
-            + self.apart.values().map(Postings::bytes).sum::<usize>()
+            + self.apart.values().map(PrefixPostings::bytes).sum::<usize>()
             + self.keys.capacity() * 4
             // Document, known, size, end, met; the sketch with its box.
             + self.documents.capacity() * (8 + 20 + 4 + 8 + 4 + 24)
@@ -366,14 +370,14 @@ impl Family {
 }
 
 /// How many shingles sets of other sizes must share with one of `size`: the sizes of a family are few.
-struct Needed {
+struct RequiredOverlap {
     size: usize,
     threshold: f64,
     known: HashMap<u32, Option<usize>, PremixedState>,
     last: (u32, Option<usize>),
 }
 
-impl Needed {
+impl RequiredOverlap {
     fn new(size: usize, threshold: f64) -> Self {
         Self { size, threshold, known: HashMap::default(), last: (0, None) }
     }

@@ -1,6 +1,6 @@
 //! Everything dedup needs to know of one text, with buffers that serve one text after another.
 
-use super::normalise::{Scratch, tokens};
+use super::normalise::{NormaliserBuffers, tokens};
 use super::shingle::{shingle, sorted_distinct};
 use super::sketch::{Permutations, Sketch};
 use crate::model::{Normaliser, Policy, Signature};
@@ -29,17 +29,17 @@ pub struct Fingerprint {
 pub struct Fingerprinter {
     normaliser: Normaliser,
     shingle: usize,
-    scratch: Scratch,
+    scratch: NormaliserBuffers,
     tokens: Vec<u64>,
     hashes: Vec<u64>,
     bytes: Vec<u8>,
-    published: Option<Published>,
+    published: Option<PublishedSignature>,
 }
 
 /// What a signature of the joined tokens needs.
 #[derive(Clone, Debug)]
-struct Published {
-    joined: Joined,
+struct PublishedSignature {
+    joined: NgramBuffer,
     permutations: Permutations,
 }
 
@@ -51,14 +51,14 @@ impl Fingerprinter {
         Self {
             normaliser: policy.normaliser,
             shingle: usize::try_from(policy.shingle).unwrap_or(usize::MAX).max(1),
-            scratch: Scratch::default(),
+            scratch: NormaliserBuffers::default(),
             tokens: Vec::new(),
             hashes: Vec::new(),
             bytes: Vec::new(),
             published: match policy.signature {
                 Signature::Native => None,
-                Signature::Bigcode => Some(Published {
-                    joined: Joined::default(),
+                Signature::Bigcode => Some(PublishedSignature {
+                    joined: NgramBuffer::default(),
                     permutations: Permutations::new(policy.hashes),
                 }),
             },
@@ -83,7 +83,7 @@ impl Fingerprinter {
     fn sketch(&mut self, shingles: &[u64]) -> Sketch {
         match &mut self.published {
             None => Sketch::of(shingles),
-            Some(Published { joined, permutations }) => {
+            Some(PublishedSignature { joined, permutations }) => {
                 permutations.sketch(joined.runs(self.shingle))
             }
         }
@@ -109,7 +109,7 @@ impl Fingerprinter {
         let Self { normaliser, scratch, tokens: hashes, published, .. } = self;
         match published {
             None => tokens(text, *normaliser, scratch, &mut |token| hashes.push(xxh3_64(token))),
-            Some(Published { joined, .. }) => {
+            Some(PublishedSignature { joined, .. }) => {
                 tokens(text, *normaliser, scratch, &mut |token| {
                     hashes.push(xxh3_64(token));
                     joined.push(token);
@@ -141,7 +141,7 @@ impl Fingerprinter {
     /// Empties the buffers, and gives the memory of an unusually long text back.
     fn release(&mut self) {
         self.tokens.clear();
-        if let Some(Published { joined, .. }) = &mut self.published {
+        if let Some(PublishedSignature { joined, .. }) = &mut self.published {
             joined.clear();
         }
         if self.tokens.capacity() > MOST_TOKENS {
@@ -149,7 +149,7 @@ impl Fingerprinter {
             self.hashes.clear();
             self.hashes.shrink_to(MOST_TOKENS);
             self.scratch.shrink(MOST_TOKENS);
-            if let Some(Published { joined, permutations }) = &mut self.published {
+            if let Some(PublishedSignature { joined, permutations }) = &mut self.published {
                 joined.shrink(MOST_TOKENS);
                 permutations.shrink(MOST_TOKENS);
             }
@@ -159,13 +159,13 @@ impl Fingerprinter {
 
 /// Tokens joined by one space each, so that every run of them is a slice.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Joined {
+pub(super) struct NgramBuffer {
     bytes: Vec<u8>,
     /// Where each token begins and ends.
     places: Vec<(usize, usize)>,
 }
 
-impl Joined {
+impl NgramBuffer {
     pub(super) fn push(&mut self, token: &[u8]) {
         if !self.places.is_empty() {
             self.bytes.push(b' ');
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn runs_are_the_tokens_joined() {
-        let mut joined = Joined::default();
+        let mut joined = NgramBuffer::default();
         for token in ["a", "", "bc", "d"] {
             joined.push(token.as_bytes());
         }

@@ -24,7 +24,7 @@
 //!    asks for a published signature;
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
 //! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]);
-//! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`Family`]), by what is
+//! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`FamilyIndex`]), by what is
 //!    rare among them (`rarity`).
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
@@ -55,11 +55,11 @@ pub use crate::model::{
 };
 pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
 pub(crate) use disjoint_sets::DisjointSets;
-pub use family::{Family, Sought};
+pub use family::{FamilyIndex, FamilyQuery};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
 pub use rank::Rank;
 pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
-pub(crate) use token_places::{Places, TokenHashes};
+pub(crate) use token_places::{TokenHashes, TokenPlaces};

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Shingles as keys of 32 bits that sort the rarest first, by their shares in a sample of sets. What is in none or one of them counts as rarest.
 #[derive(Debug, Default)]
-pub(super) struct Order {
-    shares: HashMap<u64, Share, PremixedState>,
+pub(super) struct RarityOrder {
+    shares: HashMap<u64, ShingleShare, PremixedState>,
     /// Shingles that have a bit.
     bits: u32,
     /// The class from which they have.
@@ -16,13 +16,13 @@ pub(super) struct Order {
 
 /// How common a shingle is.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct ShingleShare {
     class: u8,
     /// Its place among the common ones.
     bit: u32,
 }
 
-impl Order {
+impl RarityOrder {
     /// Classes above that of the rarest.
     const CLASSES: u64 = 62;
     /// Bits of a key that are the hash's.
@@ -41,10 +41,10 @@ impl Order {
         let all = u64::try_from(sets.len()).unwrap_or(u64::MAX).max(1);
         let class = |count: u32| 1 + u64::from(count).saturating_mul(Self::CLASSES) / all;
         let shared = counts.into_iter().filter(|(_, count)| *count > 1);
-        let mut shares: HashMap<u64, Share, PremixedState> = shared
+        let mut shares: HashMap<u64, ShingleShare, PremixedState> = shared
             .map(|(shingle, count)| {
                 let class = u8::try_from(class(count)).unwrap_or(u8::MAX).min(63);
-                (shingle, Share { class, bit: Self::NONE })
+                (shingle, ShingleShare { class, bit: Self::NONE })
             })
             .collect();
         let size = sets.iter().map(|set| set.as_ref().len()).sum::<usize>() / sets.len().max(1);
@@ -59,7 +59,7 @@ impl Order {
     }
 
     /// The least class of which, and above which, there are at most so many.
-    fn common_class<'s>(shares: impl Iterator<Item = &'s Share>, most: usize) -> u8 {
+    fn common_class<'s>(shares: impl Iterator<Item = &'s ShingleShare>, most: usize) -> u8 {
         let mut of_class = [0_usize; 64];
         for share in shares {
             if let Some(count) = of_class.get_mut(usize::from(share.class)) {
@@ -89,8 +89,13 @@ impl Order {
 
     /// Replaces `keys` by the `most` smallest keys of a set, ascending, and tells what of the set is common. Two
     /// shingles with one key make an overlap look larger, never smaller.
-    pub(super) fn first_keys(&self, shingles: &[u64], most: usize, keys: &mut Vec<u32>) -> Commons {
-        let mut commons = Commons { words: vec![0; self.words()], rare: 0 };
+    pub(super) fn first_keys(
+        &self,
+        shingles: &[u64],
+        most: usize,
+        keys: &mut Vec<u32>,
+    ) -> CommonBits {
+        let mut commons = CommonBits { words: vec![0; self.words()], rare: 0 };
         keys.clear();
         keys.extend(shingles.iter().map(|shingle| {
             let share = self.shares.get(shingle);
@@ -125,7 +130,7 @@ impl Order {
 /// What many of a family have, a bit for each shingle, so that how many of these two sets share is told at once: the
 /// common shingles of each member, and how many others it has.
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub(super) struct CommonShingles {
     /// Words of 64 bits a member.
     width: usize,
     words: Vec<u64>,
@@ -134,12 +139,12 @@ pub(super) struct Common {
 
 /// The same of a set that is compared with members.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Commons {
+pub(super) struct CommonBits {
     pub(super) words: Vec<u64>,
     pub(super) rare: u32,
 }
 
-impl Common {
+impl CommonShingles {
     /// For members with so many words each.
     pub(super) fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
@@ -151,14 +156,14 @@ impl Common {
     }
 
     /// Adds the next member.
-    pub(super) fn push(&mut self, of: &Commons) {
+    pub(super) fn push(&mut self, of: &CommonBits) {
         debug_assert_eq!(of.words.len(), self.width);
         self.words.extend_from_slice(&of.words);
         self.rare.push(of.rare);
     }
 
     /// How many shingles a member shares with a set, at most.
-    pub(super) fn shared_at_most(&self, of: &Commons, member: u32) -> usize {
+    pub(super) fn shared_at_most(&self, of: &CommonBits, member: u32) -> usize {
         let at = member as usize;
         let rare = self.rare.get(at).map_or(0, |rare| of.rare.min(*rare));
         let theirs = self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default();
@@ -166,7 +171,7 @@ impl Common {
     }
 
     /// How many common shingles each member shares with a set, in the order they came.
-    pub(super) fn shared(&self, of: &Commons) -> impl Iterator<Item = usize> {
+    pub(super) fn shared(&self, of: &CommonBits) -> impl Iterator<Item = usize> {
         self.words.chunks_exact(self.width.max(1)).map(|theirs| common(&of.words, theirs))
     }
 
@@ -181,7 +186,7 @@ fn common(a: &[u64], b: &[u64]) -> usize {
 }
 
 /// Where a key stands in a member: the member's size, then the key's place among its keys.
-pub(super) type Place = (u32, u32);
+pub(super) type KeyPlace = (u32, u32);
 
 /// No further member.
 const END: u32 = u32::MAX;
@@ -191,35 +196,35 @@ const SHORT: u32 = 32;
 /// Members by key. Most keys have few: a chain. A key of the template has many, grouped by place, so that
 /// those in whose first ones it comes too late for a pair are not walked.
 #[derive(Debug, Default)]
-pub(super) struct Postings {
-    heads: HashMap<u32, Head, PremixedState>,
-    links: Vec<Link>,
-    long: HashMap<u32, BTreeMap<Place, Vec<u32>>, PremixedState>,
+pub(super) struct PrefixPostings {
+    heads: HashMap<u32, ChainHead, PremixedState>,
+    links: Vec<ChainLink>,
+    long: HashMap<u32, BTreeMap<KeyPlace, Vec<u32>>, PremixedState>,
     /// Members and groups in `long`.
     grouped: usize,
     groups: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct ChainHead {
     first: u32,
     length: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct ChainLink {
     member: u32,
     next: u32,
 }
 
-impl Postings {
+impl PrefixPostings {
     /// Adds a member under a key. `place_of` tells where members that were added before have it.
     pub(super) fn insert(
         &mut self,
         key: u32,
         member: u32,
-        place: Place,
-        place_of: impl Fn(u32) -> Place,
+        place: KeyPlace,
+        place_of: impl Fn(u32) -> KeyPlace,
     ) {
         if let Some(groups) = self.long.get_mut(&key) {
             Self::group(groups, member, place, &mut self.groups);
@@ -227,9 +232,9 @@ impl Postings {
             return;
         }
         let at = u32::try_from(self.links.len()).unwrap_or(END);
-        let head = self.heads.entry(key).or_insert(Head { first: END, length: 0 });
-        self.links.push(Link { member, next: head.first });
-        *head = Head { first: at, length: head.length + 1 };
+        let head = self.heads.entry(key).or_insert(ChainHead { first: END, length: 0 });
+        self.links.push(ChainLink { member, next: head.first });
+        *head = ChainHead { first: at, length: head.length + 1 };
         if head.length > SHORT {
             let first = head.first;
             self.heads.remove(&key);
@@ -242,7 +247,12 @@ impl Postings {
         }
     }
 
-    fn group(groups: &mut BTreeMap<Place, Vec<u32>>, member: u32, place: Place, count: &mut usize) {
+    fn group(
+        groups: &mut BTreeMap<KeyPlace, Vec<u32>>,
+        member: u32,
+        place: KeyPlace,
+        count: &mut usize,
+    ) {
         let group = groups.entry(place).or_default();
         *count += usize::from(group.is_empty());
         group.push(member);
@@ -288,7 +298,7 @@ impl Postings {
 }
 
 /// The members of a chain, the last one added first.
-fn chain(links: &[Link], first: u32) -> impl Iterator<Item = u32> {
+fn chain(links: &[ChainLink], first: u32) -> impl Iterator<Item = u32> {
     let link = |at: u32| links.get(usize::try_from(at).ok()?).copied();
     std::iter::successors(link(first), move |last| link(last.next)).map(|link| link.member)
 }

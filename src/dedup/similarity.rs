@@ -52,7 +52,7 @@ impl Overlap {
 /// Number of values that two sorted lists of distinct values share.
 #[must_use]
 pub fn shared(a: &[u64], b: &[u64]) -> u32 {
-    let mut merge = Merge { a, b, shared: 0 };
+    let mut merge = OverlapMerge { a, b, shared: 0 };
     while merge.steps(usize::MAX) {}
     saturating(merge.shared)
 }
@@ -75,7 +75,7 @@ pub fn shared_at_least(a: &[u64], b: &[u64], threshold: f64) -> Option<u32> {
     /// Steps between two looks at what can still be reached.
     const STEPS: usize = 64;
     let least = least_shared(a.len(), b.len(), threshold)?;
-    let mut merge = Merge { a, b, shared: 0 };
+    let mut merge = OverlapMerge { a, b, shared: 0 };
     while merge.shared + merge.a.len().min(merge.b.len()) >= least {
         if !merge.steps(STEPS) {
             return (merge.shared >= least).then(|| saturating(merge.shared));
@@ -152,13 +152,13 @@ pub(super) fn largest_similar(size: usize, threshold: f64) -> usize {
 }
 
 /// What is left of two lists, and what they shared so far.
-struct Merge<'l> {
+struct OverlapMerge<'l> {
     a: &'l [u64],
     b: &'l [u64],
     shared: usize,
 }
 
-impl Merge<'_> {
+impl OverlapMerge<'_> {
     /// Goes up to `most` steps; false when one list has ended.
     fn steps(&mut self, most: usize) -> bool {
         for _ in 0..most {

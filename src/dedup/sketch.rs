@@ -17,11 +17,10 @@
 //! every n-gram of tokens joined by one space the first four bytes of SHA-1 as a little-endian number h; of
 //! `((h·a + b) mod 2^64 mod (2^61 - 1)) mod 2^32` the smallest over all n-grams, for each of the
 //! policy's permutations (a, b). The product wraps before the prime is taken, there as here. The permutations are drawn
-//! in turn, a from 1 and b from 0 to 2^61 - 2, by numpy's `RandomState` of seed 42.
+//! in turn, a from 1 and b from 0 to 2^61 - 2, by numpy's `NumpyRandom` of seed 42.
 
 use super::sha1::sha1_32;
-use crate::model::{GOLDEN, mix32, mix64};
-use crate::model::{MersenneTwister, Policy, Signature};
+use crate::model::{GOLDEN, MersenneTwister, Policy, Signature, mix32, mix64};
 
 /// What stands for a set of shingles: 256 slots of 8 bits, or slots of 32 bits, as the policy's
 /// [`Signature`] says.
@@ -187,7 +186,7 @@ pub(super) struct Permutations {
 
 impl Permutations {
     pub(super) fn new(slots: u32) -> Self {
-        let mut random = RandomState::new(SEED);
+        let mut random = NumpyRandom::new(SEED);
         let pair = |_| {
             let multiplier = random.integer(1, MERSENNE_PRIME);
             (multiplier, random.integer(0, MERSENNE_PRIME))
@@ -232,9 +231,9 @@ const fn permuted(value: u64) -> u32 {
 }
 
 /// `numpy.random.RandomState(seed)`.
-pub(super) struct RandomState(MersenneTwister);
+pub(super) struct NumpyRandom(MersenneTwister);
 
-impl RandomState {
+impl NumpyRandom {
     pub(super) fn new(seed: u32) -> Self {
         Self(MersenneTwister::new(seed))
     }

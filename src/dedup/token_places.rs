@@ -1,7 +1,7 @@
 //! Hashes of a text's tokens and of runs of them, and where in the text the tokens stand.
 
 use super::fingerprint::Fingerprinter;
-use super::normalise::{Scratch, tokens};
+use super::normalise::{NormaliserBuffers, tokens};
 use super::shingle::shingle;
 use crate::model::{ByteSpan, Normaliser, Policy, Profile};
 use unicode_segmentation::UnicodeSegmentation;
@@ -33,13 +33,13 @@ impl TokenHashes {
 /// Finds where tokens of the normaliser `web` stand. A text is cut before each ASCII white space, where no rule that
 /// makes tokens looks across; within such a piece by the words of UAX-29, where these give the same tokens.
 #[derive(Default)]
-pub struct Places {
-    scratch: Scratch,
+pub struct TokenPlaces {
+    scratch: NormaliserBuffers,
     piece: Vec<u64>,
     words: Vec<(u64, ByteSpan)>,
 }
 
-impl Places {
+impl TokenPlaces {
     /// The bytes that tokens cover, of those whose numbers are asked for, ascending. A token that cannot be told apart
     /// within its piece has the bytes of the whole piece.
     pub fn of(&mut self, text: &str, asked: &[u64]) -> Vec<ByteSpan> {
@@ -88,7 +88,7 @@ const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-fn hash(text: &str, scratch: &mut Scratch, hashes: &mut Vec<u64>) {
+fn hash(text: &str, scratch: &mut NormaliserBuffers, hashes: &mut Vec<u64>) {
     hashes.clear();
     tokens(text, Normaliser::Web, scratch, &mut |token| hashes.push(xxh3_64(token)));
 }
@@ -102,7 +102,7 @@ mod tests {
     fn placed(text: &str) -> Vec<(String, String)> {
         let tokens = words(text, Normaliser::Web);
         let asked: Vec<u64> = (0..tokens.len() as u64).collect();
-        let spans = Places::default().of(text, &asked);
+        let spans = TokenPlaces::default().of(text, &asked);
         let cut = spans.iter().map(|(start, end)| text[*start as usize..*end as usize].to_owned());
         tokens.into_iter().zip(cut).collect()
     }
@@ -112,7 +112,7 @@ mod tests {
         let expected = [("it", "It"), ("costs", "costs"), ("3.50", "3.50"), ("don't", "don't")];
         let expected = expected.map(|(token, word)| (token.to_owned(), word.to_owned()));
         assert_eq!(placed("  It costs\n\"3.50\", (don't)!"), expected);
-        assert_eq!(Places::default().of("one two three four", &[1, 3]), [(4, 7), (14, 18)]);
+        assert_eq!(TokenPlaces::default().of("one two three four", &[1, 3]), [(4, 7), (14, 18)]);
         let han: Vec<String> = placed("他 在北京").into_iter().map(|(_, word)| word).collect();
         assert_eq!(han, ["他", "在", "北", "京"]);
     }

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 
 /// A document to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct GraphMember {
     /// Its rank, which no other has.
     pub rank: Rank,
-    /// The key under which documents of equal text meet ([`Print::text`](super::Print::text)).
+    /// The key under which documents of equal text meet ([`TextPrint::text`](super::TextPrint::text)).
     pub text: [u8; 16],
     /// Hash of the raw bytes.
     pub raw: [u8; 16],
@@ -38,7 +38,7 @@ pub struct Edge {
 
 /// What is known of the leader of a text, the best-ranked document that has it.
 #[derive(Clone, Copy)]
-enum Decided {
+enum LeaderDecision {
     Kept,
     /// With the number of the kept leader, and the overlap with it if an edge tells it.
     Removed(usize, Option<Overlap>),
@@ -46,8 +46,8 @@ enum Decided {
 }
 
 /// Leaders in rank order, who leads whom, and who is similar to whom.
-struct Graph<'m> {
-    leaders: Vec<&'m Member>,
+struct DecisionGraph<'m> {
+    leaders: Vec<&'m GraphMember>,
     /// The number of its leader, for each member; none for an empty document.
     led: Vec<Option<usize>>,
     /// Better-ranked neighbours of each leader, best first, with the overlap seen from the leader.
@@ -58,19 +58,20 @@ struct Graph<'m> {
 /// `lsh`, where every pair links). Edges that name documents which are no members are left out. The answers stand in
 /// the order of the members.
 #[must_use]
-pub fn decide(members: &[Member], edges: &[Edge], policy: &Policy) -> Vec<Outcome> {
-    let graph = Graph::new(members, edges, policy);
+pub fn decide(members: &[GraphMember], edges: &[Edge], policy: &Policy) -> Vec<GraphDecision> {
+    let graph = DecisionGraph::new(members, edges, policy);
     let decided = if policy.mode.is_transitive() { graph.connected() } else { graph.independent() };
-    let answer = |(member, led): (&Member, &Option<usize>)| graph.outcome(member, *led, &decided);
+    let answer =
+        |(member, led): (&GraphMember, &Option<usize>)| graph.outcome(member, *led, &decided);
     members.iter().zip(&graph.led).map(answer).collect()
 }
 
-impl<'m> Graph<'m> {
-    fn new(members: &'m [Member], edges: &[Edge], policy: &Policy) -> Self {
+impl<'m> DecisionGraph<'m> {
+    fn new(members: &'m [GraphMember], edges: &[Edge], policy: &Policy) -> Self {
         let is_near = policy.mode.is_near();
-        let mut sorted: Vec<(usize, &Member)> = members.iter().enumerate().collect();
+        let mut sorted: Vec<(usize, &GraphMember)> = members.iter().enumerate().collect();
         sorted.sort_unstable_by_key(|(_, member)| member.rank);
-        let mut leaders: Vec<&Member> = Vec::new();
+        let mut leaders: Vec<&GraphMember> = Vec::new();
         let mut led = vec![None; members.len()];
         let mut by_text = BTreeMap::new();
         let mut by_rank = BTreeMap::new();
@@ -114,29 +115,29 @@ impl<'m> Graph<'m> {
     }
 
     /// The lexicographically first maximal independent set.
-    fn independent(&self) -> Vec<Decided> {
-        let mut decided: Vec<Decided> = Vec::with_capacity(self.leaders.len());
+    fn independent(&self) -> Vec<LeaderDecision> {
+        let mut decided: Vec<LeaderDecision> = Vec::with_capacity(self.leaders.len());
         for (leader, neighbours) in self.leaders.iter().zip(&self.better) {
             let mut is_unknown = leader.is_open;
             let mut found = None;
             for (other, overlap) in neighbours {
                 match decided.get(*other) {
-                    Some(Decided::Kept) => {
-                        found = Some(Decided::Removed(*other, Some(*overlap)));
+                    Some(LeaderDecision::Kept) => {
+                        found = Some(LeaderDecision::Removed(*other, Some(*overlap)));
                         break;
                     }
-                    Some(Decided::Unknown) => is_unknown = true,
+                    Some(LeaderDecision::Unknown) => is_unknown = true,
                     _ => {}
                 }
             }
-            let undecided = if is_unknown { Decided::Unknown } else { Decided::Kept };
+            let undecided = if is_unknown { LeaderDecision::Unknown } else { LeaderDecision::Kept };
             decided.push(found.unwrap_or(undecided));
         }
         decided
     }
 
     /// The best-ranked of every component.
-    fn connected(&self) -> Vec<Decided> {
+    fn connected(&self) -> Vec<LeaderDecision> {
         let mut sets: DisjointSets<usize> = (0..self.leaders.len()).collect();
         for (leader, neighbours) in self.better.iter().enumerate() {
             neighbours.iter().for_each(|(other, _)| {
@@ -146,43 +147,51 @@ impl<'m> Graph<'m> {
         let one = |(leader, neighbours): (usize, &Vec<(usize, Overlap)>)| {
             let root = sets.least(leader).unwrap_or(leader);
             if root == leader {
-                return Decided::Kept;
+                return LeaderDecision::Kept;
             }
             let edge = neighbours.iter().find(|(other, _)| *other == root);
             // An unverified link says nothing of an overlap.
-            Decided::Removed(root, edge.map(|(_, overlap)| *overlap).filter(|one| one.left > 0))
+            LeaderDecision::Removed(
+                root,
+                edge.map(|(_, overlap)| *overlap).filter(|one| one.left > 0),
+            )
         };
         self.better.iter().enumerate().map(one).collect()
     }
 
-    fn outcome(&self, member: &Member, led: Option<usize>, decided: &[Decided]) -> Outcome {
+    fn outcome(
+        &self,
+        member: &GraphMember,
+        led: Option<usize>,
+        decided: &[LeaderDecision],
+    ) -> GraphDecision {
         let rank = member.rank;
         let Some(led) = led else {
-            return Outcome { rank, standing: Some(Standing::Empty), witness: None };
+            return GraphDecision { rank, standing: Some(Standing::Empty), witness: None };
         };
         let is_leader = self.leaders.get(led).is_some_and(|leader| leader.rank == rank);
         let (witness, overlap) = match decided.get(led) {
-            Some(Decided::Kept) if is_leader => {
-                return Outcome { rank, standing: Some(Standing::Kept), witness: None };
+            Some(LeaderDecision::Kept) if is_leader => {
+                return GraphDecision { rank, standing: Some(Standing::Kept), witness: None };
             }
-            Some(Decided::Kept) => (led, Some(Overlap::whole(member.shingles))),
-            Some(Decided::Removed(kept, overlap)) => (*kept, *overlap),
-            Some(Decided::Unknown) | None => {
-                return Outcome { rank, standing: None, witness: None };
+            Some(LeaderDecision::Kept) => (led, Some(Overlap::whole(member.shingles))),
+            Some(LeaderDecision::Removed(kept, overlap)) => (*kept, *overlap),
+            Some(LeaderDecision::Unknown) | None => {
+                return GraphDecision { rank, standing: None, witness: None };
             }
         };
         let Some(kept) = self.leaders.get(witness) else {
-            return Outcome { rank, standing: None, witness: None };
+            return GraphDecision { rank, standing: None, witness: None };
         };
         let (standing, kind) = Standing::of_duplicate(kept.raw == member.raw);
         let witness = Witness { rank: kept.rank, kind, overlap };
-        Outcome { rank, standing: Some(standing), witness: Some(witness) }
+        GraphDecision { rank, standing: Some(standing), witness: Some(witness) }
     }
 }
 
 /// What became of one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct GraphDecision {
     /// The document.
     pub rank: Rank,
     /// Its standing; none while candidates that it was not compared with may decide it.
@@ -214,7 +223,7 @@ impl Witness {
     }
 }
 
-impl Outcome {
+impl GraphDecision {
     /// The document that names its cluster: itself when it is kept, else its witness.
     #[must_use]
     pub fn cluster(&self) -> Option<Rank> {

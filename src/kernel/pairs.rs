@@ -3,14 +3,14 @@
 
 use super::graph::Edge;
 use crate::dedup::{
-    DisjointSets, Family, Fingerprinter, Overlap, Rank, Sketch, Sought, estimate_floor,
+    DisjointSets, FamilyIndex, FamilyQuery, Fingerprinter, Overlap, Rank, Sketch, estimate_floor,
 };
 use crate::model::{DocId, Policy};
 use std::collections::BTreeMap;
 
 /// A document in a bucket.
 #[derive(Clone, Debug)]
-pub struct Seat {
+pub struct BucketMember {
     /// Its rank.
     pub rank: Rank,
     /// Its sketch.
@@ -29,12 +29,12 @@ pub struct Seat {
 /// documents to which a live one beyond the first `most` is of interest, whose pairs are not all named, come with it.
 #[must_use]
 pub fn near_in_bucket(
-    seats: &[Seat],
+    seats: &[BucketMember],
     policy: &Policy,
     most: usize,
 ) -> (Vec<(Rank, Rank)>, Vec<Rank>) {
     let floor = estimate_floor(policy);
-    let mut sorted: Vec<&Seat> = seats.iter().collect();
+    let mut sorted: Vec<&BucketMember> = seats.iter().collect();
     sorted.sort_unstable_by_key(|seat| seat.rank);
     let mut live = sorted.iter().filter(|seat| seat.is_live);
     let mut pairs = Vec::new();
@@ -55,9 +55,9 @@ pub fn near_in_bucket(
 }
 
 /// To whom the first live document that was not compared with those behind it matters.
-fn open<'s>(seats: impl Iterator<Item = &'s Seat>, beyond: Option<Rank>) -> Vec<Rank> {
+fn open<'s>(seats: impl Iterator<Item = &'s BucketMember>, beyond: Option<Rank>) -> Vec<Rank> {
     let Some(beyond) = beyond else { return Vec::new() };
-    let waits = |seat: &&Seat| seat.rank > beyond && seat.bound > beyond;
+    let waits = |seat: &&BucketMember| seat.rank > beyond && seat.bound > beyond;
     seats.filter(waits).map(|seat| seat.rank).collect()
 }
 
@@ -69,16 +69,16 @@ const SAMPLE: usize = 1024;
 /// transitive modes pairs of documents that others connect already are left out. With the pairs come the documents to
 /// which a live one beyond the first `most` is of interest.
 ///
-/// The texts are joined by what is rare among them (`dedup::Family`), so that a family of texts below the threshold
+/// The texts are joined by what is rare among them (`dedup::FamilyIndex`), so that a family of texts below the threshold
 /// costs no comparison of each with each.
 #[must_use]
 pub fn similar_in_bucket(
-    seats: &[(Seat, &str)],
+    seats: &[(BucketMember, &str)],
     policy: &Policy,
     most: usize,
 ) -> (Vec<Edge>, Vec<Rank>) {
     let floor = estimate_floor(policy);
-    let mut sorted: Vec<&(Seat, &str)> = seats.iter().collect();
+    let mut sorted: Vec<&(BucketMember, &str)> = seats.iter().collect();
     sorted.sort_unstable_by_key(|(seat, _)| seat.rank);
     let mut live = sorted.iter().filter(|(seat, _)| seat.is_live).map(|(seat, _)| seat.rank);
     let first = live.clone().next();
@@ -87,8 +87,8 @@ pub fn similar_in_bucket(
     let step = sorted.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<Vec<u64>> =
         sorted.iter().step_by(step).map(|(_, text)| craft.shingles(text)).collect();
-    let mut family = Family::new(policy.threshold, &sample);
-    let mut clusters = Clusters::of(&sorted);
+    let mut family = FamilyIndex::new(policy.threshold, &sample);
+    let mut clusters = BucketClusters::of(&sorted);
     let mut edges = Vec::new();
     for (at, (seat, text)) in (0_u64..).zip(&sorted) {
         let is_asked = seat.is_live && beyond.is_none_or(|beyond| seat.rank < beyond);
@@ -97,7 +97,7 @@ pub fn similar_in_bucket(
             continue;
         }
         let shingles = craft.shingles(text);
-        let sought = Sought { shingles: &shingles, sketch: &seat.sketch, floor };
+        let sought = FamilyQuery { shingles: &shingles, sketch: &seat.sketch, floor };
         let better = |other: DocId| place(&sorted, other).filter(|(one, _)| one.rank < seat.bound);
         let mut found = match asks {
             true => family.find(sought, |other| better(other).is_some()),
@@ -122,18 +122,21 @@ pub fn similar_in_bucket(
     (edges, open(sorted.iter().map(|(seat, _)| seat), beyond))
 }
 
-fn place<'s, 't>(sorted: &[&'s (Seat, &'t str)], at: DocId) -> Option<&'s (Seat, &'t str)> {
+fn place<'s, 't>(
+    sorted: &[&'s (BucketMember, &'t str)],
+    at: DocId,
+) -> Option<&'s (BucketMember, &'t str)> {
     sorted.get(usize::try_from(at.0).ok()?).copied()
 }
 
 /// What is connected, by edges found before and here.
-struct Clusters {
+struct BucketClusters {
     places: BTreeMap<Rank, usize>,
     sets: DisjointSets,
 }
 
-impl Clusters {
-    fn of(seats: &[&(Seat, &str)]) -> Self {
+impl BucketClusters {
+    fn of(seats: &[&(BucketMember, &str)]) -> Self {
         let mut names: Vec<Rank> = seats.iter().map(|(seat, _)| name(seat)).collect();
         names.sort_unstable();
         names.dedup();
@@ -141,16 +144,16 @@ impl Clusters {
         Self { sets, places: names.into_iter().zip(0..).collect() }
     }
 
-    fn of_seat(&self, seat: &Seat) -> Option<usize> {
+    fn of_seat(&self, seat: &BucketMember) -> Option<usize> {
         let place = self.places.get(&name(seat))?;
         Some(self.sets.root(*place))
     }
 
-    fn are_one(&self, a: &Seat, b: &Seat) -> bool {
+    fn are_one(&self, a: &BucketMember, b: &BucketMember) -> bool {
         self.of_seat(a) == self.of_seat(b)
     }
 
-    fn join(&mut self, a: &Seat, b: &Seat) {
+    fn join(&mut self, a: &BucketMember, b: &BucketMember) {
         if let (Some(a), Some(b)) = (self.of_seat(a), self.of_seat(b)) {
             self.sets.join(a, b);
         }
@@ -158,18 +161,18 @@ impl Clusters {
 }
 
 /// By what the cluster of a document is known.
-fn name(seat: &Seat) -> Rank {
+fn name(seat: &BucketMember) -> Rank {
     seat.cluster.unwrap_or(seat.rank)
 }
 
 /// Compares texts under one policy. Remembers the first text of the last pair, so that pairs sorted by it cost less.
 #[derive(Clone, Debug)]
-pub struct Overlaps {
+pub struct TextComparer {
     craft: Fingerprinter,
     last: Option<(String, Vec<u64>)>,
 }
 
-impl Overlaps {
+impl TextComparer {
     /// For texts under this policy.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {

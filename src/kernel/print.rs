@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// What dedup has to know of one text of a source: a function of the two and the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Print {
+pub struct TextPrint {
     /// Hash of the raw bytes.
     pub raw: [u8; 16],
     /// The key under which documents of equal text meet: of the raw bytes in mode `exact`, else of the normalised text;
@@ -26,12 +26,12 @@ pub struct Print {
 
 /// Makes prints under one policy. Holds scratch memory; have one per thread.
 #[derive(Clone, Debug)]
-pub struct Printer {
+pub struct TextPrinter {
     policy: Policy,
     craft: Fingerprinter,
 }
 
-impl Printer {
+impl TextPrinter {
     /// For texts under this policy. Where it compares turns, give what is said in them.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
@@ -39,7 +39,7 @@ impl Printer {
     }
 
     /// The print of a text of a source.
-    pub fn print(&mut self, text: &str, source: &str) -> Print {
+    pub fn print(&mut self, text: &str, source: &str) -> TextPrint {
         let found = self.craft.fingerprint(text);
         let raw = text_hash(text);
         let mode = self.policy.mode;
@@ -53,7 +53,7 @@ impl Printer {
             let mix = xxh3_64(source.as_bytes()) >> 24;
             bands.iter_mut().for_each(|band| *band ^= mix);
         }
-        Print {
+        TextPrint {
             raw,
             text: self.scoped(key, source),
             tokens: found.tokens,
@@ -79,7 +79,13 @@ impl Printer {
     /// The rank of a document of a source: `number` is its value in the field that the keep order looks at, in the
     /// integer form of columns, and `document` the place in which it came.
     #[must_use]
-    pub fn rank(&self, print: &Print, source: &str, number: Option<i64>, document: DocId) -> Rank {
+    pub fn rank(
+        &self,
+        print: &TextPrint,
+        source: &str,
+        number: Option<i64>,
+        document: DocId,
+    ) -> Rank {
         let place = match &self.policy.keep {
             KeepOrder::First => return Rank::first(document),
             KeepOrder::Longest => Rank::place_of_length(print.chars),

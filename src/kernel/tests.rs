@@ -1,8 +1,8 @@
 //! Laws of the decision, against its definition.
 
 use super::{
-    Edge, Member, Outcome, Overlap, Overlaps, Rank, Seat, components, decide, near_in_bucket,
-    similar_in_bucket,
+    BucketMember, Edge, GraphDecision, GraphMember, Overlap, Rank, TextComparer, components,
+    decide, near_in_bucket, similar_in_bucket,
 };
 use crate::dedup::{Fingerprinter, Profile};
 use crate::model::{DedupMode, DocId, Policy, Standing};
@@ -17,16 +17,16 @@ fn rank(number: u64) -> Rank {
 }
 
 /// Document `number`; every text is of its own unless `text` says otherwise.
-fn member(number: u64, text: u8) -> Member {
+fn member(number: u64, text: u8) -> GraphMember {
     let (raw, text) = ([u8::try_from(number).unwrap_or(u8::MAX); 16], [text; 16]);
-    Member { rank: rank(number), text, raw, tokens: 20, shingles: 10, is_open: false }
+    GraphMember { rank: rank(number), text, raw, tokens: 20, shingles: 10, is_open: false }
 }
 
-fn graph() -> impl Strategy<Value = (Vec<Member>, Vec<Edge>)> {
+fn graph() -> impl Strategy<Value = (Vec<GraphMember>, Vec<Edge>)> {
     let members = prop::collection::vec(0..30_u8, 1..40);
     let edges = prop::collection::vec((0..40_u64, 0..40_u64, any::<bool>()), 0..80);
     (members, edges).prop_map(|(texts, edges)| {
-        let members: Vec<Member> = (0..).zip(texts).map(|(n, text)| member(n, text)).collect();
+        let members: Vec<GraphMember> = (0..).zip(texts).map(|(n, text)| member(n, text)).collect();
         let count = members.len() as u64;
         let edge = |(a, b, is_similar)| Edge {
             left: rank(a % count),
@@ -38,7 +38,7 @@ fn graph() -> impl Strategy<Value = (Vec<Member>, Vec<Edge>)> {
 }
 
 /// Whether two documents are similar by definition: equal texts, or an edge between documents of these texts.
-fn are_similar(members: &[Member], edges: &[Edge], a: usize, b: usize) -> bool {
+fn are_similar(members: &[GraphMember], edges: &[Edge], a: usize, b: usize) -> bool {
     let text = |rank: Rank| members.iter().find(|one| one.rank == rank).map(|one| one.text);
     let (a, b) = (members[a].text, members[b].text);
     a == b
@@ -48,7 +48,7 @@ fn are_similar(members: &[Member], edges: &[Edge], a: usize, b: usize) -> bool {
         })
 }
 
-fn standings(outcomes: &[Outcome]) -> Vec<Option<Standing>> {
+fn standings(outcomes: &[GraphDecision]) -> Vec<Option<Standing>> {
     outcomes.iter().map(|one| one.standing).collect()
 }
 
@@ -106,9 +106,9 @@ proptest! {
                 if first(a) < first(b) { b } else { a }
             })
             .collect();
-        let open: Vec<Member> = members
+        let open: Vec<GraphMember> = members
             .iter()
-            .map(|one| Member { is_open: worse.contains(&Some(one.text)), ..*one })
+            .map(|one| GraphMember { is_open: worse.contains(&Some(one.text)), ..*one })
             .collect();
         let early = standings(&decide(&open, &known, &policy));
         for (early, last) in early.iter().zip(standings(&outcomes)) {
@@ -124,19 +124,19 @@ proptest! {
         let policy = Policy::of(Profile::Web);
         let mut craft = Fingerprinter::new(&policy);
         let sketch = craft.fingerprint("one two three four five six seven").sketch.unwrap();
-        let seats: Vec<Seat> = (0..).zip(&states).map(|(n, (is_live, witness))| {
+        let seats: Vec<BucketMember> = (0..).zip(&states).map(|(n, (is_live, witness))| {
             // Who is removed looks for a better witness than the one it has; the first of all has none.
             let bound = if *is_live { rank(n) } else { rank((*witness).min(n)) };
-            Seat { rank: rank(n), sketch: sketch.clone(), bound, is_live: *is_live, cluster: None }
+            BucketMember { rank: rank(n), sketch: sketch.clone(), bound, is_live: *is_live, cluster: None }
         }).collect();
         let (pairs, open) = near_in_bucket(&seats, &policy, most);
         let live: Vec<Rank> = seats.iter().filter(|one| one.is_live).map(|one| one.rank).collect();
-        let matters = |a: Rank, b: &Seat| a < b.rank && a < b.bound;
+        let matters = |a: Rank, b: &BucketMember| a < b.rank && a < b.bound;
         let expected: Vec<(Rank, Rank)> = live.iter().take(most)
             .flat_map(|a| seats.iter().filter(move |b| matters(*a, b)).map(move |b| (*a, b.rank))).collect();
         prop_assert_eq!(pairs, expected);
         // Open is whoever was not compared with all that matter to it.
-        let waits = |b: &&Seat| live.iter().skip(most).any(|a| matters(*a, b));
+        let waits = |b: &&BucketMember| live.iter().skip(most).any(|a| matters(*a, b));
         prop_assert_eq!(open, seats.iter().filter(waits).map(|one| one.rank).collect::<Vec<_>>());
     }
 
@@ -149,24 +149,24 @@ proptest! {
     ) {
         let mode = if is_transitive { DedupMode::Components } else { DedupMode::Witness };
         let policy = Policy::new(mode, threshold).unwrap();
-        let (mut craft, mut overlaps) = (Fingerprinter::new(&policy), Overlaps::new(&policy));
+        let (mut craft, mut overlaps) = (Fingerprinter::new(&policy), TextComparer::new(&policy));
         let texts: Vec<(String, bool, u64)> = texts.iter().map(|(slots, state, other)| {
             let word = |at: usize| if slots.contains(&at) { format!("own{at}x{}", slots.len()) } else { format!("stem{at}") };
             ((0..40).map(word).collect::<Vec<_>>().join(" "), *state > 0, *other)
         }).collect();
         // One in three is removed and looks for a better witness than it has, or is connected to another already.
         let mut clusters: Vec<Rank> = Vec::new();
-        let seats: Vec<(Seat, &str)> = (0..).zip(&texts).map(|(n, (text, is_live, other))| {
+        let seats: Vec<(BucketMember, &str)> = (0..).zip(&texts).map(|(n, (text, is_live, other))| {
             let known = (*other).min(n);
             let bound = if *is_live || is_transitive { rank(n) } else { rank(known) };
             let of_other = clusters.get(known as usize).copied().unwrap_or(rank(n));
             clusters.push(if *is_live { rank(n) } else { of_other });
             let cluster = clusters.last().copied().filter(|_| is_transitive);
             let sketch = craft.fingerprint(text).sketch.unwrap();
-            (Seat { rank: rank(n), sketch, bound, is_live: *is_live || is_transitive, cluster }, text.as_str())
+            (BucketMember { rank: rank(n), sketch, bound, is_live: *is_live || is_transitive, cluster }, text.as_str())
         }).collect();
         let (found, open) = similar_in_bucket(&seats, &policy, most);
-        let plain: Vec<Seat> = seats.iter().map(|(seat, _)| seat.clone()).collect();
+        let plain: Vec<BucketMember> = seats.iter().map(|(seat, _)| seat.clone()).collect();
         let (near, waits) = near_in_bucket(&plain, &policy, most);
         prop_assert_eq!(open, waits);
         let text = |of: Rank| seats.iter().find(|(seat, _)| seat.rank == of).unwrap().1;
@@ -191,7 +191,7 @@ proptest! {
 
 #[test]
 fn documents_without_tokens_are_empty_where_similarity_counts() {
-    let blank = Member { tokens: 0, ..member(1, 0) };
+    let blank = GraphMember { tokens: 0, ..member(1, 0) };
     let of = |mode| {
         let policy = Policy { mode, ..Policy::of(Profile::Web) };
         standings(&decide(&[member(0, 0), blank], &[], &policy))

@@ -2,7 +2,7 @@
 
 use crate::support::{Page, Random, Scratch, crawl, lines, policies, pour, writer};
 use corpusdb::dedup::{Sketch, Standing, estimate_floor};
-use corpusdb::kernel::{Edge, Member, Overlaps, Print, Printer, Rank, decide};
+use corpusdb::kernel::{Edge, GraphMember, Rank, TextComparer, TextPrint, TextPrinter, decide};
 use corpusdb::{Corpus, DedupMode, DocId, FieldKind, IngestOptions, Policy};
 use std::collections::BTreeMap;
 
@@ -41,22 +41,23 @@ fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
 
 /// What the kernel decides about them, from prints and pairs alone.
 fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
-    let mut printer = Printer::new(policy);
+    let mut printer = TextPrinter::new(policy);
     let documents =
         parts.iter().flat_map(|(source, pages)| pages.iter().map(move |p| (*source, p)));
     let documents: Vec<(&str, &Page)> = documents.collect();
-    let prints: Vec<Print> =
+    let prints: Vec<TextPrint> =
         documents.iter().map(|(source, page)| printer.print(&page.text, source)).collect();
-    let member = |(number, (print, (source, page))): (u64, (&Print, &(&str, &Page)))| Member {
-        rank: printer.rank(print, source, page.fields["year"].as_i64(), DocId(number)),
-        text: print.text,
-        raw: print.raw,
-        tokens: print.tokens,
-        shingles: print.shingles,
-        is_open: false,
-    };
-    let members: Vec<Member> = (0..).zip(prints.iter().zip(&documents)).map(member).collect();
-    let mut overlaps = Overlaps::new(policy);
+    let member =
+        |(number, (print, (source, page))): (u64, (&TextPrint, &(&str, &Page)))| GraphMember {
+            rank: printer.rank(print, source, page.fields["year"].as_i64(), DocId(number)),
+            text: print.text,
+            raw: print.raw,
+            tokens: print.tokens,
+            shingles: print.shingles,
+            is_open: false,
+        };
+    let members: Vec<GraphMember> = (0..).zip(prints.iter().zip(&documents)).map(member).collect();
+    let mut overlaps = TextComparer::new(policy);
     let mut edges = Vec::new();
     for a in 0..prints.len() {
         for b in 0..a {
@@ -71,7 +72,7 @@ fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
         .zip(&documents)
         .map(|(one, (_, page))| (one.rank, page.text.as_str()))
         .collect();
-    let row = |outcome: corpusdb::kernel::Outcome| {
+    let row = |outcome: corpusdb::kernel::GraphDecision| {
         let overlap = outcome.witness.map(|witness| {
             let told = overlaps.of(texts[&outcome.rank], texts[&witness.rank]);
             assert!(witness.overlap.is_none_or(|overlap| overlap == told));
@@ -84,7 +85,7 @@ fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
 }
 
 /// Whether two documents share a bucket and, where texts are compared, their sketches are close enough.
-fn is_candidate(a: &Print, b: &Print, policy: &Policy) -> bool {
+fn is_candidate(a: &TextPrint, b: &TextPrint, policy: &Policy) -> bool {
     let (Some(one), Some(other)) = (&a.sketch, &b.sketch) else { return false };
     let is_close = |one: &Sketch, other: &Sketch| one.estimate(other) >= estimate_floor(policy);
     a.bands.iter().zip(&b.bands).any(|(a, b)| a == b)

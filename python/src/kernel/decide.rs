@@ -9,7 +9,7 @@ use corpusdb::DocId;
 use corpusdb::arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use corpusdb::arrow::datatypes::{Int64Type, UInt32Type};
 use corpusdb::dedup::{MatchKind, Standing, StandingsDigest};
-use corpusdb::kernel::{Edge, Member, Outcome, Overlap, Witness, decide};
+use corpusdb::kernel::{Edge, GraphDecision, GraphMember, Overlap, Witness, decide};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::sync::Arc;
@@ -56,13 +56,13 @@ pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -
     digest.map_err(|why: String| named(py, "BadInput", &why))
 }
 
-fn read_members(columns: &Columns<'_>) -> Told<Vec<Member>> {
+fn read_members(columns: &Columns<'_>) -> Told<Vec<GraphMember>> {
     let (texts, raws) = (columns.hashes("text_hash")?, columns.hashes("raw_hash")?);
     let tokens = columns.numbers::<UInt32Type>("tokens")?;
     let shingles = columns.numbers::<UInt32Type>("shingles")?;
     let open = if columns.has("open") { Some(columns.booleans("open")?) } else { None };
     let rows = columns.ranks("rank")?.into_iter().zip(texts).zip(raws).enumerate();
-    let member = |(row, ((rank, text), raw))| Member {
+    let member = |(row, ((rank, text), raw))| GraphMember {
         rank,
         text,
         raw,
@@ -89,7 +89,7 @@ fn read_edges(columns: &Columns<'_>) -> Told<Vec<Edge>> {
     Ok(ends.map(edge).collect())
 }
 
-fn told(outcomes: &[Outcome]) -> Told<RecordBatch> {
+fn told(outcomes: &[GraphDecision]) -> Told<RecordBatch> {
     let witnesses: Vec<Option<Witness>> = outcomes.iter().map(|one| one.witness).collect();
     let overlaps: Vec<Option<Overlap>> =
         witnesses.iter().map(|one| one.and_then(|one| one.overlap)).collect();
@@ -104,6 +104,6 @@ fn told(outcomes: &[Outcome]) -> Told<RecordBatch> {
     columns.extend(count_columns(&overlaps, ["removed_shingles", "witness_shingles"]));
     let jaccard = witnesses.iter().map(|one| one.and_then(|one| one.jaccard()));
     columns.push(("jaccard", Arc::new(jaccard.collect::<Float64Array>())));
-    columns.push(("cluster", ranks(outcomes.iter().map(Outcome::cluster))?));
+    columns.push(("cluster", ranks(outcomes.iter().map(GraphDecision::cluster))?));
     batch(columns)
 }

@@ -9,7 +9,9 @@ use corpusdb::arrow::array::{
 };
 use corpusdb::arrow::compute::filter_record_batch;
 use corpusdb::dedup::{Rank, Sketch, estimate_floor};
-use corpusdb::kernel::{Overlap, Overlaps, Seat, components, near_in_bucket, similar_in_bucket};
+use corpusdb::kernel::{
+    BucketMember, Overlap, TextComparer, components, near_in_bucket, similar_in_bucket,
+};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::collections::BTreeMap;
@@ -23,7 +25,7 @@ pub(crate) fn kernel_verify(
     settings: PolicySettings,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    let mut overlaps = Overlaps::new(&policy);
+    let mut overlaps = TextComparer::new(&policy);
     each(py, batches, move |batch| {
         let columns = Columns(batch);
         let (left, right) = (columns.strings("left_text")?, columns.strings("right_text")?);
@@ -103,7 +105,7 @@ pub(crate) fn kernel_near(
     let policy = settings.policy(py)?;
     let reading = Reading::of(batches)?;
     answer(py, move || {
-        let mut buckets: BTreeMap<Vec<u8>, Vec<Seat>> = BTreeMap::new();
+        let mut buckets: BTreeMap<Vec<u8>, Vec<BucketMember>> = BTreeMap::new();
         for batch in reading.batches()? {
             for (bucket, seat) in seated(&Columns(&batch), &policy)? {
                 buckets.entry(bucket).or_default().push(seat);
@@ -132,7 +134,7 @@ pub(crate) fn kernel_similar(
         let read = reading.batches()?;
         let texts = read.iter().map(|batch| Columns(batch).strings("text"));
         let texts = texts.collect::<Told<Vec<_>>>()?;
-        let mut buckets: BTreeMap<Vec<u8>, Vec<(Seat, &str)>> = BTreeMap::new();
+        let mut buckets: BTreeMap<Vec<u8>, Vec<(BucketMember, &str)>> = BTreeMap::new();
         for (batch, texts) in read.iter().zip(&texts) {
             for (row, (bucket, seat)) in seated(&Columns(batch), &policy)?.into_iter().enumerate() {
                 let text = texts.is_valid(row).then(|| texts.value(row));
@@ -176,7 +178,7 @@ impl Sides {
 }
 
 /// The rows of a batch as members of their buckets.
-fn seated(columns: &Columns<'_>, policy: &Policy) -> Told<Vec<(Vec<u8>, Seat)>> {
+fn seated(columns: &Columns<'_>, policy: &Policy) -> Told<Vec<(Vec<u8>, BucketMember)>> {
     let (bucket, sketches) = (columns.bytes("bucket")?, columns.bytes("sketch")?);
     let (bounds, clusters) = (columns.ranks_if("bound")?, columns.ranks_if("cluster")?);
     let live = if columns.has("live") { Some(columns.booleans("live")?) } else { None };
@@ -184,7 +186,7 @@ fn seated(columns: &Columns<'_>, policy: &Policy) -> Told<Vec<(Vec<u8>, Seat)>> 
     rows.map(|(row, ((rank, bound), cluster))| {
         let is_live = live.as_ref().is_none_or(|live| live.is_null(row) || live.value(row));
         let sketch = sketch_at(&sketches, row, policy, "sketch")?;
-        let seat = Seat { rank, sketch, bound: bound.unwrap_or(rank), is_live, cluster };
+        let seat = BucketMember { rank, sketch, bound: bound.unwrap_or(rank), is_live, cluster };
         Ok((bucket.value(row).to_vec(), seat))
     })
     .collect()

@@ -9,7 +9,7 @@ use corpusdb::arrow::array::{
 };
 use corpusdb::arrow::datatypes::{Float64Type, Int64Type};
 use corpusdb::dedup::{Compared, KeepOrder, Signature, Sketch};
-use corpusdb::kernel::{Print, Printer, sortable_float};
+use corpusdb::kernel::{TextPrint, TextPrinter, sortable_float};
 use corpusdb::{DocId, Policy};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
@@ -50,12 +50,12 @@ pub(crate) fn kernel_fingerprint(
         return Err(named(py, "BadPolicy", why));
     }
     let names = Names { text, key, source, order, number };
-    let mut printer = Printer::new(&policy);
+    let mut printer = TextPrinter::new(&policy);
     each(py, batches, move |batch| prints(&mut printer, &policy, &names, &Columns(batch)))
 }
 
 fn prints(
-    printer: &mut Printer,
+    printer: &mut TextPrinter,
     policy: &Policy,
     names: &Names,
     columns: &Columns<'_>,
@@ -65,7 +65,7 @@ fn prints(
     let order =
         names.order.as_deref().map(|name| columns.numbers::<Int64Type>(name)).transpose()?;
     let numbers = names.number.as_deref().map(|name| numbers(columns, name)).transpose()?;
-    let mut found: Vec<Print> = Vec::with_capacity(texts.len());
+    let mut found: Vec<TextPrint> = Vec::with_capacity(texts.len());
     let mut places = Vec::with_capacity(texts.len());
     for row in 0..texts.len() {
         let text = required(texts.is_valid(row).then(|| texts.value(row)), &names.text, row)?;
@@ -103,7 +103,7 @@ fn source_at(sources: Option<&LargeStringArray>, row: usize) -> &str {
 }
 
 /// The columns of the prints themselves.
-fn described(found: &[Print], policy: &Policy) -> Told<Vec<(&'static str, ArrayRef)>> {
+fn described(found: &[TextPrint], policy: &Policy) -> Told<Vec<(&'static str, ArrayRef)>> {
     let slots = match policy.signature {
         Signature::Native => Sketch::LEN,
         Signature::Bigcode => {
@@ -111,12 +111,12 @@ fn described(found: &[Print], policy: &Policy) -> Told<Vec<(&'static str, ArrayR
         }
     };
     let width = usize::try_from(policy.bands).unwrap_or(usize::MAX).saturating_mul(BAND);
-    let bands = |print: &Print| {
+    let bands = |print: &TextPrint| {
         let bands =
             print.bands.iter().flat_map(|band| band.to_be_bytes().into_iter().skip(8 - BAND));
         (!print.bands.is_empty()).then(|| bands.collect::<Vec<u8>>())
     };
-    let count = |of: fn(&Print) -> u32| -> ArrayRef {
+    let count = |of: fn(&TextPrint) -> u32| -> ArrayRef {
         Arc::new(found.iter().map(of).collect::<UInt32Array>())
     };
     Ok(vec![

@@ -1,19 +1,19 @@
 //! Tokens of a stretch with characters beyond ASCII, by the Unicode tables, and what these rules need to know of
 //! characters beyond their standard properties.
 
-use super::Rules;
+use super::WordRules;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The stretch in lower case, and that in NFC.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Buffers {
+pub(super) struct GeneralBuffers {
     lower: String,
     composed: String,
 }
 
-impl Buffers {
+impl GeneralBuffers {
     pub(super) fn shrink(&mut self, bytes: usize) {
         for buffer in [&mut self.lower, &mut self.composed] {
             buffer.clear();
@@ -25,20 +25,20 @@ impl Buffers {
 /// Calls `sink` with every token of `text`.
 pub(super) fn tokens(
     text: &str,
-    rules: Rules,
-    buffers: &mut Buffers,
+    rules: WordRules,
+    buffers: &mut GeneralBuffers,
     sink: &mut impl FnMut(&[u8]),
 ) {
     let text = fold(text, buffers);
     match rules {
-        Rules::Web => web(text, sink),
-        Rules::Code => code(text, sink),
+        WordRules::Web => web(text, sink),
+        WordRules::Code => code(text, sink),
     }
 }
 
 /// Lower case, then NFC.
-fn fold<'b>(text: &str, buffers: &'b mut Buffers) -> &'b str {
-    let Buffers { lower, composed } = buffers;
+fn fold<'b>(text: &str, buffers: &'b mut GeneralBuffers) -> &'b str {
+    let GeneralBuffers { lower, composed } = buffers;
     lower.clear();
     for character in text.chars() {
         if character.is_ascii() {
@@ -100,7 +100,7 @@ fn web_segment(segment: &str, sink: &mut impl FnMut(&[u8])) {
 
 /// What a character does to the token before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum CodeClass {
     /// Nothing open: white space and controls.
     Gap,
     /// Continues a run of letters, digits and underscores.
@@ -110,25 +110,25 @@ enum Code {
 }
 
 fn code(text: &str, sink: &mut impl FnMut(&[u8])) {
-    let mut open = Code::Gap;
+    let mut open = CodeClass::Gap;
     let mut start = 0;
-    let mut emit = |open: Code, token: Option<&str>| {
-        if let (Code::Word | Code::Alone, Some(token)) = (open, token) {
+    let mut emit = |open: CodeClass, token: Option<&str>| {
+        if let (CodeClass::Word | CodeClass::Alone, Some(token)) = (open, token) {
             sink(token.as_bytes());
         }
     };
     for (at, character) in text.char_indices() {
-        if is_format(character) || (is_combining_mark(character) && open != Code::Gap) {
+        if is_format(character) || (is_combining_mark(character) && open != CodeClass::Gap) {
             continue;
         }
         let now = if character.is_whitespace() || character.is_control() {
-            Code::Gap
+            CodeClass::Gap
         } else if is_unspaced(character) || !(character.is_alphanumeric() || character == '_') {
-            Code::Alone
+            CodeClass::Alone
         } else {
-            Code::Word
+            CodeClass::Word
         };
-        if !(now == Code::Word && open == Code::Word) {
+        if !(now == CodeClass::Word && open == CodeClass::Word) {
             emit(open, text.get(start..at));
             start = at;
             open = now;

@@ -33,14 +33,14 @@ use crate::model::Normaliser;
 
 /// Buffers that one text leaves to the next.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct NormaliserBuffers {
     ascii: Vec<u8>,
-    simple: simple::Buffers,
-    general: general::Buffers,
-    fineweb: published::Buffers,
+    simple: simple::SimpleBuffers,
+    general: general::GeneralBuffers,
+    fineweb: published::FinewebBuffers,
 }
 
-impl Scratch {
+impl NormaliserBuffers {
     /// Gives memory beyond `bytes` per buffer back, after an unusually long text.
     pub(super) fn shrink(&mut self, bytes: usize) {
         self.ascii.clear();
@@ -53,7 +53,7 @@ impl Scratch {
 
 /// The rules of our own normalisers, which share their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rules {
+enum WordRules {
     Web,
     Code,
 }
@@ -62,7 +62,7 @@ enum Rules {
 #[must_use]
 pub fn words(text: &str, normaliser: Normaliser) -> Vec<String> {
     let mut words = Vec::new();
-    tokens(text, normaliser, &mut Scratch::default(), &mut |token| {
+    tokens(text, normaliser, &mut NormaliserBuffers::default(), &mut |token| {
         words.push(String::from_utf8_lossy(token).into_owned());
     });
     words
@@ -72,23 +72,30 @@ pub fn words(text: &str, normaliser: Normaliser) -> Vec<String> {
 pub(super) fn tokens(
     text: &str,
     normaliser: Normaliser,
-    scratch: &mut Scratch,
+    scratch: &mut NormaliserBuffers,
     sink: &mut impl FnMut(&[u8]),
 ) {
     match normaliser {
-        Normaliser::Web => by_rules(text, Rules::Web, scratch, sink),
-        Normaliser::Code => by_rules(text, Rules::Code, scratch, sink),
+        Normaliser::Web => by_rules(text, WordRules::Web, scratch, sink),
+        Normaliser::Code => by_rules(text, WordRules::Code, scratch, sink),
         Normaliser::Bigcode => published::bigcode_tokens(text, sink),
         Normaliser::Fineweb => published::fineweb_tokens(text, &mut scratch.fineweb, sink),
         Normaliser::Slimpajama => published::slimpajama_tokens(text, sink),
     }
 }
 
-fn by_rules(text: &str, rules: Rules, scratch: &mut Scratch, sink: &mut impl FnMut(&[u8])) {
-    for stretch in Stretches::new(text) {
+fn by_rules(
+    text: &str,
+    rules: WordRules,
+    scratch: &mut NormaliserBuffers,
+    sink: &mut impl FnMut(&[u8]),
+) {
+    for stretch in TextStretches::new(text) {
         match stretch {
-            Stretch::Ascii(bytes) => simple::ascii_tokens(bytes, rules, &mut scratch.ascii, sink),
-            Stretch::General(text) => {
+            TextStretch::Ascii(bytes) => {
+                simple::ascii_tokens(bytes, rules, &mut scratch.ascii, sink)
+            }
+            TextStretch::General(text) => {
                 if !simple::tokens(text, rules, &mut scratch.simple, sink) {
                     general::tokens(text, rules, &mut scratch.general, sink);
                 }
@@ -98,18 +105,18 @@ fn by_rules(text: &str, rules: Rules, scratch: &mut Scratch, sink: &mut impl FnM
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stretch<'t> {
+enum TextStretch<'t> {
     Ascii(&'t [u8]),
     General(&'t str),
 }
 
 /// A text's stretches in order. A general one holds every character that is not ASCII, begins with
 /// the white space before it (or where the text does) and ends before white space (or with the text).
-struct Stretches<'t> {
+struct TextStretches<'t> {
     rest: &'t str,
 }
 
-impl<'t> Stretches<'t> {
+impl<'t> TextStretches<'t> {
     /// A general stretch ends only where this many bytes of ASCII follow: in a text of another script
     /// it would otherwise end at every word. Has no influence on the tokens.
     const GAP: usize = 32;
@@ -126,8 +133,8 @@ impl<'t> Stretches<'t> {
     }
 }
 
-impl<'t> Iterator for Stretches<'t> {
-    type Item = Stretch<'t>;
+impl<'t> Iterator for TextStretches<'t> {
+    type Item = TextStretch<'t>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.rest.as_bytes();
@@ -135,18 +142,18 @@ impl<'t> Iterator for Stretches<'t> {
             return None;
         }
         let Some(first) = first_general(bytes) else {
-            return Some(Stretch::Ascii(self.cut(bytes.len()).as_bytes()));
+            return Some(TextStretch::Ascii(self.cut(bytes.len()).as_bytes()));
         };
         let before = bytes.get(..first).unwrap_or_default();
         let open = before.iter().rposition(is_space).unwrap_or(0);
         if open > 0 {
-            return Some(Stretch::Ascii(self.cut(open).as_bytes()));
+            return Some(TextStretch::Ascii(self.cut(open).as_bytes()));
         }
         let mut end = first;
         loop {
             let tail = bytes.get(end..).unwrap_or_default();
             let Some(space) = tail.iter().position(is_space) else {
-                return Some(Stretch::General(self.cut(bytes.len())));
+                return Some(TextStretch::General(self.cut(bytes.len())));
             };
             let after = tail.get(space..).unwrap_or_default();
             // In a text of another script most words begin with one of its letters.
@@ -156,7 +163,7 @@ impl<'t> Iterator for Stretches<'t> {
             }
             match first_general(after.get(..Self::GAP).unwrap_or(after)) {
                 Some(next) => end += space + next,
-                None => return Some(Stretch::General(self.cut(end + space))),
+                None => return Some(TextStretch::General(self.cut(end + space))),
             }
         }
     }

@@ -29,12 +29,12 @@ pub(super) fn bigcode_tokens(text: &str, sink: &mut impl FnMut(&[u8])) {
 
 /// What a text and a word become on the way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Buffers {
+pub(super) struct FinewebBuffers {
     simplified: String,
     word: String,
 }
 
-impl Buffers {
+impl FinewebBuffers {
     pub(super) fn shrink(&mut self, bytes: usize) {
         for buffer in [&mut self.simplified, &mut self.word] {
             buffer.clear();
@@ -44,8 +44,12 @@ impl Buffers {
 }
 
 /// Calls `sink` with every token of `text`.
-pub(super) fn fineweb_tokens(text: &str, buffers: &mut Buffers, sink: &mut impl FnMut(&[u8])) {
-    let Buffers { simplified, word } = buffers;
+pub(super) fn fineweb_tokens(
+    text: &str,
+    buffers: &mut FinewebBuffers,
+    sink: &mut impl FnMut(&[u8]),
+) {
+    let FinewebBuffers { simplified, word } = buffers;
     simplified.clear();
     let lower = text.to_lowercase();
     let mut rest = lower.chars();

@@ -10,7 +10,7 @@
     reason = "tables have an entry for every byte, cursors stay within the length tested"
 )]
 
-use super::Rules;
+use super::WordRules;
 use super::general::{is_format, is_pictograph, is_unspaced, lower_case};
 use std::sync::OnceLock;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
@@ -19,12 +19,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The lower-case text, and the class of each of its bytes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Buffers {
+pub(super) struct SimpleBuffers {
     lower: Vec<u8>,
     classes: Vec<u8>,
 }
 
-impl Buffers {
+impl SimpleBuffers {
     pub(super) fn shrink(&mut self, bytes: usize) {
         self.lower.clear();
         self.lower.shrink_to(bytes);
@@ -37,37 +37,37 @@ impl Buffers {
 /// the text is not simple.
 pub(super) fn tokens(
     text: &str,
-    rules: Rules,
-    buffers: &mut Buffers,
+    rules: WordRules,
+    buffers: &mut SimpleBuffers,
     sink: &mut impl FnMut(&[u8]),
 ) -> bool {
-    let Buffers { lower, classes } = buffers;
+    let SimpleBuffers { lower, classes } = buffers;
     lower.clear();
     classes.clear();
     lower.reserve(text.len() + 4);
     classes.reserve(text.len() + 4);
-    let mut page = Page::of(0);
-    let mut before = Kind::Class(0);
+    let mut page = CharPage::of(0);
+    let mut before = CharKind::Class(0);
     for character in text.chars() {
         if character.is_ascii() {
             let byte = u8::try_from(character).unwrap_or_default().to_ascii_lowercase();
-            if byte == b'_' && before == Kind::Katakana {
+            if byte == b'_' && before == CharKind::Katakana {
                 return false;
             }
             lower.push(byte);
             classes.push(class(byte));
-            before = Kind::Class(0);
+            before = CharKind::Class(0);
             continue;
         }
         let code = u32::from(character);
         if code >> 8 != page.number {
-            page = Page::of(code >> 8);
+            page = CharPage::of(code >> 8);
         }
         let entry = page.entry(code);
         let class = match entry.kind {
-            Kind::Class(class) => class,
-            Kind::Katakana => SINGLE,
-            Kind::Complex => return false,
+            CharKind::Class(class) => class,
+            CharKind::Katakana => SINGLE,
+            CharKind::Complex => return false,
         };
         let rest = if class & WORD != 0 { class } else { CONTINUED };
         // Four bytes each, of which the character keeps as many as it has.
@@ -80,15 +80,15 @@ pub(super) fn tokens(
     }
     let class = |at: usize| classes.get(at).copied().unwrap_or(0);
     match rules {
-        Rules::Web => web(lower, class, sink),
-        Rules::Code => code(lower, class, sink),
+        WordRules::Web => web(lower, class, sink),
+        WordRules::Code => code(lower, class, sink),
     }
     true
 }
 
 /// What a character is to the scanner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Class(u8),
     /// A token by itself, unless an underscore follows.
     Katakana,
@@ -97,28 +97,28 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct CharEntry {
     /// UTF-8 of the lower case, and zeros.
     lower: [u8; 4],
     /// Bytes of it.
     length: u8,
-    kind: Kind,
+    kind: CharKind,
 }
 
-const COMPLEX: Entry = Entry { lower: [0; 4], length: 0, kind: Kind::Complex };
+const COMPLEX: CharEntry = CharEntry { lower: [0; 4], length: 0, kind: CharKind::Complex };
 
 /// 256 characters whose codes differ only in the low byte.
-struct Page {
+struct CharPage {
     number: u32,
-    entries: &'static [Entry; 256],
+    entries: &'static [CharEntry; 256],
 }
 
-impl Page {
+impl CharPage {
     fn of(number: u32) -> Self {
         /// The first two planes.
         const PAGES: usize = 512;
-        static TABLE: [OnceLock<Box<[Entry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
-        static BEYOND: [Entry; 256] = [COMPLEX; 256];
+        static TABLE: [OnceLock<Box<[CharEntry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
+        static BEYOND: [CharEntry; 256] = [COMPLEX; 256];
         let entries = TABLE.get(number as usize).map_or(&BEYOND, |page| {
             page.get_or_init(|| {
                 let mut entries = Box::new([COMPLEX; 256]);
@@ -131,12 +131,12 @@ impl Page {
         Self { number, entries }
     }
 
-    fn entry(&self, code: u32) -> Entry {
+    fn entry(&self, code: u32) -> CharEntry {
         self.entries[(code & 0xff) as usize]
     }
 }
 
-fn classify(character: char) -> Entry {
+fn classify(character: char) -> CharEntry {
     let mut letters = lower_case(character);
     let (Some(lower), None) = (letters.next(), letters.next()) else {
         return COMPLEX;
@@ -148,11 +148,11 @@ fn classify(character: char) -> Entry {
     }
     let mut bytes = [0; 4];
     let length = lower.encode_utf8(&mut bytes).len();
-    Entry { lower: bytes, length: u8::try_from(length).unwrap_or_default(), kind: kind(lower) }
+    CharEntry { lower: bytes, length: u8::try_from(length).unwrap_or_default(), kind: kind(lower) }
 }
 
 /// The class of a character without marks and joiners, from the segments of texts it stands in.
-fn kind(character: char) -> Kind {
+fn kind(character: char) -> CharKind {
     let segments = |before: &str, after: &str| {
         let text: String = before.chars().chain([character]).chain(after.chars()).collect();
         text.split_word_bounds().count()
@@ -161,27 +161,27 @@ fn kind(character: char) -> Kind {
     let unspaced = is_unspaced(character);
     let hebrew = || segments("א\"", "") == 1;
     if alphanumeric && !unspaced && segments("a:", ":a") == 1 && !hebrew() {
-        return Kind::Class(LETTER);
+        return CharKind::Class(LETTER);
     }
     if alphanumeric && !unspaced && segments("1,", ",1") == 1 {
-        return Kind::Class(DIGIT);
+        return CharKind::Class(DIGIT);
     }
     // Joins nothing on either side.
     let loose = ["a", "1", "_", "א", "ア", " "].into_iter().all(|other| {
         character.is_whitespace() || (segments(other, "") == 2 && segments("", other) == 2)
     });
     if unspaced && segments("ア", "ア") == 1 && segments("a", "a") == 3 {
-        return Kind::Katakana;
+        return CharKind::Katakana;
     }
     let spread = segments("a", "a") == 3 && segments("1", "1") == 3 && segments("_", "_") == 3;
     let alone = character.is_whitespace() || segments(&character.to_string(), "") == 2;
     match (loose, spread) {
         (true, true) if alone && (unspaced || (!alphanumeric && is_pictograph(character))) => {
-            Kind::Class(SINGLE)
+            CharKind::Class(SINGLE)
         }
         (true, true) if alone && !alphanumeric => {
             let shown = !(character.is_whitespace() || character.is_control());
-            Kind::Class(if shown { MARK } else { 0 })
+            CharKind::Class(if shown { MARK } else { 0 })
         }
         (true, false)
             if !alphanumeric && !is_pictograph(character) && !character.is_whitespace() =>
@@ -189,11 +189,11 @@ fn kind(character: char) -> Kind {
             let letters = if segments("a", "a") == 1 { JOINS_LETTERS } else { 0 };
             let digits = if segments("1", "1") == 1 { JOINS_DIGITS } else { 0 };
             if letters | digits == 0 || segments("_", "_") != 3 {
-                return Kind::Complex;
+                return CharKind::Complex;
             }
-            Kind::Class(letters | digits | MARK)
+            CharKind::Class(letters | digits | MARK)
         }
-        _ => Kind::Complex,
+        _ => CharKind::Complex,
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn class(byte: u8) -> u8 {
 /// Calls `sink` with every token of an ASCII stretch; `lower` is scratch.
 pub(super) fn ascii_tokens(
     text: &[u8],
-    rules: Rules,
+    rules: WordRules,
     lower: &mut Vec<u8>,
     sink: &mut impl FnMut(&[u8]),
 ) {
@@ -237,8 +237,8 @@ pub(super) fn ascii_tokens(
     lower.make_ascii_lowercase();
     let class = |at: usize| lower.get(at).map_or(0, |byte| class(*byte));
     match rules {
-        Rules::Web => web(lower, class, sink),
-        Rules::Code => code(lower, class, sink),
+        WordRules::Web => web(lower, class, sink),
+        WordRules::Code => code(lower, class, sink),
     }
 }
 
@@ -332,22 +332,22 @@ mod tests {
     fn common_characters_are_simple() {
         let joins = JOINS_LETTERS | JOINS_DIGITS | MARK;
         for (characters, kind) in [
-            ("éßяЯωΣعम한", Kind::Class(LETTER)),
-            ("٣५", Kind::Class(DIGIT)),
-            ("漢字ひก★😀⠃", Kind::Class(SINGLE)),
-            ("カー", Kind::Katakana),
-            ("“”«»—…。、·€", Kind::Class(MARK)),
-            ("’․", Kind::Class(joins)),
-            ("\u{a0}\u{3000}\u{2003}\u{85}\u{2028}", Kind::Class(0)),
-            ("\u{301}\u{200d}\u{93e}א²İ\u{ad}\u{202f}🇩🏽\u{1161}བ", Kind::Complex),
+            ("éßяЯωΣعम한", CharKind::Class(LETTER)),
+            ("٣५", CharKind::Class(DIGIT)),
+            ("漢字ひก★😀⠃", CharKind::Class(SINGLE)),
+            ("カー", CharKind::Katakana),
+            ("“”«»—…。、·€", CharKind::Class(MARK)),
+            ("’․", CharKind::Class(joins)),
+            ("\u{a0}\u{3000}\u{2003}\u{85}\u{2028}", CharKind::Class(0)),
+            ("\u{301}\u{200d}\u{93e}א²İ\u{ad}\u{202f}🇩🏽\u{1161}བ", CharKind::Complex),
         ] {
             for character in characters.chars() {
                 let expected = match character {
-                    '·' => Kind::Class(JOINS_LETTERS | MARK),
+                    '·' => CharKind::Class(JOINS_LETTERS | MARK),
                     _ => kind,
                 };
                 let code = u32::from(character);
-                assert_eq!(Page::of(code >> 8).entry(code).kind, expected, "{character:?}");
+                assert_eq!(CharPage::of(code >> 8).entry(code).kind, expected, "{character:?}");
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use super::policy;
 use crate::dedup::{Fingerprinter, Sketch, bands};
-use crate::model::mix64;
-use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature};
+use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature, mix64};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! The join against brute force: nothing similar is missed, and of a template little is walked.
 
-use crate::dedup::family::{Family, Sought};
+use crate::dedup::family::{FamilyIndex, FamilyQuery};
 use crate::dedup::similarity::reaches;
 use crate::dedup::sketch::Sketch;
 use crate::dedup::{shared, shared_at_least};
@@ -27,8 +27,8 @@ fn page(number: u64, edits: u64) -> Vec<u64> {
     set((0..261).chain(own))
 }
 
-fn family(threshold: f64, sets: &[Vec<u64>], sample: usize) -> Family {
-    let mut family = Family::new(threshold, &sets[..sample.min(sets.len())]);
+fn family(threshold: f64, sets: &[Vec<u64>], sample: usize) -> FamilyIndex {
+    let mut family = FamilyIndex::new(threshold, &sets[..sample.min(sets.len())]);
     for (at, set) in (0..).zip(sets) {
         family.insert(DocId(at), Sketch::of(set), set);
     }
@@ -36,9 +36,10 @@ fn family(threshold: f64, sets: &[Vec<u64>], sample: usize) -> Family {
     family
 }
 
-fn find(family: &mut Family, set: &[u64]) -> Vec<DocId> {
+fn find(family: &mut FamilyIndex, set: &[u64]) -> Vec<DocId> {
     let sketch = Sketch::of(set);
-    let mut found = family.find(Sought { shingles: set, sketch: &sketch, floor: 0.0 }, |_| true);
+    let mut found =
+        family.find(FamilyQuery { shingles: set, sketch: &sketch, floor: 0.0 }, |_| true);
     found.sort_unstable();
     found
 }
@@ -145,7 +146,7 @@ fn an_order_that_no_longer_fits_is_told() {
     };
     let sets: Vec<Vec<u64>> = (0..1_500).map(other).collect();
     // Made for another template: this one's shingles count as rare.
-    let mut family = Family::new(0.8, &[page(0, 0), page(1, 0)]);
+    let mut family = FamilyIndex::new(0.8, &[page(0, 0), page(1, 0)]);
     family.insert(DocId(9_000), Sketch::of(&page(0, 0)), &page(0, 0));
     family.settle();
     for (at, set) in (0..).zip(&sets) {

@@ -1,8 +1,7 @@
 //! Known answers, laws and statistics of whole fingerprints.
 
 use super::{Fingerprinter, Sketch, bands, estimate_floor, reaches, shared, shared_at_least};
-use crate::model::mix64;
-use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature};
+use crate::model::{DedupMode, Normaliser, Policy, Profile, Signature, mix64};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{Excerpt, Rule, SuitePart, excerpts};
-use crate::dedup::Places;
+use crate::dedup::TokenPlaces;
 use crate::model::{ByteSpan, DocId, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -214,7 +214,7 @@ fn marked(text: &str, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
     let ends = |(from, to): &(u32, u32)| [u64::from(*from), u64::from(to.saturating_sub(1))];
     let mut asked: Vec<u64> = covered.iter().flat_map(ends).collect();
     asked.dedup();
-    let spans = Places::default().of(text, &asked);
+    let spans = TokenPlaces::default().of(text, &asked);
     let span = |token: u64| {
         asked.binary_search(&token).ok().and_then(|at| spans.get(at)).copied().unwrap_or_default()
     };

@@ -1,9 +1,9 @@
 //! What becomes of texts in many scripts, and the laws the two paths keep.
 
 use super::general::is_uncased;
-use super::general::{Buffers, tokens as general_tokens};
-use super::simple::{Buffers as SimpleBuffers, tokens as simple_tokens};
-use super::{Rules, Stretch, Stretches, words};
+use super::general::{GeneralBuffers, tokens as general_tokens};
+use super::simple::{SimpleBuffers, tokens as simple_tokens};
+use super::{TextStretch, TextStretches, WordRules, words};
 use crate::model::Normaliser;
 use crate::model::Normaliser::{Code, Web};
 use proptest::prelude::*;
@@ -12,14 +12,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 mod scripts;
 
-fn rules(normaliser: Normaliser) -> Rules {
-    if normaliser == Code { Rules::Code } else { Rules::Web }
+fn rules(normaliser: Normaliser) -> WordRules {
+    if normaliser == Code { WordRules::Code } else { WordRules::Web }
 }
 
 /// The whole text by the general path.
 fn general(text: &str, normaliser: Normaliser) -> Vec<String> {
     let mut words = Vec::new();
-    general_tokens(text, rules(normaliser), &mut Buffers::default(), &mut |token| {
+    general_tokens(text, rules(normaliser), &mut GeneralBuffers::default(), &mut |token| {
         words.push(String::from_utf8(token.to_vec()).unwrap());
     });
     words
@@ -129,8 +129,8 @@ fn every_character_alone_and_between_words_is_the_same_on_both_paths() {
 #[test]
 fn one_foreign_word_does_not_take_a_page_off_the_fast_path() {
     let page = format!("{} naïve café {}", "plain words ".repeat(50), "more words ".repeat(50));
-    let general: usize = Stretches::new(&page)
-        .map(|stretch| if let Stretch::General(text) = stretch { text.len() } else { 0 })
+    let general: usize = TextStretches::new(&page)
+        .map(|stretch| if let TextStretch::General(text) = stretch { text.len() } else { 0 })
         .sum();
     assert!(general > 0 && general < 40, "{general} bytes took the general path");
 }
@@ -194,9 +194,9 @@ proptest! {
     fn stretches_make_no_difference(text in mixed()) {
         prop_assert_eq!(words(&text, Web), general(&text, Web));
         prop_assert_eq!(words(&text, Code), general(&text, Code));
-        let whole: String = Stretches::new(&text).map(|stretch| match stretch {
-            Stretch::Ascii(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-            Stretch::General(text) => text.to_owned(),
+        let whole: String = TextStretches::new(&text).map(|stretch| match stretch {
+            TextStretch::Ascii(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            TextStretch::General(text) => text.to_owned(),
         }).collect();
         prop_assert_eq!(whole, text);
     }
